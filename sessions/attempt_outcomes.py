@@ -1,4 +1,4 @@
-"""The outcomes of attempts as rows, tables and archives, and the settling of passes that are to be read."""
+"""The outcomes of attempts as rows, tables and archives, and rulings on passes that have to be reviewed."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from gistpoint.sessions.journal import JOURNAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptPass(Request):
-    """A reviewed pass that was earned."""
+    """A request to count a pass that a reviewer considers earned."""
 
     attempt: str
     why: str = ""
     reviewer: str = ""
-    """Empty for the login."""
+    """Empty for the login name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectPass(Request):
-    """A reviewed pass that does not count as solved."""
+    """A request not to count a pass that a reviewer considers unearned."""
 
     attempt: str
     why: str
@@ -45,9 +45,9 @@ class RejectPass(Request):
 
 
 def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass) -> AttemptSummary:
-    """Count a pass that is suspicious, or that a reviewer has rejected; return the attempt afterwards.
+    """Record that a suspicious or rejected pass was earned, and return the attempt afterwards.
 
-    Raises `UserError` if there is nothing to settle.
+    Raises `UserError` if the attempt has no such pass.
     """
     summary = _passed(attempts, wanted.attempt)
     if not summary.state.suspicious and not verdicts(reviews.book, attempt_key(summary.attempt_id)):
@@ -60,7 +60,10 @@ def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass
 
 
 def reject_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: RejectPass) -> AttemptSummary:
-    """Record that a pass was not earned; return the attempt afterwards. Raises `UserError` without a reason."""
+    """Record that a pass was not earned, and return the attempt afterwards.
+
+    Raises `UserError` if there is no pass or no reason.
+    """
     if not wanted.why.strip():
         raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
     summary = _passed(attempts, wanted.attempt)
@@ -76,7 +79,7 @@ def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
 
 
 def outcome(summary: AttemptSummary) -> str:
-    """Return the end of an attempt in words, or that it has not ended; a pass that does not count is marked."""
+    """Return how an attempt ended, or that it has not, in words; a pass that does not count is marked."""
     ending = summary.state.ending
     if summary.problem:
         return "damaged"
@@ -88,7 +91,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 def _ended(summary: AttemptSummary, reason: str) -> str:
-    """Return why an attempt ended; a pass that does not count is not called solved."""
+    """Return `reason`, why the attempt ended, unless it is a pass that does not count; then the outcome."""
     unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
     return outcome(summary) if unearned else reason
 
@@ -98,9 +101,7 @@ def _started(summary: AttemptSummary) -> str:
 
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
-    """Return attempts in the form of lists and exports, with the numbers of solved ones and of those to be
-    read.
-    """
+    """Return attempts in the form of lists and exports, and the counts of their results and confirmations."""
     results = Counter(summary.result for summary in summaries)
     return {
         "attempts": [attempt_row(summary) for summary in summaries],
@@ -112,12 +113,12 @@ def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
 
 
 def standings(summaries: Iterable[AttemptSummary]) -> list[Standing | None]:
-    """Return the standing of each attempt's pass; None without one, or if the journal is damaged."""
+    """Return the standing of each attempt's pass; None if it has no pass or its journal is damaged."""
     return [None if summary.problem else standing(summary.state) for summary in summaries]
 
 
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
-    """Return an attempt in the form of lists and exports; its keys are stable."""
+    """Return an attempt in the form of lists and exports, whose keys never change."""
     state = summary.state
     last, best = state.last, state.best
     return {
@@ -179,9 +180,7 @@ def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
 
 
 def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    """Pack the journals reproducibly, whole lines only; heads are left out, since they prove something only
-    here.
-    """
+    """Pack the whole lines of the journals reproducibly, without heads, which prove nothing elsewhere."""
     import zstandard
 
     buffer = io.BytesIO()
@@ -200,4 +199,4 @@ ATTEMPT_WRITERS: Mapping[str, Callable[[AttemptStore, Sequence[AttemptSummary]],
     "json": _json,
     "archive": _archive,
 }
-"""The formats of attempts, by name."""
+"""The functions that write attempts, by the name of their format."""

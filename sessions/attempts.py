@@ -1,4 +1,4 @@
-"""The store of attempts: a folder each, named by its id, with its journal and the id of its task."""
+"""The store of attempts: each has a folder that is named by its id and contains its journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import accepted
+from gistpoint.sessions.annotations.settling import ruling_on
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadOrigin, from_elsewhere, head_path
 from gistpoint.sessions.journal import (
     JOURNAL,
@@ -38,12 +38,12 @@ from gistpoint.sessions.outlines import Outline, Outlines, Versions
 
 _STARTING = "starting.lock"
 _SAVED_EVERY_S = 5.0
-"""How often the results are saved while many journals are read."""
+"""The seconds between saves of the results while many journals are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptSummary:
-    """One attempt as shown in tables."""
+    """An attempt as tables show it."""
 
     attempt_id: str
     task_id: str
@@ -52,18 +52,18 @@ class AttemptSummary:
     started_utc_ms: int
     state: AttemptState
     problem: str = ""
-    """The fault of its journal, in a sentence; empty if there is none."""
+    """The fault of its journal, as a sentence; empty if there is none."""
     accepted: bool | None = None
-    """The reviewers' ruling on its pass, see `annotations.settling`."""
+    """Whether reviewers accept its pass, see `annotations.settling`; None without a ruling."""
     head: str = ""
     """The hash of the journal's last line."""
     calls: int = 0
     kept: Head | None = None
-    """The head that was kept outside of the journal; None for a journal from another machine or folder."""
+    """The head that is stored outside the journal; None for a journal from another machine or folder."""
     open: bool = False
     """Whether a process has it open for writing."""
     elsewhere: bool = False
-    """Whether it comes from other machines and nobody has continued it here."""
+    """Whether it comes from another machine and has not been continued on this one."""
 
     @property
     def actor(self) -> str:
@@ -72,38 +72,36 @@ class AttemptSummary:
 
     @property
     def participant(self) -> str:
-        """The pseudonym of the person; empty if none was given."""
+        """The pseudonym of the person; empty if there is none."""
         return self.state.header.participant or ""
 
     def is_of(self, participant: str) -> bool:
-        """Whether it is by a person: the one with the pseudonym, or without a pseudonym anybody at this
-        machine.
-        """
-        return (
-            self.actor == PERSON
-            and self.participant == participant
-            and bool(participant or not self.elsewhere)
-        )
+        """Whether the person with a pseudonym made the attempt; for an empty one, anybody at this machine."""
+        if self.actor != PERSON or self.participant != participant:
+            return False
+        return bool(participant or not self.elsewhere)
 
     @property
     def branch(self) -> str:
-        """The machine of these lines, if another machine continued the attempt; otherwise empty."""
+        """The machine that wrote this branch, if several machines continued the attempt; otherwise empty."""
         return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
 
     @property
     def witnessed(self) -> bool:
-        """Whether this machine kept a head from the first event on: no event can have been removed unnoticed."""
-        return self.kept is not None and self.kept.origin is HeadOrigin.HERE and self.kept.since == 1
+        """Whether this machine has kept a head since the first event, so that no removal goes unnoticed."""
+        if self.kept is None:
+            return False
+        return self.kept.origin is HeadOrigin.HERE and self.kept.since == 1
 
     @property
     def result(self) -> AttemptResult:
-        """The result so far; not solved if the journal is damaged."""
+        """The result so far; `NOT_SOLVED` if the journal is damaged."""
         return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt that this process holds, with its journal."""
+    """An attempt that this process has open for writing, with its journal."""
 
     attempt: Attempt
     journal: JournalWriter
@@ -124,9 +122,9 @@ class AttemptStore:
         reviews: Path | None = None,
         listener: JournalListener | None = None,
     ) -> None:
-        """`reviews` is the folder in which reviewers rule on suspicious passes.
+        """`reviews` is the folder of the reviews, in which reviewers rule on suspicious passes.
 
-        The listener is notified of attempts that belong to no study.
+        `listener` is notified of attempts that are not part of a study.
         """
         self.root = root
         self._listener = listener
@@ -134,10 +132,10 @@ class AttemptStore:
         self._clock = clock
         self._version = version
         self._known: dict[str, tuple[object, AttemptSummary]] = {}
-        """The summary of each attempt that was read, with the versions of its files."""
+        """The summary of each attempt that was read, and the versions of its files."""
         self._outlines: Outlines | None = None
         self._shown: dict[str, tuple[Outline, AttemptSummary]] = {}
-        """The last results of `outlines`, by id."""
+        """The last results of `outlines`, by attempt id."""
 
     def start(
         self,
@@ -148,11 +146,11 @@ class AttemptStore:
         budgets: Budgets | None = None,
         attempt_id: str = "",
     ) -> OpenAttempt:
-        """Begin a new attempt, with the task's budgets unless others are given.
+        """Begin an attempt and return it; the task's budgets apply unless others are given.
 
-        `attempt_id` is an id that was promised earlier: a folder of that name without a whole event is used.
-        Raises `AttemptError` if the same person has another attempt at this task open, since two clocks must
-        not run at once.
+        `attempt_id` is an id that was reserved earlier: its folder may exist, but contain no complete event.
+        Raises `AttemptError` if the same person has another attempt at this task open, because two clocks
+        must not run at once.
         """
         with self._starting():
             self._refuse_second(task.id, enrolment)
@@ -168,13 +166,13 @@ class AttemptStore:
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
-        """Let only one process at a time look for open attempts and begin one."""
+        """Let only one process at a time check for open attempts and begin one."""
         self.root.mkdir(parents=True, exist_ok=True)
         with wait_for(self.root / _STARTING):
             yield
 
     def _refuse_second(self, task_id: str, who: Enrolment | AttemptStarted, attempt_id: str = "") -> None:
-        """Refuse a second running clock of the same person; `who` is the person."""
+        """Raise `AttemptError` if the person `who` has another attempt at the task open."""
         for folder in self._folders() if who.actor == PERSON else []:
             if folder.name == attempt_id or not is_open(folder):
                 continue
@@ -187,7 +185,7 @@ class AttemptStore:
                 )
 
     def resume(self, attempt_id: str, task: Task, judge: TaskJudge) -> OpenAttempt:
-        """Resume an attempt; raises `AttemptError` if it can't be opened for writing, or as `start` does."""
+        """Resume an attempt. Raises `AttemptError` if it can't be opened for writing, or as `start` does."""
         if self._listener is not None:
             self._listener.resuming(self.folder(attempt_id))
         with self._starting():
@@ -206,14 +204,14 @@ class AttemptStore:
 
     def _opened(self, attempt: Attempt, journal: JournalWriter) -> OpenAttempt:
         if self._listener is not None and attempt.state.header.study is None:
-            journal.tell(self._listener)
+            journal.notify(self._listener)
         return OpenAttempt(attempt, journal)
 
     def adopt(self, attempt_id: str, data: bytes) -> None:
-        """Store the journal of an attempt that was made or continued elsewhere; it is on the disk on return.
+        """Store the journal of an attempt made or continued on another machine; it is on the disk on return.
 
-        Raises `AttemptError` if it is not whole, if it does not continue the journal that is here, or if the
-        attempt is open.
+        Raises `AttemptError` if the journal is damaged or incomplete, if it does not continue the one that is
+        stored already, or if the attempt is open.
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
@@ -239,8 +237,8 @@ class AttemptStore:
     def add_after_end(self, attempt_id: str, data: EventData) -> AttemptState:
         """Append an event to the journal of an attempt that has ended, and return the state after it.
 
-        It is on the disk on return. Raises `AttemptError` if the attempt has not ended, belongs to another
-        machine, or can't be opened for writing.
+        The event is on the disk on return. Raises `AttemptError` if the attempt has not ended, belongs to
+        another machine, or can't be opened for writing.
         """
         folder = self.folder(attempt_id)
         if (self.root / ELSEWHERE / folder.name).exists():
@@ -256,13 +254,13 @@ class AttemptStore:
             if problem or not state.ended:
                 raise AttemptError(problem or f"The attempt {folder.name} has not ended.")
             if self._listener is not None and state.header.study is None:
-                journal.tell(self._listener)
+                journal.notify(self._listener)
             return advance(state, journal.append(data))
         finally:
             journal.close()
 
     def folder(self, attempt_id: str) -> Path:
-        """Return the folder of an attempt, by its id or an unambiguous prefix of it."""
+        """Return the folder of an attempt, given its id or an unambiguous prefix. Raises `AttemptError`."""
         found = [path for path in self._folders() if path.name.startswith(attempt_id)] if attempt_id else []
         exact = [path for path in found if path.name == attempt_id]
         if len(exact or found) == 1:
@@ -276,7 +274,7 @@ class AttemptStore:
         )
 
     def summary(self, attempt_id: str) -> AttemptSummary:
-        """Read one attempt."""
+        """Return one attempt, given its id or an unambiguous prefix. Raises `AttemptError`."""
         return self._read(self.folder(attempt_id), self._book())
 
     def _read(self, folder: Path, book: ReviewBook) -> AttemptSummary:
@@ -286,13 +284,13 @@ class AttemptStore:
         if known is None or known[0] != versions:
             known = self._known[folder.name] = (versions, _summary(folder))
         summary = known[1]
-        ruled = accepted(book, attempt_key(folder.name))
+        ruled = ruling_on(book, attempt_key(folder.name))
         opened = not summary.state.ended and is_open(folder)
         elsewhere = (self.root / ELSEWHERE / folder.name).exists()
         return replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere)
 
     def summaries(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts, the newest first; a damaged one has its problem set instead of raising."""
+        """Yield all attempts, the newest first; `problem` is set for those whose journal can't be read."""
         book = self._book()
         for folder in sorted(self._folders(), reverse=True):
             try:
@@ -301,20 +299,16 @@ class AttemptStore:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
     def outlines(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts as `summaries` does, but with only the part of the state that lists show, and no
-        head.
+        """Yield all attempts, the newest first, with no head and only the part of the state that lists show.
 
         Results are kept on the disk, so that an unchanged journal is read only once. An attempt that has not
-        changed since the last call is the same object.
+        changed since the last call is the same object as then.
         """
         if not self.root.is_dir():
             return
-        book, kept, saved, elsewhere = (
-            self._book(),
-            self._outlines_kept(),
-            monotonic(),
-            from_elsewhere(self.root),
-        )
+        book, kept = self._book(), self._outlines_kept()
+        elsewhere = from_elsewhere(self.root)
+        saved = monotonic()
         present = []
         try:
             for name in sorted((entry.name for entry in os.scandir(self.root)), reverse=True):
@@ -330,7 +324,7 @@ class AttemptStore:
             kept.save()
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
-        """Return those of some attempts that still exist, as `outlines` does."""
+        """Return those of the attempts that still exist, in the form of `outlines`."""
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
         found = (self._outline(name, kept, book, elsewhere) for name in attempt_ids)
         return [summary for summary in found if summary is not None]
@@ -343,7 +337,7 @@ class AttemptStore:
     def _outline(
         self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]
     ) -> AttemptSummary | None:
-        """Return an attempt with what lists show of it; None if the folder contains none."""
+        """Return an attempt in the form of `outlines`; None if the folder contains none."""
         folder = self.root / name
         versions = _versions(folder)
         outline = kept.get(name, versions)
@@ -358,7 +352,7 @@ class AttemptStore:
             kept.put(name, outline, keep=not is_open(folder))
         opened = outline.ending is None and is_open(folder)
         passes = any(submission.solved for submission in outline.submissions)
-        ruled = accepted(book, attempt_key(name)) if passes else None
+        ruled = ruling_on(book, attempt_key(name)) if passes else None
         shown = self._shown.get(name)
         state = (opened, ruled, name in elsewhere)
         if (
@@ -385,7 +379,7 @@ class AttemptStore:
         return summary
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
-        """Return a person's attempts at a task that have not ended, the newest first, including damaged ones."""
+        """Return a person's unfinished attempts at a task, the newest first, including damaged ones."""
         book = self._book()
         of_task = [folder for folder in sorted(self._folders(), reverse=True) if _task_of(folder) == task_id]
         found = (self._read(folder, book) for folder in of_task)
@@ -405,13 +399,13 @@ def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> boo
 
 
 def _task_of(folder: Path) -> str:
-    """Return the id of an attempt's task, from the first line of its journal; empty if the line has none."""
+    """Return the id of an attempt's task from the first line of its journal; empty if it is not there."""
     first = first_event(folder / JOURNAL)
     return first.data.task_id if first is not None and isinstance(first.data, AttemptStarted) else ""
 
 
 def _summary(folder: Path) -> AttemptSummary:
-    """Read a journal; facts that its files don't contain keep their defaults."""
+    """Read a journal; facts that the attempt's own files don't contain keep their defaults."""
     content = read_journal(folder / JOURNAL)
     state, problem = folded_state(content.events)
     header = state.header
@@ -433,7 +427,7 @@ def _summary(folder: Path) -> AttemptSummary:
 
 
 def _versions(folder: Path) -> Versions:
-    """Return the versions of an attempt's files on the disk."""
+    """Return the versions of an attempt's journal and head on the disk."""
     found = []
     for path in (folder / JOURNAL, head_path(folder)):
         with suppress(OSError):
@@ -443,7 +437,11 @@ def _versions(folder: Path) -> Versions:
 
 
 def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
-    """Return the state up to the first event without the data of its type, and a sentence about that event."""
+    """Return the state after some events, and an empty text.
+
+    The state covers only the events before the first invalid one; then the text is a sentence about that
+    event.
+    """
     state = AttemptState()
     for event in events:
         try:

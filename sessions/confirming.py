@@ -1,6 +1,4 @@
-"""The confirmation of a pass: a separate step after the end of the attempt, written to its journal (decision
-114).
-"""
+"""Confirms passes: a separate step after the end of an attempt, recorded in its journal (decision 114)."""
 
 from __future__ import annotations
 
@@ -27,13 +25,13 @@ NOTHING_TO_ASK = "It has no pass that could be confirmed and is not."
 
 @dataclass(frozen=True, slots=True)
 class AskedPass:
-    """The result of requesting the confirmation of an attempt's pass."""
+    """The result of a request to confirm an attempt's pass."""
 
     attempt_id: str
     state: AttemptState
-    """The attempt's present state."""
+    """The attempt's current state."""
     confirmation: Confirmation | None = None
-    """None if nobody could be asked, for the reason `why_not`."""
+    """None if the pass could not be confirmed, for the reason `why_not`."""
     why_not: str = ""
 
 
@@ -45,10 +43,11 @@ def confirm_attempt(
     task: Task | None = None,
     run: RunContext = UNATTENDED,
 ) -> AskedPass:
-    """Confirm the pass of an attempt that has ended, and write the outcome to the journal.
+    """Confirm the pass of an attempt that has ended, and write the result to its journal.
 
-    `attempts` and `task` replace those of the services. Raises `UserError` if the attempt, its task or a
-    sandbox is missing, or if the attempt is open, and `CancelledError` when stopped: nothing is then written.
+    `attempts` and `task` replace the store and the task of the services. Raises `UserError` if the attempt,
+    its task or a sandbox is missing or the attempt is open, and `CancelledError` when cancelled; nothing is
+    written then.
     """
     store = attempts or services.attempts
     summary = store.summary(attempt_id)
@@ -70,7 +69,7 @@ def confirm_attempt(
     return AskedPass(identity, store.add_after_end(identity, event), event.confirmation)
 
 
-def after_the_end(
+def confirm_after_end(
     services: Services,
     attempt_id: str,
     *,
@@ -78,11 +77,10 @@ def after_the_end(
     task: Task | None = None,
     run: RunContext = UNATTENDED,
 ) -> AskedPass | None:
-    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; None if that is
-    impossible.
+    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; return None if it fails.
 
-    The attempt is valid without it: `gistpoint attempt confirm` tries again, and reports what is wrong.
-    Raises `CancelledError` when stopped.
+    The attempt is valid without a confirmation: `gistpoint attempt confirm` tries again, and reports what is
+    wrong. Raises `CancelledError` when cancelled.
     """
     try:
         return confirm_attempt(services, attempt_id, attempts=attempts, task=task, run=run)
@@ -91,8 +89,8 @@ def after_the_end(
         return None
 
 
-def not_asked(attempts: AttemptStore) -> list[AttemptSummary]:
-    """Return the attempts of this machine whose pass can be confirmed and is not, the oldest first."""
+def unconfirmed_attempts(attempts: AttemptStore) -> list[AttemptSummary]:
+    """Return the attempts of this machine whose pass can still be confirmed, the oldest first."""
     found = [
         summary
         for summary in attempts.outlines()
@@ -104,10 +102,9 @@ def not_asked(attempts: AttemptStore) -> list[AttemptSummary]:
 def confirm_attempts(
     services: Services, attempt_ids: Sequence[str], run: RunContext = UNATTENDED
 ) -> Iterator[AskedPass]:
-    """Confirm the passes of attempts one after the other, as `confirm_attempt` does; each result names its
-    fault.
+    """Confirm the passes of attempts one after another, and yield the results; errors are in `why_not`.
 
-    Raises `CancelledError` when stopped; what was written before stays.
+    Raises `CancelledError` when cancelled; earlier confirmations remain.
     """
     for number, attempt_id in enumerate(attempt_ids, start=1):
         step = run.step(f"confirming {attempt_id} ({number} of {len(attempt_ids)})")
@@ -120,19 +117,18 @@ def confirm_attempts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectToVerdict(Request):
-    """A solver's objection to a pass that does not count."""
+    """A solver's objection to a verdict that their pass does not count."""
 
     attempt: str
     why: str
     reviewer: str = ""
-    """Who objects; empty for the participant of the attempt, or without one the login name."""
+    """Who objects; empty for the participant of the attempt, or if there is none, the login name."""
 
 
 def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerdict) -> AttemptSummary:
-    """Write a solver's objection as a comment on the run, where reviewers read it; it decides nothing by
-    itself.
+    """Record a solver's objection as a comment on the run, and return the attempt; reviewers decide about it.
 
-    Raises `UserError` without a reason, or for a pass that counts.
+    Raises `UserError` if there is no reason, or no pass that has to be reviewed.
     """
     if not wanted.why.strip():
         raise UserError("An objection needs a reason.", hint="Add --why TEXT.")

@@ -1,13 +1,12 @@
-"""The heads of journals: the last event of each, stored in a file of its own to detect a shortened or changed
-journal.
+"""The heads of journals, which reveal that a journal was shortened or changed.
 
-A head is written after its event, so a journal may have later events than its head, but never fewer. A
-journal from elsewhere has no head until its attempt is resumed on this machine; the head then names the first
-event since.
+A head records the last event of a journal in a separate file. It is written after the event, so a journal may
+contain later events than its head, but never fewer. A journal from another machine has no head until its
+attempt is resumed on this one; the head then also records the first event that was written here.
 
-A head carries a tag that needs the key of this machine. The key is outside the data folder, together with a
-copy of each head of the user's attempts: whoever can write only to the data folder can neither make a head,
-nor put an older one back, nor remove it. Decision 120 says what is believed.
+A head has a tag that can be computed only with the key of this machine. The key is outside the data folder,
+together with a copy of the head of each of the user's attempts: whoever can write only to the data folder can
+neither create a head, nor restore an older one, nor remove it. Decision 120 defines which heads count.
 """
 
 from __future__ import annotations
@@ -28,18 +27,16 @@ from gistpoint.core.locations import Locations, read_regular
 from gistpoint.core.logs import create_file, sync_folder
 
 HEADS = "heads"
-"""The folder, next to those of the attempts, with a file for each."""
+"""The folder next to those of the attempts that contains their heads."""
 ELSEWHERE = "elsewhere"
-"""The folder, next to those of the attempts, with an empty file for each that was only fetched from other
-machines.
-"""
+"""The folder next to those of the attempts with an empty file for each one from another machine."""
 KEY = "key"
-"""The file with the key of this machine, in `Locations.proofs`."""
+"""The file in `Locations.proofs` that contains the key of this machine."""
 COPIES = "last"
-"""The folder with the copies of heads, in `Locations.proofs`."""
+"""The folder in `Locations.proofs` that contains the copies of heads."""
 _FORMAT = {"format": "gistpoint.head", "version": 1}
 _BYTES = 256
-"""The fixed size of a head, within one sector, so that a new one replaces the old one atomically."""
+"""The fixed size of a head: less than a sector, so that a new head replaces the old one atomically."""
 _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
 _KEY_ID_CHARACTERS = 16
 _TAG_CHARACTERS = 32
@@ -51,16 +48,14 @@ class HeadOrigin(StrEnum):
 
     HERE = "this machine"
     UNSIGNED = "unsigned"
-    """An earlier version, or a machine that could not write a key: anybody can make such a head."""
+    """An earlier version, or a machine that could not store a key; anybody can create such a head."""
     OTHER = "another machine"
-    """Tagged with the key of another machine, so that the tag proves nothing here."""
+    """A machine with another key, so that the tag proves nothing on this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Number and hash of a journal's last event that is known to be on the disk; `seq` is 0 if there is no
-    event.
-    """
+    """The number and hash of the last event known to be on the disk; `seq` is 0 if there is no event."""
 
     seq: int
     sha256: str
@@ -71,14 +66,14 @@ class Head:
 
 
 def from_elsewhere(root: Path) -> frozenset[str]:
-    """Return the attempts below a folder that come from other machines and that nobody has continued here."""
+    """Return the ids of attempts below a folder from other machines that were not continued on this one."""
     with contextlib.suppress(OSError):
         return frozenset(path.name for path in (root / ELSEWHERE).iterdir())
     return frozenset()
 
 
 class BrokenHeadError(ValueError):
-    """The file of a head can't be read, or was changed by somebody without the key."""
+    """The file of a head can't be read, or somebody without the key changed it."""
 
 
 def head_path(folder: Path) -> Path:
@@ -87,9 +82,10 @@ def head_path(folder: Path) -> Path:
 
 
 def read_head(folder: Path) -> Head | None:
-    """Return the head of the attempt in `folder`, None if it has none. Raises `BrokenHeadError`.
+    """Return the head of the attempt in `folder`; None if it has none. Raises `BrokenHeadError`.
 
-    The copy outside the data folder counts, unless the head next to the journal is this machine's and later.
+    The copy outside the data folder is preferred, unless the head in the data folder is this machine's and at
+    least as late.
     """
     own = _read(head_path(folder), folder.name)
     place = _copy_path(folder)
@@ -100,25 +96,25 @@ def read_head(folder: Path) -> Head | None:
 
 
 def has_head(folder: Path) -> bool:
-    """Whether a head is kept of the attempt in `folder`, in either place."""
+    """Whether the attempt in `folder` has a head or a copy of one."""
     return any(path.exists() for path in _places(folder))
 
 
 def remove_head(folder: Path) -> None:
-    """Forget the head of the attempt in `folder`, in both places."""
+    """Delete the head of the attempt in `folder`, and its copy."""
     for path in _places(folder):
         path.unlink(missing_ok=True)
 
 
 def move_head(folder: Path, to: Path) -> None:
-    """Move the head of an attempt to the branch that its folder has become, in both places."""
+    """Rename the head of an attempt and its copy, after its folder was renamed to that of a branch."""
     for path, target in zip(_places(folder), _places(to), strict=True):
         if path.exists():
             path.rename(target)
 
 
 class HeadFile:
-    """The head of one attempt, open for writing in the process that writes its journal."""
+    """The head of one attempt and its copy, open for writing in the process that writes the journal."""
 
     def __init__(self, folder: Path, head: Head) -> None:
         """Write `head` to the disk. Raises `UserError` if the key of this machine is damaged."""
@@ -136,7 +132,7 @@ class HeadFile:
             sync_folder(place)
 
     def move(self, seq: int, sha256: str) -> None:
-        """Change the head to a later event, which must be on the disk; `sync` writes the head to the disk."""
+        """Set the head to a later event, which must be on the disk; `sync` writes the head itself there."""
         with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
 
@@ -146,12 +142,12 @@ class HeadFile:
             os.fsync(file)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
         for file in self._files:
             os.close(file)
 
     def remove(self) -> None:
-        """Remove the head."""
+        """Delete the head and its copy."""
         remove_head(self._folder)
 
     def _write(self, seq: int, sha256: str) -> None:
@@ -165,13 +161,13 @@ class HeadFile:
 
 
 def _places(folder: Path) -> list[Path]:
-    """Return the files that hold the head of the attempt in `folder`, the one next to its journal first."""
+    """Return the paths of the head of the attempt in `folder` and of its copy, if there is to be one."""
     copy = _copy_path(folder)
     return [head_path(folder)] if copy is None else [head_path(folder), copy]
 
 
 def _copy_path(folder: Path) -> Path | None:
-    """Return the path of the copy of a head; None for attempts outside the user's folder, such as a worker's."""
+    """Return the path of a head's copy; None for attempts outside the user's folder, such as a worker's."""
     locations = Locations.of_user()
     if folder.parent != locations.attempts and folder.parent.resolve() != locations.attempts.resolve():
         return None
@@ -199,9 +195,7 @@ def _read(path: Path, attempt: str) -> Head | None:
 
 
 def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
-    """Return who wrote a head. Raises `BrokenHeadError` for one that names this machine's key but has a wrong
-    tag.
-    """
+    """Return who wrote a head. Raises `BrokenHeadError` if it names this machine's key and a wrong tag."""
     if not key_id and not tag:
         return HeadOrigin.UNSIGNED
     key = _key()
@@ -215,7 +209,7 @@ def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
 
 
 def _tag(key: bytes, attempt: str, head: Head) -> str:
-    """Return the tag of a head; that of a branch is its attempt's, since a journal becomes a branch later."""
+    """Return the tag of a head; a branch has its attempt's, because a journal becomes a branch only later."""
     text = json.dumps([_FORMAT["format"], attempt.partition("~")[0], head.since, head.seq, head.sha256])
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARACTERS]
 
@@ -225,7 +219,7 @@ def _key_id(key: bytes) -> str:
 
 
 def _key() -> bytes | None:
-    """Return the key of this machine; None if there is no usable one."""
+    """Return the key of this machine; None if there is none that can be used."""
     with contextlib.suppress(OSError, ValueError):
         text = read_regular(Locations.of_user().proofs / KEY).decode("ascii")
         return bytes.fromhex(text) if _KEY_TEXT.fullmatch(text) else None
@@ -233,9 +227,10 @@ def _key() -> bytes | None:
 
 
 def _key_for_writing() -> bytes | None:
-    """Return the key of this machine, made at the first use; None if it can't be stored.
+    """Return the key of this machine, which is created at its first use; None if it can't be stored.
 
-    Raises `UserError` if the file holds no key: a new one would make every head count as another machine's.
+    Raises `UserError` if the file does not contain a key: with a new one, all heads would count as another
+    machine's.
     """
     path = Locations.of_user().proofs / KEY
     with contextlib.suppress(OSError):

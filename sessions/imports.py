@@ -1,4 +1,4 @@
-"""Records of a public data set made into tasks, and those whose repository is not available yet."""
+"""Turns the records of a public data set into tasks, and keeps those whose repository is unavailable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMAT, VERSION = "gistpoint.imports", 1
 
 @dataclass(frozen=True, slots=True)
 class PendingRecord:
-    """A valid record whose repository was unavailable."""
+    """A valid record whose repository was not available."""
 
     id: str
     url: str
@@ -49,29 +49,30 @@ class PendingRecord:
     """The line in the source file."""
     reason: str
     tried: str
-    """When it was last tried: UTC, ISO 8601."""
+    """The time of the last try: UTC, ISO 8601."""
     text: str
-    """The record, verbatim."""
+    """The record as the data set has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The records of one data set: ids of those imported with the ids of their tasks, and those pending, by
-    id.
-    """
+    """The records of one data set, by id: the task ids of those imported, and those that are pending."""
 
     imported: Mapping[str, str]
     pending: Mapping[str, PendingRecord]
 
 
 class ImportLedger:
-    """One data set's file in the data folder; every change is on the disk when the method returns."""
+    """The file in the data folder for one data set; every change is on the disk when its method returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Imports:
-        """Return the content of the file, empty if there is none. Raises `TaskError` if it is damaged."""
+        """Return the content of the file, or empty imports if there is no file.
+
+        Raises `TaskError` if the file is damaged.
+        """
         try:
             values = json.loads(read_regular(self.path))
         except FileNotFoundError:
@@ -91,14 +92,14 @@ class ImportLedger:
         return Imports(fields.get("imported", dict[str, str]), {item.id: item for item in pending})
 
     def settle(self, *, imported: Mapping[str, str] | None = None, refused: Iterable[str] = ()) -> None:
-        """Record settled records: made into tasks, or refused permanently; they are no longer pending."""
+        """Record that records were imported or permanently refused, so that they are no longer pending."""
         known = self.read()
         gone = {*(imported or {}), *refused}
         waiting = {id: item for id, item in known.pending.items() if id not in gone}
         self._write(Imports({**known.imported, **(imported or {})}, waiting))
 
     def wait(self, records: Iterable[PendingRecord]) -> None:
-        """Store records as pending; one that is pending already gets the newer reason."""
+        """Store records as pending; a record that is pending already gets the new reason."""
         known = self.read()
         self._write(replace(known, pending={**known.pending, **{item.id: item for item in records}}))
 
@@ -120,19 +121,19 @@ _ELSEWHERE = "If the repository is elsewhere, say where with --sources."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRecords(Request):
-    """Which records of a data set become tasks."""
+    """A request to import records of a data set."""
 
     data_set: Literal["breakpoint"]
     file: Annotated[str | None, LOCAL] = None
-    """A file; None for the records that wait for their repository."""
+    """The file of records; None for those that are pending."""
     sources: Annotated[str | None, LOCAL] = None
-    """The file with the locations of repositories, and the needs of their suites."""
+    """The file with the locations of repositories and the requirements of their suites."""
     only: str | None = None
-    """A text that must occur in the repository, file or function."""
+    """A text that the repository, file or function must contain."""
     min_failing: Count = 5
 
     def record_sources(self) -> RecordSources:
-        """Return the locations of repositories. Raises `UserError`."""
+        """Return the locations of repositories. Raises `UserError` if the file can't be read."""
         if self.sources is None:
             return RecordSources()
         path = Path(self.sources)
@@ -144,7 +145,10 @@ class ImportRecords(Request):
             ) from error
 
     def records(self, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:
-        """Return the valid records that are wanted, and the outcomes of the damaged ones. Raises `UserError`."""
+        """Return the requested records that are valid, and an outcome for each damaged one.
+
+        Raises `UserError` if the file can't be read or contains no valid record.
+        """
         items = _waiting(ledger) if self.file is None else list(read_records(_bytes_of(Path(self.file))))
         damaged = [item for item in items if isinstance(item, Damage)]
         valid = [item for item in items if isinstance(item, BreakpointRecord)]
@@ -157,7 +161,7 @@ class ImportRecords(Request):
 
 
 def _waiting(ledger: ImportLedger) -> list[BreakpointRecord | Damage]:
-    """Return the records that wait for their repository."""
+    """Return the records that are pending."""
     texts = (pending.text.encode("utf-8", "surrogateescape") for pending in ledger.read().pending.values())
     return [item for text in texts for item in read_records(text)]
 
@@ -170,19 +174,19 @@ class ImportOutcome:
     function: str
     outcome: str
     reason: str = ""
-    """One of a closed list if the record is refused."""
+    """If the record is refused, one of a fixed set of reasons."""
     detail: str = ""
     task: str = ""
 
     @property
     def good(self) -> bool:
-        """Whether there is a task of the record now."""
+        """Whether a task of the record exists."""
         return self.outcome not in ("refused", "damaged", "waits")
 
 
 @dataclass
 class Importer:
-    """Imports records, one repository after the other; each outcome is written to disk at once."""
+    """Imports records, one repository after another; each outcome is written to the disk at once."""
 
     ledger: ImportLedger
     sources: RecordSources
@@ -195,7 +199,7 @@ class Importer:
     run: RunContext = field(default=UNATTENDED)
 
     def all(self, records: Iterable[BreakpointRecord]) -> None:
-        """Import the records in the order of their repositories. Raises `CancelledError` and `UserError`."""
+        """Import the records, grouped by repository. Raises `CancelledError` and `UserError`."""
         imported = self.ledger.read().imported
         groups: dict[str, list[BreakpointRecord]] = {}
         for record in records:
@@ -270,12 +274,7 @@ class Importer:
 
     def _wait(self, group: list[BreakpointRecord], reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self.ledger.wait(
-            PendingRecord(
-                record.id, record.url, record.commit, _function(record), record.line, reason, now, record.text
-            )
-            for record in group
-        )
+        self.ledger.wait(_pending(record, reason, now) for record in group)
         for record in group:
             self._note(record, "waits", "repository_not_here", reason)
 

@@ -1,9 +1,8 @@
-"""The journal of an attempt: one event per line, each with the hash of the previous line, synced before it
-counts.
+"""The journal of an attempt: one event per line, each with the hash of the previous line.
 
-A journal is an append log (`core/logs`) whose lines are chained. A last line that was torn by a crash is
-moved to `journal.torn` when the attempt is opened for writing, and left in place when it is only read. A
-journal that was changed or cut back is never written to again.
+A journal is an append log (`core/logs`) whose lines form a chain. A last line that a crash has torn is moved
+to `journal.torn` when the attempt is opened for writing, and left in place when it is only read. A journal
+that was changed or shortened is never written to again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ JOURNAL = "journal.jsonl"
 LOCK = "lock"
 KIND = LogKind("gistpoint.journal", error=AttemptError)
 GROUP_SECONDS = 1.0
-"""How long events may wait to be synced in a group."""
+"""The longest time for which events wait to be synced together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +42,17 @@ class JournalContent:
 
     events: tuple[JournalEvent, ...]
     head: str
-    """sha256 of the last whole line."""
+    """The SHA-256 of the last whole line."""
     whole: int
-    """Bytes of whole lines."""
+    """The number of bytes in whole lines."""
     torn: int
-    """Bytes after the last whole line."""
+    """The number of bytes after the last whole line."""
     broken_at: int | None
-    """Number of the first line that is not an event, or whose hash of the previous line is wrong; None
-    without one.
-    """
+    """The number of the first line that is no event or does not continue the chain; None if there is none."""
     fault: str = ""
-    """Why it can't be resumed, in a sentence; empty if it is intact."""
+    """Why the journal can't be continued, in a sentence; empty if it is intact."""
     kept: Head | None = None
-    """The head that was stored separately; None for a journal from elsewhere."""
+    """The head that is stored separately; None for a journal from another machine."""
 
 
 def encode(event: JournalEvent) -> bytes:
@@ -72,12 +69,12 @@ def encode(event: JournalEvent) -> bytes:
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Read a journal and compare it with its head; only whole lines, up to the first that is not an event.
+    """Return the content of a journal, compared with its stored head. Raises `AttemptError` if it is missing.
 
-    Raises `AttemptError` if there is no journal.
+    Its events are those of the whole lines before the first line that is no event.
     """
     try:
-        kept, fault = read_head(path.parent), ""  # before the journal, which may grow meanwhile
+        kept, fault = read_head(path.parent), ""  # before the journal, which may grow in the meantime
     except BrokenHeadError as error:
         kept, fault = None, str(error)
     try:
@@ -88,7 +85,10 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> JournalContent:
-    """Return the content of a journal's bytes, compared with its stored head if there is one."""
+    """Return the content of a journal's bytes, compared with the head `kept` for it if there is one.
+
+    `fault` is a fault that is known already, such as that of its head.
+    """
     whole = data.rfind(b"\n") + 1
     events: list[JournalEvent] = []
     head, broken_at, at_head, newer = "", None, "", ""
@@ -110,14 +110,17 @@ def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> Journa
         events.append(event)
         if kept is not None and number == kept.seq:
             at_head = head
-    # A fault in the chain explains a missing head as well, and names the line.
+    # A fault in the chain also explains a head that is not found, and its sentence names the line.
     if kept is not None and not fault:
         fault = _fault_at_head(kept, at_head, len(events))
     return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, newer or fault, kept)
 
 
 def _fault_at_head(kept: Head, found: str, events: int) -> str:
-    """Return how a journal of `events` events contradicts the head kept for it; empty if they agree."""
+    """Return how a journal contradicts its head; empty if they agree.
+
+    `found` is the hash of the event that the head names, and `events` the number of events.
+    """
     expected = kept.sha256 if kept.seq else ""
     if found == expected:
         return ""
@@ -127,7 +130,7 @@ def _fault_at_head(kept: Head, found: str, events: int) -> str:
 
 
 def _newer(first: bytes, event: JournalEvent | None) -> str:
-    """Return a sentence if a newer gistpoint wrote the first line of a journal; otherwise an empty text."""
+    """Return a sentence if a newer gistpoint wrote the first line of a journal; otherwise empty."""
     try:
         KIND.check(first, JOURNAL)
     except AttemptError as error:
@@ -141,7 +144,7 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
 
 
 def decoded(line: bytes) -> JournalEvent | None:
-    """Return the event of a line; None if the line is not an event."""
+    """Return the event in a line; None if the line is no event."""
     try:
         value = json.loads(line)
         return JournalEvent(
@@ -157,31 +160,31 @@ def decoded(line: bytes) -> JournalEvent | None:
 
 
 class JournalListener(Protocol):
-    """Is notified of the attempts that this process writes, each by its folder; every method returns at once.
+    """A listener to the attempts that this process writes, identified by their folders.
 
-    Only `resuming` may raise.
+    Every method returns at once, and only `resuming` may raise.
     """
 
     def resuming(self, folder: Path) -> None:
         """Called before an attempt is resumed. Raises `UserError` if that is not allowed."""
 
     def opened(self, folder: Path) -> None:
-        """Called when an attempt is open for writing."""
+        """Called after an attempt was opened for writing."""
 
     def wrote(self, folder: Path) -> None:
-        """Called when a line was written."""
+        """Called after a line was written."""
 
     def closed(self, folder: Path) -> None:
-        """Called at the end of writing."""
+        """Called after the journal was closed."""
 
 
 class JournalWriter:
-    """Appends events to a journal that no other process has open for writing; a `core.ports.Recorder`."""
+    """Appends events to a journal that no other process has open; a `core.ports.Recorder`."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Open or create the journal in `folder`.
 
-        Raises `AttemptError` if another process holds it, or if it was changed or cut back.
+        Raises `AttemptError` if another process has it open, or if it was changed or shortened.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / JOURNAL
@@ -191,10 +194,10 @@ class JournalWriter:
         self._closed = False
         self._listener: JournalListener | None = None
         self.events: tuple[JournalEvent, ...] = ()
-        """The events in the journal when it was opened."""
+        """The events that the journal contained when it was opened."""
         self._head, self._seq = "", 0
         with ExitStack() as opened:
-            lock = opened.enter_context(_held(folder))
+            lock = opened.enter_context(_take_lock(folder))
             since = self._load() if self.path.exists() else 1
             self._log = opened.enter_context(AppendLog(self.path, KIND, lock))
             self._log.set_torn_aside()
@@ -205,7 +208,7 @@ class JournalWriter:
             opened.pop_all()
 
     def append(self, data: EventData) -> JournalEvent:
-        """Write one event; one that is durable is on the disk on return, others within a second."""
+        """Write an event and return it; a durable one is on the disk on return, others within a second."""
         with self._lock:
             event = JournalEvent(
                 self._seq + 1, data.type, self._clock.utc_ms(), self._clock.mono_ms(), data, self._head
@@ -224,14 +227,14 @@ class JournalWriter:
             self._listener.wrote(self.path.parent)
         return event
 
-    def tell(self, listener: JournalListener) -> None:
-        """Notify a listener of the journal from now on."""
+    def notify(self, listener: JournalListener) -> None:
+        """Notify a listener from now on; it learns at once that the attempt is open."""
         self._listener = listener
         listener.opened(self.path.parent)
 
     @property
     def head(self) -> str:
-        """The hash of the last line; exports print it."""
+        """The hash of the last line, which exports contain."""
         return self._head
 
     def close(self) -> None:
@@ -249,7 +252,7 @@ class JournalWriter:
             self._listener.closed(self.path.parent)
 
     def discard(self) -> None:
-        """Close a journal to which nothing was written, and remove it."""
+        """Close the journal, and delete its folder if nothing was written."""
         self.close()
         if self._seq == 0:
             self._kept.remove()
@@ -267,7 +270,7 @@ class JournalWriter:
         self._kept.sync()
 
     def _load(self) -> int:
-        """Load the existing content; return the first event that was written while a head was kept."""
+        """Load the existing content, and return the number of the first event since which a head is kept."""
         content, attempt = read_journal(self.path), self.path.parent.name
         if content.fault:
             raise AttemptError(
@@ -278,7 +281,7 @@ class JournalWriter:
             )
         self.events = content.events
         self._head, self._seq = content.head, len(content.events)
-        # A head that this machine did not sign is no witness of what came before (decision 120).
+        # A head that this machine did not sign proves nothing about earlier events (decision 120).
         if content.kept is None or content.kept.origin is not HeadOrigin.HERE:
             return self._seq + 1
         return content.kept.since
@@ -290,13 +293,13 @@ def is_open(folder: Path) -> bool:
 
 
 def first_event(path: Path) -> JournalEvent | None:
-    """Return the first event of a journal, None if there is none."""
+    """Return the first event of a journal; None if there is none."""
     with suppress(OSError), opened_regular(path) as file:
         return decoded(file.readline(LARGEST_RECORDS))
     return None
 
 
-def _held(folder: Path) -> FileLock:
+def _take_lock(folder: Path) -> FileLock:
     lock = take(folder / LOCK)
     if lock is None:
         raise AttemptError(

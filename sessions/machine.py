@@ -1,4 +1,4 @@
-"""The six random characters that identify a machine in files and databases that it shares with others."""
+"""The name of a machine: six random characters that identify it in files and databases that are shared."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from gistpoint.core.logs import create_file
 MACHINE_FILE = "machine"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 MACHINE = re.compile(f"[{_ALPHABET}]{{6}}")
-"""The form of a machine's name."""
+"""The pattern of a machine's name."""
 
 
 def crockford(characters: int = 6) -> str:
-    """Return random characters of Crockford's base 32, in lower case."""
+    """Return random lower-case characters of Crockford's base 32."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(characters))
 
 
 def machine_of(data: Path) -> str:
-    """Return the six random characters that identify this machine, kept in its data folder."""
+    """Return the name of this machine, which is created at its first use and kept in the data folder.
+
+    Raises `UserError` if the file does not contain a name.
+    """
     path = data / MACHINE_FILE
     if not path.exists():
         data.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,4 @@
-"""The part of attempts that lists show, kept in one file, so that unchanged journals need not be read at each
-start.
-"""
+"""The part of attempts that lists show; one file keeps it, so that unchanged journals are not read again."""
 
 from __future__ import annotations
 
@@ -23,15 +21,15 @@ from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 
 OUTLINES = "outlines"
-"""The file, next to the folders of the attempts."""
+"""The name of the file, next to the folders of the attempts."""
 _FORMAT = 3
 
 Versions = tuple[tuple[int, int, int], ...]
-"""The versions of an attempt's files on the disk: inode, size, and time of the last change."""
+"""The versions of an attempt's files on the disk: inode, size in bytes, time of the last change in ns."""
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
-    """The part of an attempt that lists show: no calls, texts or code."""
+    """The part of an attempt that lists show, without calls, texts and code."""
 
     versions: Versions
     started_utc_ms: int
@@ -50,7 +48,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, state: AttemptState, versions: Versions, started_utc_ms: int, problem: str) -> Outline:
-        """Return the outline of an attempt's state."""
+        """Return the outline of an attempt."""
         header = structs.replace(state.header, brief="", extra={}, solver=msgspec.UNSET)
         return cls(
             versions,
@@ -71,7 +69,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def state(self) -> AttemptState:
-        """The state of the attempt, blank where lists show nothing."""
+        """The state of the attempt, with defaults for what lists do not show."""
         return AttemptState(
             header=self.header,
             budgets=self.budgets,
@@ -88,7 +86,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _outlined(submission: Submission) -> Submission:
-    """Return a submission without texts and ids of tests."""
+    """Return a submission without its texts and the ids of tests."""
     confirmation = submission.confirmation
     if confirmation is not None:
         confirmation = structs.replace(confirmation, contradiction=None, beyond=None)
@@ -98,31 +96,31 @@ def _outlined(submission: Submission) -> Submission:
 
 
 class _File(msgspec.Struct, frozen=True):
-    """The content of the file; outlines are decoded on demand."""
+    """The content of the file, in which each outline is decoded on demand."""
 
     format: int
     program: str
-    """The version of gistpoint that folded them."""
+    """The version of gistpoint that computed the outlines."""
     outlines: dict[str, msgspec.Raw]
 
 
 class Outlines:
-    """The known outlines of the attempts in one folder, by id."""
+    """The known outlines of the attempts in one folder, by attempt id."""
 
     def __init__(self, root: Path, program: str) -> None:
-        """`program` is the version of gistpoint: another one may fold the same events to something else."""
+        """`program` is the version of gistpoint; outlines of other versions may differ and are ignored."""
         self._path, self._program = root / OUTLINES, program
         self._kept: dict[str, bytes | msgspec.Raw] = {}
         self._read: dict[str, Outline] = {}
         self._decoder = msgspec.msgpack.Decoder(Outline)
         self._changed = False
-        with suppress(OSError, ValueError, RecursionError):  # everything in it can be made again
+        with suppress(OSError, ValueError, RecursionError):  # all outlines can be computed again
             found = msgspec.msgpack.decode(read_regular(self._path), type=_File)
             if (found.format, found.program) == (_FORMAT, program):
                 self._kept.update(found.outlines)
 
     def get(self, attempt_id: str, versions: Versions) -> Outline | None:
-        """Return the outline of an attempt; None if it is unknown, or the files have changed."""
+        """Return the outline of an attempt; None if it is unknown or the attempt's files have changed."""
         known = self._read.get(attempt_id)
         if known is None and attempt_id in self._kept:
             with suppress(msgspec.MsgspecError):
@@ -130,21 +128,21 @@ class Outlines:
         return known if known is not None and known.versions == versions else None
 
     def put(self, attempt_id: str, outline: Outline, *, keep: bool) -> None:
-        """Remember an outline, on the disk too with `keep`."""
+        """Remember an outline; with `keep`, `save` also writes it to the disk."""
         self._read[attempt_id] = outline
         if keep:
             self._kept[attempt_id] = msgspec.msgpack.encode(outline)
             self._changed = True
 
     def forget_all_but(self, present: Iterable[str]) -> None:
-        """Forget the attempts that are gone."""
+        """Forget all attempts that are not `present`."""
         for attempt_id in self._kept.keys() - set(present):
             del self._kept[attempt_id]
             self._read.pop(attempt_id, None)
             self._changed = True
 
     def save(self) -> None:
-        """Write the file if it is out of date; errors are ignored, since it can be made again."""
+        """Write the file if it is out of date; errors are ignored, since it can be computed again."""
         if not self._changed:
             return
         self._changed = False

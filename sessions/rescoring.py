@@ -1,6 +1,4 @@
-"""Results of other harnesses, judged again by gistpoint's own judge and kept in the file of whoever requested
-it.
-"""
+"""Judges the results of other harnesses with gistpoint's judge; verdicts are stored per requesting person."""
 
 from __future__ import annotations
 
@@ -28,66 +26,61 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RescoredResult:
-    """A result of another harness, and the verdict of our own judge."""
+    """A result of another harness, and the verdict of gistpoint's judge."""
 
     task: Task
     returned: ReturnedResult
     result: ExternalResult | None
-    """None if it was not judged; `why` says why."""
+    """None if it was not judged, for the reason `why`."""
     why: str = ""
 
     @property
     def differs(self) -> bool:
-        """Whether the harness says otherwise; also true of a patch that does not apply, and a pass to be
-        read.
-        """
-        claimed = self.result is not None and self.result.their_solved is True
-        refused = (Comparison.DOES_NOT_APPLY, Comparison.TO_BE_READ)
-        unfit = self.result is not None and self.result.comparison in refused
-        return (claimed and unfit) or (
-            self.result is not None and self.result.comparison is Comparison.DIFFERS
-        )
+        """Whether the verdicts differ; a claimed pass that is suspicious or does not apply counts too."""
+        if self.result is None:
+            return False
+        if self.result.comparison is Comparison.DIFFERS:
+            return True
+        is_unproven = self.result.comparison in (Comparison.DOES_NOT_APPLY, Comparison.TO_BE_READ)
+        return is_unproven and self.result.their_solved is True
 
     @property
     def words(self) -> str:
-        """The outcome, in a few words."""
+        """The outcome in a few words."""
         if self.result is None:
             return self.why
         if self.result.comparison is Comparison.TO_BE_READ:
             return f"TO BE READ: {visible_line(', '.join(self.result.suspicious[:3]))}"
         if self.differs:
             theirs = figure(self.result.their_solved, self.result.their_score)
-            unfit = self.result.comparison is Comparison.DOES_NOT_APPLY
-            ours = (
-                "the patch does not apply"
-                if unfit
-                else f"it is {figure(self.result.solved, self.result.score)}"
-            )
-            return f"DIFFERS: they say {theirs}, {ours}"
+            own = f"it is {figure(self.result.solved, self.result.score)}"
+            if self.result.comparison is Comparison.DOES_NOT_APPLY:
+                own = "the patch does not apply"
+            return f"DIFFERS: they say {theirs}, {own}"
         return self.result.comparison.value.replace("_", " ")
 
     @property
     def noted(self) -> str:
-        """The text of the last column; empty if the harness just has no figure."""
+        """The text of the last column; empty if the only news is that the harness has no figure."""
         missing = self.result is not None and self.result.comparison is Comparison.NO_FIGURE
         return "" if missing else self.words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreResults(Request):
-    """Results of solvers in another harness, and their tasks."""
+    """A request to judge the results of another harness; `tasks` names the tasks that they may be about."""
 
     path: str
     tasks: tuple[str, ...]
     reviewer: str = ""
-    """Empty for the login."""
+    """Empty for the login name."""
 
 
 class Rescoring:
-    """The returned results for some tasks, and their new verdicts."""
+    """The results that another harness returned for some tasks, and the new verdicts on them."""
 
     def __init__(self, services: Services, wanted: RescoreResults) -> None:
-        """Read them. Raises `UserError` for results or tasks that can't be read."""
+        """Read the results and tasks. Raises `UserError` if that is impossible."""
         self._services = services
         self._returned = read_returned(Path(wanted.path).expanduser())
         self.tasks: Sequence[Task] = read_set(wanted.tasks, services.tasks).tasks
@@ -95,10 +88,13 @@ class Rescoring:
         self._person = self._store.codec.name_of(wanted.reviewer or getpass.getuser(), "reviewer")
         self.rows: list[RescoredResult] = []
         self.unknown = 0
-        """Results of other tasks."""
+        """The number of results for other tasks."""
 
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
-        """Judge every result, and keep it; `begin` gets how many are done, of how many, and the next task."""
+        """Judge and store every result.
+
+        `begin` is called before each with the number of results done, the number of all, and the task.
+        """
         for number, one in enumerate(self._returned):
             task = next((task for task in self.tasks if task.id.startswith(one.task)), None)
             if task is None:
@@ -143,14 +139,15 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
 
 
 def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
-    """Return the store's account of an attempt that a log claims to be gistpoint's own."""
+    """Return whether the store confirms that an attempt is gistpoint's own, as a log claims, in words."""
     id = visible_line(one.attempt)[:40]
     try:
         known = services.attempts.summary(one.attempt)
     except UserError:
         return f"could not be judged: it claims to be the attempt {id}, which is not in the store"
-    same = known.attempt_id == one.attempt and known.task_id == task.id
-    if not same or (one.solved is not None and bool(known.state.solved) != one.solved):
+    is_same = known.attempt_id == one.attempt and known.task_id == task.id
+    contradicts = one.solved is not None and bool(known.state.solved) != one.solved
+    if not is_same or contradicts:
         return f"could not be judged: it claims to be the attempt {id}, which says otherwise"
     return f"gistpoint's own attempt {id}"
 
@@ -191,7 +188,7 @@ def _result(
 
 
 def figure(solved: bool | None, score: float | None) -> str:
-    """Return a verdict with its score in words; `-` for none."""
+    """Return a verdict and its score in words; `-` if there is no verdict."""
     return "-" if solved is None else _word(solved) + ("" if score is None else f" {score:.3f}")
 
 

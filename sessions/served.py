@@ -1,4 +1,4 @@
-"""The one attempt that a server serves: opened at the first call by anybody, and left unfinished at the end."""
+"""The attempt that a server serves: the first call of any client opens it, and closing does not finish it."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
-from gistpoint.sessions.confirming import after_the_end
+from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.services import Services, is_our_demo
 
 FAILED = (
     "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
 )
 KIND = "mcp"
-"""The kind of a solver that uses the protocol, in the header of an attempt."""
+"""The kind of solver in the header of an attempt that is made over MCP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeAttempt(Request):
-    """The attempt that is served."""
+    """A request to serve an attempt."""
 
     task: str
     attempt: str | None = None
     """An unfinished attempt over MCP to resume."""
     budgets: str | None = None
-    """Such as `16/4`; None for the task's own."""
+    """Calls and submissions, such as `16/4`; None for the task's budgets."""
     participant: str = ""
     role: str | None = None
     trust_client: bool = False
-    """Whether the client has no tools of its own that reach this machine."""
+    """Whether to trust that the client has no tools of its own that reach this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a call, with what is left after it."""
+    """The answer to a call, and the budget that is left after it."""
 
     text: str
     refused: bool
@@ -59,9 +59,9 @@ class Answered:
 
 
 class ServedAttempt:
-    """Opens the attempt late, and closes it early; its methods may be called from any thread.
+    """Opens the attempt at the first call; every method may be called from any thread.
 
-    Calls are made one at a time; the server keeps their order.
+    The server must make calls one at a time.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class ServedAttempt:
         resumed: AttemptSummary | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`solver` is what is known about it before a client says more; `budgets` replace the task's.
+        """`solver` are known facts about the solver, which clients complete; `budgets` replace the task's.
 
-        `tell` receives lines for the log: which attempt it is, and what went wrong.
+        `tell` receives lines for the log: the id of the attempt, and errors.
         """
         self._tell = tell
         self._services, self.task, self._resumed = services, task, resumed
@@ -94,9 +94,7 @@ class ServedAttempt:
         self._closed = self._hurried = False
 
     def prepare(self) -> None:
-        """Begin to make the judge, which takes seconds, so that the first call need not wait; errors are left
-        to it.
-        """
+        """Start to build the judge in a thread, so that the first call need not wait; it reports errors."""
         if self._preparing is None:
             self._preparing = Thread(target=self._prepare, name="judge", daemon=True)
             self._preparing.start()
@@ -106,16 +104,14 @@ class ServedAttempt:
             self._services.judge_for(self.task)
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools that can be called now; after the end, and before the beginning, those of the
-        attempt.
-        """
+        """Return the tools that can be called now; before the start and after the end, all tools."""
         if self._opened is None:
             return self._tools
         attempt = self._opened.attempt
         return attempt.offered() or attempt.tools
 
     def read_brief(self, client: Mapping[str, Any]) -> Answered:
-        """Return the brief, at no cost; journalled as a look at it."""
+        """Return the brief, at no cost, and record in the journal that it was viewed."""
         return self._answered(self._brief, client)
 
     def call(
@@ -126,9 +122,9 @@ class ServedAttempt:
         client: Mapping[str, Any],
         run: RunContext,
     ) -> Answered:
-        """Make a call; blocks until it is answered. `raw` is the text of arguments that are not an object.
+        """Make a call and return its answer. `raw` is the text of arguments that are no object.
 
-        `client` is the client's description of itself, recorded by the call that begins the attempt.
+        `client` is the client's description of itself, which the call that begins the attempt records.
         """
 
         def made(attempt: Attempt) -> tuple[str, bool]:
@@ -190,25 +186,24 @@ class ServedAttempt:
     def _confirm(self, state: AttemptState) -> None:
         if self._hurried or to_be_confirmed(state) is None:
             return
-        asked = after_the_end(self._services, state.attempt_id, task=self.task)
+        asked = confirm_after_end(self._services, state.attempt_id, task=self.task)
         if asked is not None and asked.confirmation is not None:
             self._tell(f"confirmation: {asked.confirmation.words}")
 
     def beat(self) -> None:
-        """Record that the attempt is alive; end it, or begin the hand-in, when its time is up."""
+        """Record a heartbeat of the attempt; if its time is up, end it or begin the hand-in."""
         if self._opened is not None and not self._closed:
             self._opened.attempt.heartbeat()
 
     def hand_in(self) -> None:
-        """Have a hand-in that a time limit has begun judged."""
+        """Judge a hand-in that a time limit has begun."""
         if self._opened is not None and not self._closed:
             self._opened.attempt.finish_pending()
 
     def close(self, *, at_once: bool = False) -> None:
-        """Close the journal, confirm the pass of an attempt that has ended, and report how to continue.
+        """Close the journal, confirm the pass of an attempt that has ended, and log how to continue.
 
-        `at_once` confirms nothing: `gistpoint attempt confirm` does it later. Only the first call does
-        anything.
+        With `at_once`, the pass is left for `gistpoint attempt confirm`. Only the first call has an effect.
         """
         if self._closed:
             return
@@ -229,23 +224,22 @@ class ServedAttempt:
 def served_attempt(
     services: Services, wanted: ServeAttempt, transport: str, tell: Callable[[str], None]
 ) -> ServedAttempt:
-    """Return the requested attempt, to be served over a transport (`stdio` or `http`).
+    """Return the requested attempt, to serve it over a transport (`stdio` or `http`).
 
-    Raises `UserError` for one that can't be resumed, for invalid budgets, and for a baseline whose client may
-    read the answer.
+    Raises `UserError` if the attempt can't be resumed, if the budgets are invalid, and for a baseline whose
+    client may be able to read the answer.
     """
     task = services.tasks.find(wanted.task)
     resumed = _resumed(services, task, wanted)
-    if (
-        services.enrolment.role if resumed is None else Role(resumed.role)
-    ) is Role.BASELINE and not wanted.trust_client:
+    role = services.enrolment.role if resumed is None else Role(resumed.role)
+    if role is Role.BASELINE and not wanted.trust_client:
         raise UserError(
             "An attempt over MCP does not count: a client with a shell of its own can read the task's"
             " answer.",
             hint="docs/guide/mcp.md has a set-up in which it can't; with it, --trust-client says so.",
         )
     budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
-    if answer_is_open(task, services.locations):
+    if is_answer_readable(task, services.locations):
         tell("gistpoint: other users of this machine can read the task's answer; chmod 700 its folder")
     tools = "none_said" if wanted.trust_client else "unknown"
     solver = {"kind": KIND, "transport": transport, "client_tools": tools}
@@ -253,7 +247,7 @@ def served_attempt(
 
 
 def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSummary | None:
-    """Return the attempt to resume, which can be neither a person's nor that of an agent's run."""
+    """Return the attempt to resume, which must have begun over MCP; None if a new one is wanted."""
     if not wanted.attempt:
         return None
     for given, name in (
@@ -295,9 +289,12 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
     return replace(own, tool_uses=int(uses), submissions=int(few))
 
 
-def answer_is_open(task: Task, locations: Locations) -> bool:
-    """Whether other users of this machine can read a task's answer, unless it is public anyway."""
+def is_answer_readable(task: Task, locations: Locations) -> bool:
+    """Whether other users of this machine can read a task's answer; False for the demo's public answers."""
     answer = task.folder / "answer"
-    if is_our_demo(task, locations) or not answer.exists() or not answer.stat().st_mode & 0o044:
+    if is_our_demo(task, locations) or not answer.exists():
+        return False
+    may_others_read = answer.stat().st_mode & 0o044
+    if not may_others_read:
         return False
     return all(parent.stat().st_mode & 0o011 for parent in (answer, *answer.absolute().parents))

@@ -1,4 +1,4 @@
-"""The services of screens, commands and workers, which `gistpoint.object_graph` alone builds."""
+"""The services that screens, commands and workers use; only `gistpoint.object_graph` builds them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
-    """Whether a task is a demo task shipped with gistpoint; the task's own claim proves nothing."""
+    """Whether a task is a demo task shipped with gistpoint: its own claim is not enough."""
     return task.demo and task.folder.parent == locations.demo
 
 
 def read_gist_settings(file: str) -> dict[str, Any]:
-    """Read a file of settings of gists. Raises `UserError`."""
+    """Return the settings of gists in a file. Raises `UserError` if it can't be read or is too large."""
     from gistpoint.core.kinds.kind import MOST_SETTINGS_BYTES
     from gistpoint.core.kinds.registry import kind_with_settings
 
@@ -51,37 +51,37 @@ def read_gist_settings(file: str) -> dict[str, Any]:
 
 
 def never(why_not: str) -> bool:
-    """Refuse to run code without isolation, because nobody can be asked."""
+    """Return False: without anybody to ask, code does not run without isolation."""
     return False
 
 
 @dataclass
 class Consent:
-    """The way to ask whether code may run without isolation: on the terminal, in an app, or not at all."""
+    """Asks whether code may run without isolation: on the terminal, in an app, or not at all."""
 
     asker: Callable[[str], bool] = never
-    """Called with the reason why there is no isolation, on the thread that makes the runner."""
+    """Called with the reason why there is no isolation, on the thread that builds the runner."""
 
     def ask(self, why_not: str) -> bool:
-        """Ask, and return the answer."""
+        """Ask, and return whether code may run; `why_not` is the reason why there is no isolation."""
         return self.asker(why_not)
 
 
 class MirrorStanding(Protocol):
-    """The state of the mirror of attempts; its text is a few words, or empty."""
+    """The state of the mirror of attempts; as a text, it is a few words or empty."""
 
     @property
     def well(self) -> bool:
-        """Whether it needs no attention."""
+        """Whether the mirror needs no attention."""
         ...
 
 
 class AttemptMirror(Protocol):
-    """Sends attempts elsewhere while they are written."""
+    """Sends attempts to another store while they are written."""
 
     @property
     def state(self) -> MirrorStanding:
-        """Return its present state."""
+        """The current state of the mirror."""
         ...
 
 
@@ -91,36 +91,40 @@ def _no_solver(name: str, base_url: str) -> AgentSolver:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The stores and the way to a runner for a task."""
+    """The stores, and the functions that build a task's runner and other parts."""
 
     locations: Locations
     tasks: TaskStore
     attempts: AttemptStore
     clock: TimeSource
     runner_for: Callable[[Task], Runner]
-    """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` if consent or a backend is
-    missing; may take a while, and is called off the event loop."""
-    entrypoints_for: Callable[[Task], EntrypointRunner]
-    """As `runner_for`, for gists."""
-    isolation: Callable[[], tuple[str, bool] | None] = lambda: None
-    """Returns the name of the isolation for foreign code, and whether it isolates; None if it is not known.
+    """Chooses the isolation and builds the runner of a task.
 
-    It probes the machine, off the event loop.
+    Raises `SandboxUnavailableError` if consent or a backend is missing. It may take a while, so it must not
+    be called on the event loop.
+    """
+    entrypoints_for: Callable[[Task], EntrypointRunner]
+    """As `runner_for`, but builds the runner of gists."""
+    isolation: Callable[[], tuple[str, bool] | None] = lambda: None
+    """Returns the name of the isolation for foreign code, and whether it isolates; None if it is unknown.
+
+    It probes the machine, so it must not be called on the event loop.
     """
     confirmer_for: Callable[[Task], Confirmer | None] = lambda task: None
-    """Returns the confirmer of passes of a task, chosen as `runner_for` chooses; None if there is none."""
+    """Returns the confirmer of a task's passes, with the isolation of `runner_for`; None if there is none."""
     enrolment: Enrolment = field(default_factory=Enrolment)
-    """The role of a new attempt."""
+    """The enrolment of new attempts."""
     gist_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Settings that were given for new attempts of a gist, by the id of its task."""
+    """The settings given for new attempts at gists, by task id."""
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
     solver: Callable[[str, str], AgentSolver] = _no_solver
-    """Finds a model by its name, at the server with this address or the one of the settings. Raises
-    `EndpointError`.
+    """Returns the model with a name, at a server's address or, if that is empty, the one in the settings.
+
+    Raises `EndpointError`.
     """
     mirror: AttemptMirror | None = None
-    """Sends attempts to the team's store while they are written; None without one."""
+    """Sends attempts to the team's store while they are written; None if there is no team store."""
 
     def start(
         self,
@@ -132,12 +136,11 @@ class Services:
         replay: bool = False,
         attempt_id: str = "",
     ) -> OpenAttempt:
-        """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are
-        given.
+        """Begin an attempt at a task, with the settings given for it, and return the attempt.
 
-        `enrolment` is that of a solver other than the person at the keyboard, or of a participant in a study.
-        A `replay` belongs to no participant. For `attempt_id` see `AttemptStore.start`. `opening` may raise
-        `CancelledError`.
+        `budgets` replace the task's. `enrolment` is that of a participant in a study, or of a solver other
+        than the person at the keyboard. A `replay` belongs to no participant. For `attempt_id` see
+        `AttemptStore.start`. `opening` may raise `CancelledError`.
         """
         opening = opening or Opening()
         task = self.as_given(task)
@@ -151,12 +154,13 @@ class Services:
         return self.attempts.start(task, judge, enrolment, budgets=budgets, attempt_id=attempt_id)
 
     def enrolled(self, task: Task, enrolment: Enrolment) -> Enrolment:
-        """Return the enrolment for an attempt of a task: attempts of the demo, whose answers are public,
-        don't count.
+        """Return the enrolment for an attempt at a task: attempts at the demo never count as baselines.
 
-        Studies are exempt: their organisers know the tasks, and their declarations say what counts.
+        The demo's answers are public. Studies are exempt: their organisers know the tasks, and their
+        declarations define what counts.
         """
-        if enrolment.role is Role.BASELINE and enrolment.study is None and is_our_demo(task, self.locations):
+        is_own_baseline = enrolment.role is Role.BASELINE and enrolment.study is None
+        if is_own_baseline and is_our_demo(task, self.locations):
             return replace(enrolment, role=Role.DEMO)
         return enrolment
 
@@ -168,9 +172,9 @@ class Services:
         return kind_of(task).settled(task, read_answer(task), given)
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
-        """Return a person's unfinished attempts of a task, the newest first, including damaged ones.
+        """Return the person's unfinished attempts at a task, the newest first, including damaged ones.
 
-        Those of a gist have the settings that a new attempt would have: the given ones, or the task's.
+        For a gist, only attempts with the settings that a new attempt would have are returned.
         """
         found = self.attempts.unfinished(task.id, self.enrolment)
         kind = kind_of(task)
@@ -187,8 +191,9 @@ class Services:
     def resume(
         self, attempt_id: str, *, task: Task | None = None, opening: Opening | None = None
     ) -> OpenAttempt:
-        """Resume an attempt; `task` is its task if that is not in the store. `opening` may raise
-        `CancelledError`.
+        """Resume an attempt and return it; `task` is its task if that is not in the store.
+
+        Raises `AttemptError` if it can't be resumed. `opening` may raise `CancelledError`.
         """
         opening = opening or Opening()
         opening.step("reading the attempt")
@@ -210,10 +215,10 @@ class Services:
         return judge
 
     def replay_of(self, document: RunDocument, name: str, task_name: str = "") -> Replay:
-        """Return a replay of a run on its task, or on the named one; `name` is that of the run in messages.
+        """Return a replay of a run on the task `task_name`, by default the one that the run names.
 
-        Raises `UserError` if the run names no task, the task is not in the store or differs, or no isolation
-        works.
+        `name` is the run's name in messages. Raises `UserError` if the run names no task, if the task is
+        missing or another one, or if no isolation works.
         """
         from gistpoint.sessions.replay.recorded import origin_of
         from gistpoint.sessions.replay.replaying import Replay, require_task

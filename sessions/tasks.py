@@ -1,4 +1,4 @@
-"""The user's tasks: generated, imported as folders or archives, and the demo's."""
+"""The store of the user's tasks: generated, imported from folders or archives, and those of the demo."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from gistpoint.sessions.journal import JOURNAL, first_event
 
 @dataclass(frozen=True, slots=True)
 class BrokenTask:
-    """A task folder that can't be read, with the reason."""
+    """A task folder that can't be read, and the reason."""
 
     folder: Path
     problem: str
 
 
 class TaskStore:
-    """The tasks below some folders; new ones go into the first. `demo` is where the demo's are unpacked."""
+    """The tasks below some folders. New ones go into the first; the demo's are unpacked into `demo`."""
 
     def __init__(
         self, *roots: Path, demo: Path | None = None, note: Callable[[str], None] = lambda text: None
     ) -> None:
-        """`note` receives the differences between a task that is opened and the one already here."""
+        """`note` receives a sentence if an opened or added task equals or differs from a stored one."""
         self.note = note
         self.roots = roots if demo is None else (*roots, demo)
         self._demo = demo
         self._known: dict[Path, tuple[object, Task]] = {}
-        """The task of each folder that was read, with the version of its file."""
+        """The task in each folder that was read, and the version of its file."""
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
-        """Yield all tasks by folder and id; a task in two folders only once."""
+        """Yield all tasks, sorted by folder and id; a task that is in two folders only once."""
         seen: set[str] = set()
         for root in self.roots:
             for folder in sorted(root.iterdir()) if root.is_dir() else []:
@@ -67,8 +67,10 @@ class TaskStore:
         return known[1]
 
     def find(self, name: str) -> Task:
-        """Return a task by id, an unambiguous prefix of it, the path of its folder or `.tar.zst` archive, or
-        its name in the demo.
+        """Return the task with a name. Raises `TaskError` if there is none, or several.
+
+        A name is an id, an unambiguous prefix of one, the path of a folder or `.tar.zst` archive, or the name
+        of a demo task. An archive is added to the store.
         """
         path = path_of(name)
         if path.name.endswith(".tar.zst") and path.is_file():
@@ -94,7 +96,7 @@ class TaskStore:
         )
 
     def remove(self, task: Task) -> None:
-        """Delete a task of the first folder, and note its id. Raises `TaskError` for a task elsewhere."""
+        """Delete a task in the first folder, and record its id. Raises `TaskError` for a task elsewhere."""
         folder = task.folder.absolute()
         if folder.parent != self.roots[0].absolute() or folder.is_symlink():
             raise TaskError(
@@ -108,11 +110,11 @@ class TaskStore:
 
     @property
     def deleted(self) -> set[str]:
-        """The ids of tasks deleted here, which no synchronisation brings back unless asked to."""
+        """The ids of tasks that were deleted here; a synchronisation restores them only on request."""
         return {note.name for note in self._notes.iterdir()} if self._notes.is_dir() else set()
 
     def forget_deleted(self, identity: str) -> None:
-        """Forget that a task was deleted: it is here again."""
+        """Forget that a task was deleted, because it was restored."""
         (self._notes / identity).unlink(missing_ok=True)
 
     @property
@@ -120,10 +122,10 @@ class TaskStore:
         return self.roots[0] / ".deleted"
 
     def add(self, archive: Path) -> Task:
-        """Unpack an archive into the first folder and return its task; an existing task of the same id stays.
+        """Unpack an archive into the first folder and return its task; an existing task with its id is kept.
 
-        A task of the same content under another id is reported. Raises `TaskError` for an archive that can't
-        be used, and if the existing task has other conditions.
+        `note` reports a task with the same content and another id. Raises `TaskError` if the archive can't be
+        used, or if the existing task has other conditions.
         """
         task = unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
         if other := self._of_same_content(task):
@@ -134,7 +136,7 @@ class TaskStore:
         return task
 
     def _of_same_content(self, task: Task) -> str:
-        """Return the id of another task here that has the content of this one; empty if there is none."""
+        """Return the id of another stored task with the content of this one; empty if there is none."""
         content = content_sha256(task)
         found = (
             folder.name for root in self.roots for folder in folders_of_content(root, content) if content
@@ -142,7 +144,7 @@ class TaskStore:
         return next((name for name in found if name != task.id), "")
 
     def _opened(self, folder: Path) -> Task:
-        """Return the task of any folder, or the one already here under its id."""
+        """Return the task in a folder, or the stored task with its id if they differ."""
         task = read_task(folder)
         here = (root / task.id for root in self.roots)
         known = next(
@@ -162,18 +164,18 @@ class TaskStore:
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
-    """Tasks in the order of the set, without duplicates, and a sentence for each that can't be read."""
+    """Tasks in the order of their set, each once, and a sentence for each one that can't be read."""
 
     name: str
-    """The name under which it was requested, without folders."""
+    """The name under which the set was requested, without folders."""
     tasks: tuple[Task, ...]
     problems: tuple[str, ...] = ()
 
 
 def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
-    """Return the tasks with the content of an earlier one, by id, each with the earlier one.
+    """Return the earlier task with the same content for each task that has one, by the later task's id.
 
-    A corruption has another id in each campaign that finds it; the answers show that it is the same.
+    Each campaign that finds a corruption gives it another id; the contents show that it is the same.
     """
     first: dict[str, Task] = {}
     found: dict[str, Task] = {}
@@ -185,14 +187,12 @@ def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
 
 
 def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) -> TaskSet:
-    """Return the tasks that the names select; without a name, all tasks of the store.
-
-    With `distinct`, only the first of tasks with the same content is returned, and a sentence for each other
-    one.
+    """Return the tasks that the names select; without names, all tasks of the store.
 
     A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file
-    with one of these per line; in the file `#` begins a comment, and paths are relative to the file. Raises
-    `TaskError` for a name that selects nothing.
+    with one of these per line; in the file `#` begins a comment, and paths are relative to the file. With
+    `distinct`, of tasks with the same content only the first is returned, and a sentence for each of the
+    others. Raises `TaskError` for a name that selects nothing.
     """
     wanted = list(names)
     found: list[Task | str] = []
@@ -248,14 +248,11 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
 
 
 _OTHERS = frozenset({"tasks", "campaigns", "attempts", "imports"})
-"""Folders whose files may name tasks that nobody worked on, and the attempts, which are examined separately.
-"""
+"""Folders whose files may name tasks that nobody has worked on; attempts are examined separately."""
 
 
 def is_in_use(task_id: str, locations: Locations) -> bool:
-    """Whether somebody has worked on a task: it has an attempt, or a record of a run, a reader or a
-    validator.
-    """
+    """Whether a task has an attempt, or a record of a run, a reader or a validator."""
     for journal in locations.attempts.glob(f"*/{JOURNAL}"):
         first = first_event(journal)
         if first is not None and isinstance(first.data, AttemptStarted) and first.data.task_id == task_id:

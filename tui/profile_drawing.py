@@ -22,7 +22,7 @@ from gistpoint.sessions.runs.profile import (
     seconds_of,
     tokens_of,
 )
-from gistpoint.sessions.runs.rendering import about, money
+from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui.widgets.charts import gauge, sparkline
 
 Pieces = list[tuple[str, str]]
@@ -119,7 +119,7 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
     tokens = tokens_of(run, profile)
     many = (tokens.prompt or 0) + (tokens.completion or 0)
     cost, seconds = cost_of(run, profile), seconds_of(run, profile)
-    mark = "~" if run.cost is None else about(run, "cost")
+    mark = "~" if run.cost is None else tilde_of(run, "cost")
     facts = [
         f"{plural(profile.steps, 'step')}, {profile.worked:,} with a call",
         duration(1000 * seconds, rounded=True) if seconds is not None else "",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Run
-from gistpoint.sessions.runs.profile import Profile, SolverMove, cost_of, parting_of
-from gistpoint.sessions.runs.rendering import about, money
+from gistpoint.sessions.runs.profile import Profile, SolverMove, cost_of, divergence_of
+from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui.profile_drawing import SIGNS, STYLES, ProfileLine, spread
 
 _MUTED = "$foreground 60%"
@@ -112,7 +112,7 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
 def _row(name: str, number: int, found: ProfiledRun, longest: int, width: int) -> ProfileLine:
     sign, style = _RESULTS.get(found.verdict, ("·", ""))
     cost = found.cost
-    mark = "~" if found.run.cost is None else about(found.run, "cost")
+    mark = "~" if found.run.cost is None else tilde_of(found.run, "cost")
     words = f" {found.profile.steps:>6,}" + (f" {mark + money(cost):>8}" if cost else " " * 9)
     start = f"{number:>3} "
     name = f" {shortened(name, _NAME):<{_NAME}} "
@@ -130,7 +130,7 @@ def _row(name: str, number: int, found: ProfiledRun, longest: int, width: int) -
 def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
     if len(rows) < 2 or not any(row.profile.moves for row in rows):
         return
-    found = parting_of([row.profile for row in rows])
+    found = divergence_of([row.profile for row in rows])
     if found is None:
         yield ProfileLine([("    all do the same, as far as known", _MUTED)])
         return

@@ -1,1 +1,1 @@
-"""Runs of agents: many attempts by one model with one set of settings, carried out, resumed and counted."""
+"""Runs of agents: attempts of one model under common settings, with their figures."""

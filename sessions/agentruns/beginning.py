@@ -1,4 +1,4 @@
-"""Beginning a run of a model on tasks: its request, its jobs, its ports, and the first request to the model."""
+"""Begins a run of a model on tasks: its settings, jobs and ports, and the first request to the model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunne
 from gistpoint.sessions.agentruns.runner import AgentPorts
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.confirming import after_the_end
+from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.services import Services, is_our_demo, read_gist_settings
 from gistpoint.sessions.tasks import TaskSet, read_set
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentModel(Request):
-    """The model of a run, and how it samples."""
+    """The model of a run and its sampling."""
 
     model: str = ""
     base_url: str = ""
@@ -58,15 +58,15 @@ class AgentModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCondition(Request):
-    """The common settings of a run's attempts, apart from the model."""
+    """The common settings of a run's attempts, except the model."""
 
     setting: Literal["tools", "static"] = "tools"
     budgets: Budgets | None = None
-    """Of repairs; None for each task's own."""
+    """The budgets of repairs; None for each task's own."""
     tools: str = "all"
-    """The name of the tools of gists, among the `profiles` of their kind."""
+    """The tools for gists: the name of one of the `profiles` of their kind."""
     gist_settings: Annotated[str | None, LOCAL] = None
-    """The file of settings of gists."""
+    """The path of a file with settings for gists."""
     attempt_tokens: Count | None = None
     system: SystemPrompt = "agent-1"
     repeats: Count = 1
@@ -75,11 +75,11 @@ class AgentCondition(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginAgentRun(Request):
-    """A run of a model on tasks."""
+    """A request to begin a run of a model on tasks."""
 
     tasks: Annotated[tuple[str, ...], LOCAL] = ()
     demo: bool = False
-    """Whether the names are those of the demo's tasks, all of which are meant without one."""
+    """Whether the names are those of the demo's tasks; without names, all of these are meant."""
     name: str | None = None
     model: AgentModel = AgentModel()
     condition: AgentCondition = AgentCondition()
@@ -87,22 +87,22 @@ class BeginAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPace(Request):
-    """The pace of a run: how much is done at once, where, and at what cost."""
+    """The numbers of simultaneous attempts and test runs, the cluster, and the limit on the cost."""
 
     at_once: Count | None = None
     tests_at_once: Count | None = None
-    """Test runs at once; None for one a core."""
+    """The number of simultaneous test runs; None for one per core."""
     cluster: Annotated[str | None, LOCAL] = None
     max_cost: Positive | None = None
-    """US dollars."""
+    """The limit on the cost in US dollars."""
 
     @property
     def tests(self) -> int:
-        """How many test runs there are at once on this machine."""
+        """The number of simultaneous test runs on this machine."""
         return self.tests_at_once or len(os.sched_getaffinity(0))
 
     def require_price(self, settings: RunSettings) -> None:
-        """Raise `UserError` for a bound on a cost that can't be counted."""
+        """Raise `UserError` if there is a limit on a cost that can't be computed."""
         if self.max_cost is not None and settings.agent.price is None and settings.host:
             raise UserError(
                 "A cost can't be bounded without a price.",
@@ -112,7 +112,7 @@ class AgentPace(Request):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run before it begins: its tasks, the common settings of the attempts, and the attempts to be made."""
+    """A run before it begins: its tasks, its settings and its jobs."""
 
     solver: AgentSolver
     settings: RunSettings
@@ -124,10 +124,10 @@ class PlannedRun:
 def plan_run(
     services: Services, wanted: BeginAgentRun, price: TokenPrice | None, tell: Callable[[str], None]
 ) -> PlannedRun:
-    """Return the requested run; `price` takes precedence over that of the user's settings.
+    """Return the requested run; `price` takes precedence over the price in the user's settings.
 
-    `tell` receives the reasons for leaving out named tasks. Raises `UserError` if no task is named, and the
-    errors of finding tasks, settings and the model.
+    `tell` is called with the reason for each named task that is left out. Raises `UserError` if no task is
+    named, and the errors of finding tasks, settings and the model.
     """
     tasks = _tasks(services, wanted)
     for problem in tasks.problems:
@@ -185,15 +185,15 @@ def _settings(wanted: BeginAgentRun, solver: AgentSolver) -> RunSettings:
 
 
 def _default_name(settings: RunSettings) -> str:
-    """Return a name that depends only on the settings, so that the same request continues the same run."""
+    """Return a name that depends only on the settings: the same request continues the same run."""
     words = re.sub(r"[^A-Za-z0-9._-]+", "-", settings.model).strip("-._") or "model"
     return f"{words[:60]}-{settings.digest[:8]}"
 
 
 def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
-    """Return the run with the jobs of a plan, new or existing, and the ports to carry it out.
+    """Return the new or existing run with the jobs of a plan, and the ports to carry it out.
 
-    Raises `UserError` for a cost that can't be counted, `EndpointError` and `AgentRunError`.
+    Raises `UserError` for a limit on a cost that can't be computed, `EndpointError` and `AgentRunError`.
     """
     pace.require_price(plan.settings)
     ports = agent_ports(services, plan.solver, plan.settings, tests_at_once=pace.tests)
@@ -205,8 +205,9 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
 
 
 def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
-    """Return an existing run, and the ports to continue it. Raises as `begin_run` does, and for a model
-    elsewhere.
+    """Return an existing run and the ports to continue it.
+
+    Raises the errors of `begin_run`, and `UserError` if the server of the model is another one.
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
@@ -226,10 +227,9 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
 def agent_ports(
     services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int
 ) -> AgentPorts:
-    """Return the ports of a run; the attempts share `tests_at_once` places for test runs and one gate to the
-    host.
+    """Return the ports of a run, with `tests_at_once` slots for test runs and one gate to the host.
 
-    Raises `EndpointError` if the package of chat endpoints is missing.
+    Raises `EndpointError` if the package of chat endpoints is not installed.
     """
     slots = Slots(tests_at_once)
     bounded = replace(
@@ -252,7 +252,7 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
         return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
 
     def confirm(attempts: AttemptStore, task: Task, attempt_id: str, run: RunContext) -> None:
-        after_the_end(services, attempt_id, attempts=attempts, task=task, run=run)
+        confirm_after_end(services, attempt_id, attempts=attempts, task=task, run=run)
 
     return AgentPorts(
         attempts=services.attempts,
@@ -272,28 +272,28 @@ class FirstRequest:
 
     messages: Sequence[ChatMessage]
     tools: Sequence[Mapping[str, Any]]
-    """Their declarations."""
+    """The declarations of the tools."""
 
     @property
     def sha256(self) -> str:
-        """The hash of messages and declarations."""
+        """The SHA-256 hash of the messages and declarations."""
         return sha256_of_json([[[message.role, message.content] for message in self.messages], [*self.tools]])
 
     @property
     def tokens(self) -> int:
-        """An upper estimate of its tokens."""
+        """An upper estimate of the number of tokens."""
         written = len(json.dumps([*self.tools])) if self.tools else 0
         return tokens_in(written + sum(len(message.content) for message in self.messages))
 
 
 def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
-    """Return the first request of a throw-away attempt, which can run no code."""
+    """Return the first request of a temporary attempt that can run no code."""
     idle: Any = _NoRunner()
     without = replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle)
     ports = _ports(without, settings, _no_model)
     task = ports.as_given(task)
     judge = ports.judge(task)
-    attempt = Attempt(task, judge, _Unkept(services.clock), services.clock)
+    attempt = Attempt(task, judge, _UnstoredRecorder(services.clock), services.clock)
     role = ports.role(task, Role(settings.role))
     attempt.start(Enrolment(MODEL, role), budgets=settings.budgets(task, judge))
     if settings.agent.setting == "static":
@@ -309,9 +309,9 @@ def _no_model(settings: AgentSettings) -> ChatModel:
 def first_requests(
     services: Services, plan: PlannedRun, tell: Callable[[str], None]
 ) -> dict[str, FirstRequest]:
-    """Return the first request on each task of a plan, by id; `tell` receives the tasks without one, and why.
+    """Return the first request for each task of a plan, by task id.
 
-    Raises `UserError` if no task has one.
+    `tell` is called with the reason for each task without one. Raises `UserError` if no task has one.
     """
     found: dict[str, FirstRequest] = {}
     for task in plan.tasks:
@@ -325,19 +325,19 @@ def first_requests(
 
 
 class _NoRunner:
-    """Replaces a runner where nothing is run."""
+    """Replaces a runner in an attempt that runs nothing."""
 
     backend = BackendRecord("none")
 
 
 @dataclass
-class _Unkept:
-    """Gives events their numbers and keeps none."""
+class _UnstoredRecorder:
+    """Numbers events without storing them."""
 
     clock: TimeSource
     seq: int = 0
 
     def append(self, data: EventData) -> JournalEvent:
-        """Return the event."""
+        """Return the event with its number and times."""
         self.seq += 1
         return JournalEvent(self.seq, data.type, self.clock.utc_ms(), self.clock.mono_ms(), data)

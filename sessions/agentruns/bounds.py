@@ -1,4 +1,4 @@
-"""Bounds that all attempts of a run share: the number of test runs at once, and the total cost."""
+"""The limits that all attempts of a run share: simultaneous test runs, and the total cost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TICK_S = 0.1
 
 
 class Slots:
-    """A number of slots for test runs: too many suites at once would make each other miss their time limits."""
+    """Slots for test runs: too many suites at once would exceed their time limits."""
 
     def __init__(self, places: int) -> None:
         self._places = threading.Semaphore(places)
 
     @contextmanager
     def taken(self, cancel: CancelToken) -> Iterator[None]:
-        """Wait for a place and hold it. Raises `CancelledError` when cancelled while waiting."""
+        """Wait for a slot and occupy it. Raises `CancelledError` if cancelled while waiting."""
         while not self._places.acquire(timeout=_TICK_S):
             cancel.check()
         try:
@@ -40,7 +40,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class BoundedRunner:
-    """A `Runner` that waits for a place."""
+    """A `Runner` that waits for a slot."""
 
     runner: Runner
     slots: Slots
@@ -51,9 +51,7 @@ class BoundedRunner:
         return self.runner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Wait, run and report; a run that is cancelled while it waits has the status of one that was
-        cancelled.
-        """
+        """Wait, run and report; cancelling while waiting is reported as a cancelled run."""
         try:
             with self.slots.taken(run.cancel):
                 return self.runner.run(request, run=run)
@@ -63,42 +61,42 @@ class BoundedRunner:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEntrypoints:
-    """An `EntrypointRunner` that waits for a place."""
+    """An `EntrypointRunner` that waits for a slot."""
 
     runner: EntrypointRunner
     slots: Slots
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that it runs code in."""
+        """The isolation of the code that it runs."""
         return self.runner.backend
 
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Wait, and do as the runner does."""
+        """Wait for a slot, then call the runner."""
         with self.slots.taken(cancel):
             return self.runner.tests(tree, environment, timeout_s=timeout_s, cancel=cancel)
 
     def run_original(self, *given: Any, cancel: CancelToken = NEVER, **named: Any) -> OriginalRun:
-        """Wait, and do as the runner does."""
+        """Wait for a slot, then call the runner."""
         with self.slots.taken(cancel):
             return self.runner.run_original(*given, cancel=cancel, **named)
 
     def run_gist(self, *given: Any, cancel: CancelToken = NEVER, **named: Any) -> GistTrial:
-        """Wait, and do as the runner does."""
+        """Wait for a slot, then call the runner."""
         with self.slots.taken(cancel):
             return self.runner.run_gist(*given, cancel=cancel, **named)
 
     def run_command(self, *given: Any, cancel: CancelToken = NEVER, **named: Any) -> CommandOutput:
-        """Wait, and do as the runner does."""
+        """Wait for a slot, then call the runner."""
         with self.slots.taken(cancel):
             return self.runner.run_command(*given, cancel=cancel, **named)
 
 
 @dataclass(frozen=True, slots=True)
 class _BoundedConfirmer:
-    """A `Confirmer` that waits for a place."""
+    """A `Confirmer` that waits for a slot."""
 
     confirmer: Confirmer
     slots: Slots
@@ -121,13 +119,13 @@ class _BoundedConfirmer:
 
 
 def bounded_confirmer(confirmer: Confirmer | None, slots: Slots) -> Confirmer | None:
-    """Return a confirmer that waits for a place for test runs; None if there is none."""
+    """Return a confirmer that waits for a slot; None for None."""
     return None if confirmer is None else _BoundedConfirmer(confirmer, slots)
 
 
 @dataclass
 class Purse:
-    """US dollars for all attempts of a run: the amount spent, and the possible cost of requests under way."""
+    """The cost of all attempts of a run in US dollars: the amount spent, and that reserved for requests."""
 
     most_usd: float | None = None
     _spent: dict[str, float] = field(default_factory=dict)
@@ -135,7 +133,7 @@ class Purse:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def spent(self, job: str, usd: float | None) -> None:
-        """Record the cost so far of a job's attempt; none of its requests is under way."""
+        """Record the cost so far of a job's attempt, and end its reservation."""
         with self._lock:
             self._spent[job] = usd or 0.0
             self._asked.pop(job, None)
@@ -161,5 +159,5 @@ class Purse:
 
 
 def share_out(cores: int | None) -> int:
-    """Return how many test runs a machine with so many cores does at once by default."""
+    """Return the default number of simultaneous test runs on a machine with this many cores."""
     return max(1, (cores or 1) // 2)

@@ -1,4 +1,4 @@
-"""Replays of attempts on a cluster: their journals are sent, and reports come back."""
+"""Replays attempts on a cluster: sends their journals, and receives reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gistpoint.sessions.services import Services
 
 
 class ReplaysElsewhere:
-    """Has attempts of the store replayed on the workers of a cluster."""
+    """Replays attempts of the store on the workers of a cluster."""
 
     def __init__(
         self,
@@ -37,9 +37,7 @@ class ReplaysElsewhere:
         take: Callable[[str, ReplayReport], None],
         fail: Callable[[str, str], None],
     ) -> None:
-        """`build` is as in `ClusterRunner`; `take` is given the report on each attempt, or `fail` why there
-        is none.
-        """
+        """`build` is as in `ClusterRunner`; `take` receives a report, or `fail` the reason for none."""
         self._services = services
         self._tools = tools
         self._build = build
@@ -47,9 +45,9 @@ class ReplaysElsewhere:
         self._fail = fail
 
     def carry_out(self, workers: WorkerPool, names: Sequence[str], tick: Callable[[], None]) -> None:
-        """Replay the attempts of these ids. Raises as `WorkerPool.carry_out`."""
+        """Replay the attempts with these ids. Raises the errors of `WorkerPool.carry_out`."""
         workers.carry_out(
-            partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick
+            partial(replayed, build=self._build), self._jobs(names), self._checked, self._deliver, tick
         )
 
     def _jobs(self, names: Sequence[str]) -> Iterator[ClusterJob]:
@@ -70,7 +68,9 @@ class ReplaysElsewhere:
                 hint=f"`gistpoint replay {name}` replays it here.",
             )
         task = self._task_of(name)
-        return ClusterJob(name, f"attempt {name}", partial(self._about, name, task), partial(packed, task))
+        return ClusterJob(
+            name, f"attempt {name}", partial(self._encoded_order, name, task), partial(packed, task)
+        )
 
     def _task_of(self, name: str) -> Task:
         first = first_event(self._services.attempts.folder(name) / JOURNAL)
@@ -78,7 +78,7 @@ class ReplaysElsewhere:
             raise AttemptError("Its journal holds no start of an attempt.")
         return self._services.tasks.find(first.data.task_id)
 
-    def _about(self, name: str, task: Task) -> bytes:
+    def _encoded_order(self, name: str, task: Task) -> bytes:
         journal = (self._services.attempts.folder(name) / JOURNAL).read_bytes()
         return msgspec.json.encode(
             AttemptToReplay(tools=self._tools, attempt=name, task=task.id, journal=journal)
@@ -94,7 +94,7 @@ class ReplaysElsewhere:
             raise ClusterLieError(fault)
         return report
 
-    def _heed(self, outcome: ClusterOutcome) -> None:
+    def _deliver(self, outcome: ClusterOutcome) -> None:
         if outcome.kind is WorkStatus.DONE:
             self._take(outcome.job.key, outcome.value)
         elif outcome.kind is not WorkStatus.STOPPED:

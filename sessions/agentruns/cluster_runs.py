@@ -1,4 +1,4 @@
-"""Runs of agents on a cluster: jobs are sent, and results are accepted after they were verified."""
+"""Runs agents on a cluster: sends jobs, and accepts results after verifying them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gistpoint.sessions.agentruns.bounds import Purse
 from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, ServicesFactory, WorkTools, attempted
 from gistpoint.sessions.agentruns.control import has_person
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
-from gistpoint.sessions.agentruns.runner import AgentPorts, JobReport, begun_unnoted
+from gistpoint.sessions.agentruns.runner import AgentPorts, JobReport, unrecorded_attempts
 from gistpoint.sessions.agentruns.store import (
     HANDED_OVER,
     AgentRun,
@@ -42,15 +42,14 @@ from gistpoint.sessions.agentruns.store import (
 from gistpoint.sessions.journal import JOURNAL
 
 TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
-"""Problems of halted jobs: what came of one is too large to be sent; gistpoint failed; no worker could do it.
-"""
+"""The problems of halted jobs: the result is too large to send; gistpoint failed; no worker could do it."""
 
 
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
-    """Return the settings that workers use.
+    """Return the settings for the workers.
 
-    A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a
-    secret.
+    Consent that was given earlier is for this machine only, and is not sent. Raises `UserError` for an
+    address that may contain a secret.
     """
     parts = urlsplit(base_url)
     if parts.username or parts.password or parts.query:
@@ -67,7 +66,7 @@ def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once:
 
 
 def packed(task: Task) -> bytes:
-    """Return the archive of a task, with its answer: whoever judges needs that."""
+    """Return the archive of a task with its answer, which judging needs."""
     with tempfile.TemporaryDirectory(prefix="gistpoint-") as folder:
         archive = Path(folder) / "task.tar.zst"
         pack_task(task.folder, archive)
@@ -75,9 +74,9 @@ def packed(task: Task) -> bytes:
 
 
 class ClusterRunner:
-    """Does the remaining jobs of a run on the workers of a cluster, as `AgentRunner` does here.
+    """Does the remaining jobs of a run on a cluster, as `AgentRunner` does on this machine.
 
-    A worker's result is stored under the promised id, after it was verified.
+    The result of a worker is verified, and stored under the id in the order.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class ClusterRunner:
         max_cost_usd: float | None = None,
         on_job: Callable[[JobReport], None] = lambda report: None,
     ) -> None:
-        """`build` is the function by which a worker builds its own services; it is sent by name."""
+        """`build` is the function with which a worker makes its services; it is sent by name."""
         self.run = run
         self._ports = ports
         self._workers = workers
@@ -101,11 +100,11 @@ class ClusterRunner:
         self._purse = Purse(max_cost_usd)
         self._orders: dict[str, AttemptOrder] = {}
         self._tasks: dict[str, Task] = {}
-        """Those that were read and verified once."""
+        """The tasks that were read and verified, by id."""
         self.states: dict[str, AttemptState] = {}
-        """The attempts that were taken in by this process, by the key of the job."""
+        """The attempts that this process has accepted, by key of the job."""
         self.stopped_by = ""
-        """Why the whole run stopped, in a sentence; empty if nothing did."""
+        """Why the whole run stopped, as a sentence; empty if it was not stopped."""
 
     @property
     def interrupted(self) -> bool:
@@ -113,24 +112,24 @@ class ClusterRunner:
         return self._workers.interrupts > 0
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
-        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now
-        and then.
+        """Do the remaining jobs until all have ended or halted, or the run is stopped.
 
-        Raises `AgentRunError` while another process works on the run.
+        `tick` is called several times a second. Raises `AgentRunError` while another process works on the
+        run.
         """
 
-        def heed() -> None:
+        def check_stop() -> None:
             if self.run.stop_asked and not self._workers.stopping:
                 self._stop("It was asked to stop.")
             tick()
 
         with self.run.held():
-            self._note(*begun_unnoted(self.run, self._ports.attempts.root))
+            self._note(*unrecorded_attempts(self.run, self._ports.attempts.root))
             for state in self.run.jobs.values():
                 self._pay(state)
             try:
                 work = partial(attempted, build=self._build)
-                self._workers.carry_out(work, self._jobs(), self._checked, self._heed, heed)
+                self._workers.carry_out(work, self._jobs(), self._checked, self._record, check_stop)
             except InfrastructureError as error:
                 self._stop(str(error))
         if self.interrupted:
@@ -144,7 +143,7 @@ class ClusterRunner:
     # What is sent
 
     def _jobs(self) -> Iterator[ClusterJob]:
-        """Yield the jobs that are left and that another machine can do."""
+        """Yield the remaining jobs that another machine can do."""
         for state in self.run.left:
             try:
                 order = self._order(state)
@@ -157,7 +156,7 @@ class ClusterRunner:
                     yield order
 
     def _order(self, state: JobState) -> ClusterJob | None:
-        """Return what is sent of a job; None if its attempt needs nothing more."""
+        """Return a job to send; None if it has ended or halted."""
         job, journal, cost = state.job, b"", 0.0
         task = self._tasks.get(job.task) or self._tasks.setdefault(job.task, self._ports.task(job.task))
         if state.attempt:
@@ -191,15 +190,15 @@ class ClusterRunner:
         )
         self._orders[job.key] = order
         label = f"task {job.task[:12]}, repeat {job.repeat}"
-        return ClusterJob(job.key, label, partial(self._about, order), lambda: packed(task))
+        return ClusterJob(job.key, label, partial(self._encoded_order, order), lambda: packed(task))
 
-    def _about(self, order: AttemptOrder) -> bytes:
-        """Return an order as it is sent, with its share of what the run may still cost."""
+    def _encoded_order(self, order: AttemptOrder) -> bytes:
+        """Return an encoded order, with its share of the remaining cost of the run."""
         if order.most_usd is not None and self._purse.most_usd is not None:
             self._purse.may_ask(order.job.key, 0.0)
             left = max(0.0, self._purse.most_usd - self._purse.total_usd)
             share = left / max(1, self._workers.places - len(self._workers.sent))
-            self._purse.may_ask(order.job.key, share * 0.999)  # so that rounding never passes the limit
+            self._purse.may_ask(order.job.key, share * 0.999)  # rounding never exceeds the limit
             order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
         return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))
 
@@ -216,7 +215,7 @@ class ClusterRunner:
             raise ClusterLieError(error.message) from error
         return delivered
 
-    def _heed(self, outcome: ClusterOutcome) -> None:
+    def _record(self, outcome: ClusterOutcome) -> None:
         state, order = self.run.jobs[outcome.job.key], self._orders.pop(outcome.job.key)
         try:
             match outcome.kind:
@@ -248,7 +247,7 @@ class ClusterRunner:
         self._report(self.run.jobs[key], state)
 
     def _pay(self, state: JobState) -> None:
-        """Note what a job has cost so far."""
+        """Record the cost of a job so far."""
         cost = state.lost_usd or 0.0
         if self._purse.most_usd is not None and state.attempt:
             with suppress(UserError):

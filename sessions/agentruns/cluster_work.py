@@ -1,8 +1,7 @@
-"""What a worker of a cluster does: an attempt of a model, or a replay. Dask calls the two functions by their
-names.
+"""The work of a worker in a cluster: attempts of models, and replays. Dask calls both functions by name.
 
-Both work in a folder below Dask's own, which is gone afterwards, with the worker's own endpoint, key,
-isolation and environments.
+Both work in a temporary folder inside Dask's own, and use the worker's own endpoint, key, isolation and
+environments.
 """
 
 from __future__ import annotations
@@ -39,35 +38,34 @@ from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskStore
 
 ServicesFactory = Callable[[IsolationChoice, bool], Services]
-"""Builds the services of a machine where nobody can be asked, given whether code may run without isolation.
-"""
+"""Makes the services of a machine without a user; the second argument permits code without isolation."""
 _making = Lock()
-"""Held while something is made that the jobs of a process share."""
+"""Locked while services, ports or tasks are made that the jobs of a process share."""
 
 
 class WorkTools(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of work, the same for all jobs of a command."""
+    """The settings of a worker, the same for all jobs of a command."""
 
     sandbox: str = ""
-    """The isolation that was asked for by name; empty for what the worker chooses."""
+    """The name of the requested isolation; empty to let the worker choose."""
     consented: bool = False
-    """Whether the command may run code without isolation if none works."""
+    """Whether code may run without isolation if none works."""
     tests_at_once: int = 0
-    """Test runs at once in a worker's process; 0 for one a core."""
+    """The number of simultaneous test runs in a worker's process; 0 for one per core."""
     base_url: str = ""
     """The server of the model; empty for the worker's own setting."""
     most_bytes: int = MOST_BYTES
 
 
 class AttemptToMake(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt to be made, or to go on with."""
+    """An attempt to make or continue."""
 
     tools: WorkTools
     order: AttemptOrder
 
 
 class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded attempt to be made again."""
+    """A recorded attempt to replay."""
 
     tools: WorkTools
     attempt: str
@@ -76,17 +74,17 @@ class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
-    """Carry out the order of an attempt."""
+    """Make or continue an attempt."""
 
-    def do(about: bytes, switch: StopSwitch) -> bytes:
-        given = msgspec.json.decode(about, type=AttemptToMake)
+    def do(content: bytes, switch: StopSwitch) -> bytes:
+        given = msgspec.json.decode(content, type=AttemptToMake)
         services = _services(build, given.tools)
         task = _task(services, given.order.job.task, archive)
         ports = replace(_ports(services, given.tools, given.order.settings), task=lambda id: task)
         with _folder() as folder:
-            delivered = carried_out(given.order, ports, folder, lambda runner: _heed(switch, runner))
+            delivered = carried_out(given.order, ports, folder, lambda runner: _apply(switch, runner))
             if len(delivered.journal) > given.tools.most_bytes:
-                place = _kept(folder / "attempts" / given.order.attempt, services.locations)
+                place = _move_to_store(folder / "attempts" / given.order.attempt, services.locations)
                 raise NotDoneError(
                     WorkStatus.TOO_LARGE,
                     f"The journal of {given.order.attempt} has {len(delivered.journal):,} bytes, and at most "
@@ -94,14 +92,14 @@ def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
                 )
         return msgspec.json.encode(delivered)
 
-    return replied(order, _fit(do))
+    return replied(order, _with_status(do))
 
 
 def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
-    """Carry out the order of a replay."""
+    """Replay an attempt."""
 
-    def do(about: bytes, switch: StopSwitch) -> bytes:
-        given = msgspec.json.decode(about, type=AttemptToReplay)
+    def do(content: bytes, switch: StopSwitch) -> bytes:
+        given = msgspec.json.decode(content, type=AttemptToReplay)
         services = _services(build, given.tools)
         task = _task(services, given.task, archive)
         with _folder() as folder:
@@ -116,15 +114,15 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
             )
         return report
 
-    return replied(order, _fit(do))
+    return replied(order, _with_status(do))
 
 
-def _fit(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitch], bytes]:
-    """Return a function that turns obstacles to a job on this machine into a status for its sender."""
+def _with_status(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitch], bytes]:
+    """Return a function that turns the errors of a job into a status for its sender."""
 
-    def done(about: bytes, switch: StopSwitch) -> bytes:
+    def done(content: bytes, switch: StopSwitch) -> bytes:
         try:
-            return do(about, switch)
+            return do(content, switch)
         except CancelledError as error:
             raise NotDoneError(WorkStatus.STOPPED) from error
         except UserError as error:
@@ -135,8 +133,8 @@ def _fit(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitc
     return done
 
 
-def _heed(switch: StopSwitch, runner: AgentRunner) -> None:
-    """Stop a runner as the sender wants it."""
+def _apply(switch: StopSwitch, runner: AgentRunner) -> None:
+    """Stop or cancel a runner if the sender requests it."""
     if switch.at_once.cancelled:
         runner.cancel()
     elif switch.soon.cancelled and not runner.stopping:
@@ -145,27 +143,25 @@ def _heed(switch: StopSwitch, runner: AgentRunner) -> None:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Yield a folder for one job: below the worker's own, of which Dask clears up what a killed worker
-    leaves.
-    """
+    """Yield a folder for one job, inside the worker's own, which Dask removes even after a crash."""
     from importlib import import_module
 
     try:
         below = import_module("distributed").get_worker().local_directory
-    except (ImportError, ValueError):  # called by no worker
+    except (ImportError, ValueError):  # not called by a worker
         below = None
     with tempfile.TemporaryDirectory(prefix="gistpoint-job-", dir=below) as folder:
         yield Path(folder)
 
 
-def _kept(attempt: Path, locations: Locations) -> Path:
-    """Move an attempt from the folder of its job to the attempts of this machine."""
+def _move_to_store(attempt: Path, locations: Locations) -> Path:
+    """Move an attempt from the folder of its job into the store of this machine."""
     locations.attempts.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(attempt, locations.attempts / attempt.name))
 
 
 def _task(services: Services, id: str, archive: bytes) -> Task:
-    """Return a task of this machine, or from its archive. Raises `NotDoneError` if there is neither."""
+    """Return a task from its archive, or of this machine. Raises `NotDoneError` if there is neither."""
     kept = services.locations.cache / "cluster-tasks"
     with _making:
         unpack_demo(services.locations.demo)
@@ -195,10 +191,9 @@ def _services_once(build: ServicesFactory, locations: Locations, sandbox: str, c
 
 
 def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> AgentPorts:
-    """Return the ports of a run, the same for all its jobs in this process: they share a gate to the model's
-    host.
+    """Return the ports of a run, the same for all its jobs in this process, which share a gate to the host.
 
-    Raises `EndpointError` if this machine knows another server.
+    Raises `EndpointError` if the settings of this machine name another server.
     """
     written = msgspec.json.encode(settings)
     with _making:

@@ -1,9 +1,8 @@
-"""A person's request for an attempt that a run works on: a file in the attempt's folder, locked while the
-person asks.
+"""Requests of people to take over an attempt of a run: a file in the attempt's folder, locked meanwhile.
 
-The run looks for it between two steps of the model and while it waits for a reply; then it journals the
-handover and closes the journal. A request expires with its process; only the journal says who has the
-attempt.
+The run looks for it between the steps of the model and while it waits for a reply. It then records the
+handover in the journal and closes the journal. A request ends with its process; only the journal records who
+has control of the attempt.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 
 CONTROL = "control.json"
 MOST_CHARACTERS = 100
-"""The longest pseudonym."""
+"""The longest pseudonym, in characters."""
 _MOST_BYTES = 4_096
 
 
 class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file; `by` is a pseudonym."""
+    """The content of the file; `by` is the person's pseudonym."""
 
     want: str = PERSON
     by: str = ""
     nonce: str = ""
 
 
-class Asking:
-    """A request that is in force until it is withdrawn, or its process ends."""
+class PendingRequest:
+    """A request that is valid until it is withdrawn or its process ends."""
 
     def __init__(self, path: Path, lock: FileLock) -> None:
         self._path, self._lock = path, lock
 
     def withdraw(self) -> None:
-        """Withdraw the request; the second time does nothing."""
+        """Withdraw the request, unless it was withdrawn before."""
         with suppress(OSError):
             if self._lock.file >= 0 and os.path.samestat(os.fstat(self._lock.file), self._path.stat()):
                 self._path.unlink()
         self._lock.release()
 
 
-def ask_for(folder: Path, by: str) -> Asking:
-    """Ask for the attempt in `folder`. Raises `AttemptError` while somebody else does."""
+def ask_for(folder: Path, by: str) -> PendingRequest:
+    """Request the attempt in `folder`. Raises `AttemptError` while another request is valid."""
     if asker_of(folder) is not None:
         raise AttemptError(
             "Somebody else is taking this attempt over.", hint="Look on: the line below tells how it goes."
@@ -65,12 +64,13 @@ def ask_for(folder: Path, by: str) -> Asking:
         lock.release()
         part.unlink(missing_ok=True)
         raise
-    return Asking(folder / CONTROL, lock)
+    return PendingRequest(folder / CONTROL, lock)
 
 
 def asker_of(folder: Path) -> str | None:
-    """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Called
-    often.
+    """Return the pseudonym, maybe empty, of the person who requests an attempt; None if nobody does.
+
+    It is called often.
     """
     if not is_held(folder / CONTROL):
         return None
@@ -78,7 +78,7 @@ def asker_of(folder: Path) -> str | None:
         with (folder / CONTROL).open("rb") as file:
             return _pseudonym(file.read(_MOST_BYTES))
     except OSError:
-        return None  # it was withdrawn a moment ago
+        return None  # it has just been withdrawn
 
 
 def _pseudonym(data: bytes) -> str:
@@ -89,15 +89,15 @@ def _pseudonym(data: bytes) -> str:
 
 
 def has_person(state: AttemptState) -> bool:
-    """Whether a person has an attempt of a model that has not ended."""
+    """Whether a person has control of a model's attempt that has not ended."""
     return not state.ended and state.header.actor == MODEL and state.driver == PERSON
 
 
 def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
     """Return the run whose attempt a person may take over, or resume after a takeover.
 
-    `live` is whether a process has the journal open. Raises `AttemptError` if nobody could hand it over, or
-    the model could not continue afterwards.
+    `live` is whether a process has the journal open. Raises `AttemptError` if no process could hand the
+    attempt over, or the model could not continue it afterwards.
     """
     if state.ended:
         raise AttemptError("The attempt has ended.")

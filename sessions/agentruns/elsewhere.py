@@ -1,8 +1,8 @@
-"""A job of a run on another machine: the order to that machine, its result, and the checks of the result.
+"""Jobs of a run on another machine: the order to that machine, its result, and the checks of the result.
 
-There it is a run of one job in a separate folder, so that it is handled like any other. The result is the
-attempt's journal. It has to be whole, belong to this job, this task and these settings, continue what was
-sent, and end as the reply says; then it is stored under the promised id.
+The other machine handles the job as a run of one job in a separate folder. The result is the attempt's
+journal. Before it is stored under the id in the order, it has to be complete, belong to this job, task and
+settings, continue the journal that was sent, and end as the result states.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from gistpoint.sessions.attempts import AttemptStore, folded_state
 from gistpoint.sessions.journal import JOURNAL, journal_in
 
 _MOST_CHARACTERS = 2_000
-"""The longest message from another machine."""
+"""The longest message from another machine, in characters."""
 
 
 class AttemptOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """The order of a job to another machine."""
+    """The order to do a job on another machine."""
 
     run: str
     created_utc_ms: int
     settings: RunSettings
     job: AgentJob
     attempt: str
-    """The present or future id of its attempt."""
+    """The id of its attempt, which may be new."""
     journal: bytes = b""
-    """The attempt so far; empty for a new one."""
+    """The journal of the attempt so far; empty for a new one."""
     most_usd: float | None = None
-    """The most that the attempt may cost."""
+    """The limit on the cost of the attempt in US dollars."""
 
 
 class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """Empty if there was no attempt."""
 
     def operations(self, order: AttemptOrder) -> list[JobOperation]:
-        """Return the operations that record it in the run."""
+        """Return the operations that record the result in the run."""
         job, found = order.job.key, list[JobOperation]()
         if self.journal:
             found.append(JobAttempt(job=job, attempt=order.attempt))
@@ -81,20 +81,20 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryError(UserError):
-    """A result can't be true; the message says why in a few words."""
+    """A result can't be true; the message gives the reason in a few words."""
 
 
 class StoppedWorkError(UserError):
-    """The machine can't do such jobs; the message says why."""
+    """The machine can't do such jobs; the message gives the reason."""
 
 
 def carried_out(
-    order: AttemptOrder, ports: AgentPorts, folder: Path, heed: Callable[[AgentRunner], None]
+    order: AttemptOrder, ports: AgentPorts, folder: Path, check_stop: Callable[[AgentRunner], None]
 ) -> DeliveredAttempt:
-    """Do a job, on the machine that was sent it, and return what to deliver; the attempt is below `folder`.
+    """Do a job on the machine that received it, and return the result; the attempt is inside `folder`.
 
-    `heed` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if something
-    else than `heed` stopped it, such as a sandbox that does not work.
+    `check_stop` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if
+    anything else stopped it, such as a sandbox that does not work.
     """
     attempts = AttemptStore(folder / "attempts", ports.clock, __version__)
     run = AgentRunStore(folder / "runs").open_or_create(
@@ -104,18 +104,18 @@ def carried_out(
     if order.journal:
         attempts.adopt(order.attempt, order.journal)
         run.append([JobAttempt(job=order.job.key, attempt=order.attempt)])
-    heeded = False
+    stopped_by_check = False
 
     def tick() -> None:
-        nonlocal heeded
+        nonlocal stopped_by_check
         before = runner.stopping
-        heed(runner)
-        heeded = heeded or (runner.stopping and not before)
+        check_stop(runner)
+        stopped_by_check = stopped_by_check or (runner.stopping and not before)
 
     ports = replace(ports, attempts=attempts, attempt_id=order.attempt)
     runner = AgentRunner(run, ports, at_once=1, max_cost_usd=order.most_usd)
     runner.work(tick)
-    if runner.stopping and not heeded:
+    if runner.stopping and not stopped_by_check:
         raise StoppedWorkError(runner.stopped_by)
     state = run.jobs[order.job.key]
     path = folder / "attempts" / order.attempt / JOURNAL
@@ -130,7 +130,7 @@ def carried_out(
 
 
 def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun, task: Task) -> None:
-    """Raise `DeliveryError` if the delivered result can't be that of the order."""
+    """Raise `DeliveryError` if a delivered result can't be that of the order."""
     if not delivered.journal:
         if order.journal:
             raise DeliveryError("the journal that it was sent is not in what it returned")
@@ -152,7 +152,7 @@ def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun
 
 
 def _require_ordered(begun: EventData, order: AttemptOrder, run: AgentRun, task: Task) -> None:
-    """Raise `DeliveryError` if an attempt did not begin as it was ordered."""
+    """Raise `DeliveryError` if an attempt did not begin as ordered."""
     if not isinstance(begun, AttemptStarted) or (begun.actor, begun.attempt_id) != (MODEL, order.attempt):
         raise DeliveryError("its journal is not that of the attempt that it was asked for")
     solver = begun.solver or {}
@@ -166,7 +166,7 @@ def _require_ordered(begun: EventData, order: AttemptOrder, run: AgentRun, task:
 
 
 def _require_refused(delivered: DeliveredAttempt, order: AttemptOrder, task: Task) -> None:
-    """Raise `DeliveryError` unless a job reported to need no attempt really needs none."""
+    """Raise `DeliveryError` unless a job that ended without an attempt really needs none."""
     try:
         if order.settings.agent.setting == "static":
             require_fitting(task, order.settings.agent)

@@ -1,7 +1,7 @@
-"""The figures of a run: what a table of results needs, computed from the journals of its attempts.
+"""The figures of a run for a table of results, computed from the journals of its attempts.
 
-Rates are over the attempts that a model made alone and that ended; others are counted and named. A pass that
-is still to be read does not count as solved, and is reported separately.
+Rates are over the attempts of the model alone that have ended; others are counted separately. A pass that a
+reviewer has yet to read does not count as solved, and is reported separately.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ _SILENT = f"{EndReason.GAVE_UP}: {GiveUpCode.NO_TOOL_CALL}"
 
 
 class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of a run: a row of the table. Times are seconds; what an attempt would tell is None without
-    one.
-    """
+    """The row of one job. Times are seconds; values that need an attempt are None without one."""
 
     task: str
     repeat: int
@@ -52,12 +50,12 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     result: str = ""
     """`solved`, `solved, to be read` or `not solved`; empty if the attempt has not ended."""
     reason: str = ""
-    """Why the attempt ended, or why the job is halted; with its code, as `gave_up: declined`."""
+    """Why the attempt ended or the job halted, with any code: `gave_up: declined`."""
     message: str = ""
     mixed: bool = False
-    """Whether a person had the attempt as well: it is in no rate."""
+    """Whether a person had control for a time; such attempts are in no rate."""
     score: float | None = None
-    """Of the last submission."""
+    """The score of the last submission."""
     calls: int | None = None
     submissions: int | None = None
     malformed: int | None = None
@@ -71,23 +69,23 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some tokens were estimated from the length of texts."""
     cost_usd: float | None = None
     lost_tokens: int = 0
-    """Of replies that are in no journal, estimated: requests that failed or were dropped."""
+    """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
     lost_usd: float | None = None
     wall_s: float | None = None
-    """From its first to its last event, without the time between two processes."""
+    """The time from its first to its last event, except between two processes."""
     model_s: float | None = None
-    """From the requests to their replies."""
+    """The time between requests and their replies."""
     endpoint_wait_s: float | None = None
-    """Between a request that failed and the next."""
+    """The time between a failed request and the next."""
     worker: str = ""
-    """The worker of a cluster that had it last."""
+    """The worker of a cluster that had it last; empty if none had it."""
     clock_ms: int = 0
-    """How far that worker's clock was ahead of this machine's, if it was reported."""
+    """The milliseconds by which that worker's clock was ahead of this machine's, as far as known."""
 
     by_tests: bool = False
     """Whether the tests alone passed."""
     confirmation: str = ""
-    """What came of the confirmation of a pass, see `core.attempts.results.Standing`; empty without a pass."""
+    """The result of confirming a pass, a `core.attempts.results.Standing`; empty without a pass."""
 
     @property
     def tokens(self) -> int | None:
@@ -98,17 +96,17 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> bool:
-        """Whether it is in the rates."""
+        """Whether the job is in the rates."""
         return bool(self.result) and not self.mixed
 
     @property
     def solved(self) -> bool:
-        """Whether it counts as solved."""
+        """Whether the job counts as solved."""
         return self.result == AttemptResult.SOLVED
 
     @property
     def passes(self) -> bool:
-        """Whether it is solved, or may be once its pass was read."""
+        """Whether the job is solved, or may be once its pass is read."""
         return self.solved or self.result == AttemptResult.TO_BE_READ
 
 
@@ -119,7 +117,7 @@ class Rate(msgspec.Struct, frozen=True):
     low: float
     high: float
     count: float
-    """The numerator; not whole where shares of tasks were added."""
+    """The numerator; not an integer if shares of tasks were added."""
     of: int
 
     @property
@@ -129,10 +127,10 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 def rate(count: float, of: int) -> Rate | None:
-    """Return a rate; None of nothing.
+    """Return the rate `count` / `of`; None if `of` is 0.
 
-    The interval of a mean of shares, one for each task, is that of as many yes or no: it is too wide rather
-    than too narrow, and repeats of one task do not make it narrower, since they are not independent.
+    For a mean of shares, one per task, the interval is that of as many binary results: rather too wide than
+    too narrow. Repeats of a task do not make it narrower, since they are not independent.
     """
     if of == 0:
         return None
@@ -141,76 +139,73 @@ def rate(count: float, of: int) -> Rate | None:
 
 
 class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates over tasks of which each was attempted `k` times."""
+    """Rates over the tasks that were attempted `k` times each."""
 
     k: int
     tasks: int
-    """Tasks with all their repeats; only these are in the rates."""
+    """The number of tasks with all repeats; only these are in the rates."""
     incomplete: int
     pass_at_1: Rate | None
     pass_at_k: Rate | None
-    """Solved by one of the repeats or more."""
+    """The rate of tasks that at least one repeat solved."""
     all_k: Rate | None
-    """Solved by every repeat."""
+    """The rate of tasks that every repeat solved."""
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a run."""
+    """The figures of a whole run."""
 
     jobs: int
     ended: int
     left: int
     counted: int
-    """Ended attempts by the model alone."""
+    """The number of ended attempts of the model alone."""
     mixed: int
     refused: int
-    """Jobs that ended without an attempt."""
+    """The number of jobs that ended without an attempt."""
     never_called: int
-    """Attempts that were given up without a single call, as behind a server that does not know the model's
-    calls.
-    """
+    """The number of attempts that were given up without a call, perhaps since the server knows none."""
     solved: Rate | None
     to_be_read: int
-    """Further passes, which a reviewer has to settle."""
+    """The number of further passes, on which a reviewer has to rule."""
     solved_with_unread: Rate | None
     repeats: RepeatFigures | None
     reasons: dict[str, int]
     calls_per_attempt: float | None
     submissions_per_attempt: float | None
     malformed: Rate | None
-    """Of all calls."""
+    """The rate of malformed calls among all calls."""
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
     reasoning_tokens: int
     estimated: bool
     lost_tokens: int
-    """Of replies that are in no journal; they are in none of the counts above."""
+    """The tokens of replies that are in no journal; none of the counts above includes them."""
     cost_usd: float | None
-    """Of everything, with what was lost."""
+    """The whole cost, including lost replies."""
     wall_s: float
     model_s: float
     endpoint_wait_s: float
     retried: int
-    """Of the requests that were answered in the end."""
+    """The number of repeated sends of requests that were finally answered."""
     by_tests: Rate | None = None
-    """Solved by the tests alone, whatever reviewers or a confirmation say: the rate of the Breakpoint paper.
-    """
+    """The rate solved by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
     confirmation: dict[str, int] = {}
-    """How the passes stand."""
+    """The number of passes for each result of confirming."""
     misdated: int = 0
-    """Attempts whose dates are those of a clock that was wrong."""
+    """The number of attempts whose dates come from a wrong clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class FiguresOfRun:
-    """All figures of a run, and the row of each job."""
+    """The figures of a run, and the row of each job."""
 
     totals: RunFigures
     attempts: tuple[AttemptFigures, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return them as JSON values."""
+        """Return the figures as JSON values."""
         rows = [msgspec.to_builtins(row) for row in self.attempts]
         return {"totals": msgspec.to_builtins(self.totals), "attempts": rows}
 
@@ -222,9 +217,7 @@ class FiguresOfRun:
 
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
-    """Read the journals of a run and return its figures; a journal that can't be read is a row with its
-    fault.
-    """
+    """Return the figures of a run from its journals; the row of an unreadable one contains its fault."""
     rows = tuple(_row(state, attempts) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 
@@ -294,7 +287,7 @@ def _with_attempt(
 
 
 def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
-    """Return the milliseconds for which an attempt was paused because its endpoint asked to be called later."""
+    """Return the milliseconds of pauses because the endpoint asked to be called later."""
     total, since = 0, None
     for event in events:
         match event.data:
@@ -358,13 +351,13 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
-    """Return how often attempts of the model, rather than mixed ones, ended for each reason."""
+    """Return the number of attempts, other than mixed ones, that ended for each reason."""
     of_model = (row for row in rows if row.counted or not row.result)
     return dict(Counter(row.reason for row in of_model if row.reason).most_common())
 
 
 def _cost(rows: Iterable[AttemptFigures]) -> float | None:
-    """Return the cost in US dollars, lost requests included; None if no cost is known."""
+    """Return the cost in US dollars, including lost replies; None if no cost is known."""
     costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
     return sum(costs) if costs else None
 
@@ -391,13 +384,14 @@ def repeats_of(rows: Sequence[AttemptFigures]) -> RepeatFigures | None:
 
 
 def all_counted(rows: Iterable[AttemptFigures]) -> bool:
-    """Whether all of them are in the rates."""
+    """Whether all rows are in the rates."""
     return all(row.counted for row in rows)
 
 
 def pass_at(k: int, solved: Sequence[bool]) -> float:
-    """Return the chance that one of `k` attempts, drawn from these, is solved (the unbiased estimate of
-    Codex's paper, Chen and others 2021, equation 1).
+    """Return the probability that at least one of `k` attempts drawn from these is solved.
+
+    This is the unbiased estimate of Chen and others 2021, the paper on Codex, equation 1.
     """
     return 1.0 - comb(len(solved) - sum(solved), k) / comb(len(solved), k)
 
@@ -436,8 +430,8 @@ def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
     return lines
 
 
-def shown(totals: RunFigures) -> Mapping[str, str]:
-    """Return the figures as pairs of words, for people."""
+def summary_lines(totals: RunFigures) -> Mapping[str, str]:
+    """Return the figures as labels and texts for people."""
     lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
     lines.update(_solved(totals))
     lines.update(_by_tests(totals))

@@ -1,4 +1,4 @@
-"""Runs and attempts as another process carries them out: journals read on from where they were left."""
+"""Follows runs and attempts that another process carries out, by reading the new lines of their journals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.sessions.journal import JOURNAL, decoded, is_open
 
 
 class JournalFollower:
-    """The state of one attempt after all of its events so far; it is only read."""
+    """Follows one attempt; it only reads."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,15 +23,15 @@ class JournalFollower:
         self._read = 0
         self.state = AttemptState()
         self.problem = ""
-        """Why it can't be followed any further; empty while it can."""
+        """Why it can't be followed any further; empty if it can."""
 
     @property
     def live(self) -> bool:
-        """Whether a process has it open for writing."""
+        """Whether a process has the journal open for writing."""
         return is_open(self.folder)
 
     def poll(self) -> bool:
-        """Read the whole lines that are new; return whether there were any."""
+        """Read the new complete lines; return whether there were any."""
         if self.problem:
             return False
         try:
@@ -62,23 +62,23 @@ class JournalFollower:
 
 @dataclass(frozen=True, slots=True)
 class FollowedJob:
-    """A job and the state of its attempt, which is empty if there is none."""
+    """A job and the state of its attempt; an empty state if there is none."""
 
     job: JobState
     state: AttemptState
 
 
 class RunFollower:
-    """A run and all of its attempts."""
+    """Follows a run and all of its attempts."""
 
     def __init__(self, run: AgentRun, attempts: Path) -> None:
-        """`attempts` is the folder of the attempts."""
+        """`attempts` is their folder."""
         self.run = run
         self._attempts = attempts
         self._followers: dict[str, JournalFollower] = {}
 
     def poll(self) -> Sequence[FollowedJob]:
-        """Return the jobs as they are now. Raises `AgentRunError` if the run can't be read."""
+        """Return the current state of the jobs. Raises `AgentRunError` if the run can't be read."""
         self.run.reload()
         return [FollowedJob(job, self._state(job.attempt)) for job in self.run.jobs.values()]
 

@@ -1,7 +1,7 @@
-"""Carries out a run: its jobs in threads of one process, resumed as they were left, stopped without loss.
+"""Carries out a run of a model: its jobs run in threads of one process and can be stopped and resumed.
 
-A job that ended is done. One that halted, for a reason that is not the solver's, or whose process died, goes
-on with its attempt the next time: to resume a run is to do what is missing.
+To resume a run is to do the jobs that have not ended: those that halted for a reason other than the solver,
+and those whose process died. Their attempts are continued.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.journal import JOURNAL, first_event
 
 GRACE_S = 10.0
-"""How long requests and test runs under way may take to finish once the run is stopped."""
+"""The seconds that requests and test runs may take to finish once the run is stopped."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
 _TAKEN = "A person has taken it over: it waits to be given back."
 _LAST_S = 5.0
-"""How long cancelled jobs may take to close their journals."""
+"""The seconds that cancelled jobs may take to close their journals."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPorts:
-    """What a run needs from outside."""
+    """The ports of a run."""
 
     attempts: AttemptStore
     clock: TimeSource
@@ -65,13 +65,13 @@ class AgentPorts:
     judge: Callable[[Task], TaskJudge]
     """Raises `SandboxUnavailableError`."""
     model: Callable[[AgentSettings], ChatModel]
-    """The model with the sampling of these settings."""
+    """Returns the model with the sampling of these settings."""
     as_given: Callable[[Task], Task] = lambda task: task
-    """The task with the settings of this run."""
+    """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
-    """The role that attempts of a task really have: the answers of the demo are public."""
+    """Returns the real role of attempts at a task: the answers of the demo are public."""
     attempt_id: str = ""
-    """The id of a new attempt that was promised elsewhere; empty to make one."""
+    """The id that another machine chose for a new attempt; empty to make one."""
     confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
         lambda attempts, task, attempt_id, run: None
     )
@@ -80,15 +80,15 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A change of a job, for whoever watches."""
+    """A change of a job."""
 
     job: JobState
     state: AttemptState | None = None
-    """Its attempt, if there is one."""
+    """The state of its attempt; None if there is none."""
 
 
 class AgentRunner:
-    """Does the jobs of a run that are left."""
+    """Does the remaining jobs of a run."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class AgentRunner:
         grace_s: float = GRACE_S,
         on_job: Callable[[JobReport], None] = lambda report: None,
     ) -> None:
-        """`on_job` is called on the thread of a job, when its state changes."""
+        """`on_job` is called in the thread of a job when its state changes."""
         self.run = run
         self._ports = ports
         self._at_once = at_once
@@ -110,28 +110,28 @@ class AgentRunner:
         self._todo: Iterator[JobState] = iter(())
         self._open: dict[str, Attempt] = {}
         self._busy: set[str] = set()
-        """The keys of jobs that a thread does."""
+        """The keys of the jobs that threads are doing."""
         self._purse = Purse(max_cost_usd)
         self._cancel = CancelToken()
         self._stopped_at: float | None = None
         self._beat_at = 0.0
         self.states: dict[str, AttemptState] = {}
-        """The attempts that were open in this process, by the key of the job."""
+        """The attempts that were open in this process, by key of the job."""
         self._bug: Exception | None = None
         self.stopped_by = ""
-        """Why the whole run stopped, in a sentence; empty if nothing did."""
+        """Why the whole run stopped, as a sentence; empty if it was not stopped."""
         self.interrupted = False
         """Whether Ctrl+C was pressed."""
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
-        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now
-        and then.
+        """Do the remaining jobs until all have ended or halted, or the run is stopped.
 
-        The first Ctrl+C stops, the second cancels. Raises `AgentRunError` while another process works on the
-        run, and a bug of a job's thread once the others have stopped.
+        `tick` is called several times a second. The first Ctrl+C stops the run, the second cancels it. Raises
+        `AgentRunError` while another process works on the run, and a bug of a job's thread once the others
+        have stopped.
         """
         with self.run.held():
-            for operation in begun_unnoted(self.run, self._ports.attempts.root):
+            for operation in unrecorded_attempts(self.run, self._ports.attempts.root):
                 self._note(operation)
             self._count_costs()
             self._todo = iter(self.run.left)
@@ -146,14 +146,14 @@ class AgentRunner:
             raise self._bug
 
     def stop(self, why: str = "") -> None:
-        """Begin no job and send no request any more; what is under way has a few seconds to finish."""
+        """Begin no more jobs and send no more requests; those under way have `grace_s` to finish."""
         with self._lock:
             self.stopped_by = self.stopped_by or why
             if self._stopped_at is None:
                 self._stopped_at = time.monotonic()
 
     def cancel(self) -> None:
-        """Stop at once: requests are abandoned, and a submission whose tests run counts."""
+        """Stop at once: requests are abandoned, and a submission whose tests are running counts."""
         self.stop()
         self._cancel.cancel()
 
@@ -164,7 +164,7 @@ class AgentRunner:
 
     @property
     def cost_usd(self) -> float:
-        """US dollars that were spent, or set aside for requests under way."""
+        """The US dollars spent, or reserved for requests under way."""
         return self._purse.total_usd
 
     # The main thread
@@ -190,7 +190,7 @@ class AgentRunner:
         tick()
 
     def _beat(self) -> None:
-        """Write a heartbeat into every attempt whose tool is at work; while a model is, the loop does."""
+        """Write a heartbeat into every attempt whose tool is running; for models, the loop does it."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -228,9 +228,7 @@ class AgentRunner:
                     self._busy.discard(state.job.key)
 
     def _next(self) -> JobState | None:
-        """Return the next job that is left, and then one whose attempt a person has given back since it was
-        taken.
-        """
+        """Return the next remaining job, or else one whose attempt a person has given back since."""
         with self._lock:
             state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
             if state is not None:
@@ -270,7 +268,7 @@ class AgentRunner:
             self._confirm(attempt.state)
 
     def _opened(self, state: JobState, settings: AgentSettings) -> OpenAttempt:
-        """Begin or resume a job's attempt, and note which it is."""
+        """Begin or resume a job's attempt, and record its id in the run."""
         ports, job = self._ports, state.job
         task = ports.task(job.task)
         if state.attempt:
@@ -321,7 +319,7 @@ class AgentRunner:
 
     def _let_work(self, job: AgentJob, attempt: Attempt, settings: AgentSettings) -> None:
         asking = False
-        """Whether a request is under way: once the run is stopped, it has a few seconds to be answered."""
+        """Whether a request is under way, which may still be answered after the run was stopped."""
         before = len(attempt.state.submissions)
 
         def failed() -> bool:
@@ -361,17 +359,17 @@ class AgentRunner:
                 self._lost(job, left)
                 asker = asker_of(folder) if left.how is Leaving.STOPPED else None
                 if asker is not None:
-                    with suppress(AttemptError):  # its time was up
+                    with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 elif left.how is not Leaving.STOPPED or self.stopping or failed():
-                    break  # else somebody has asked for it and thought better of it
+                    break  # otherwise a person has withdrawn a request for it
         except CancelledError:
             self._pay(job, attempt.state)
         else:
             self._conclude(job, attempt.state, left, failed=failed())
 
     def _confirm(self, state: AttemptState) -> None:
-        """Confirm the pass of an attempt whose job has ended; a run that stops leaves that for later."""
+        """Confirm the pass of an attempt that has ended, unless the run is being stopped."""
         if state.ended and not self.stopping:
             with suppress(CancelledError):
                 ports = self._ports
@@ -383,12 +381,12 @@ class AgentRunner:
                 )
 
     def _lost(self, job: AgentJob, left: Left) -> None:
-        """Note what was paid for replies that are not in the journal."""
+        """Record the cost of replies that are not in the journal."""
         if left.lost.tokens:
             self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
 
     def _conclude(self, job: AgentJob, state: AttemptState, left: Left | None, *, failed: bool) -> None:
-        """Note how a job's attempt was left; one that was stopped has just not ended."""
+        """Record how a job's attempt was left; nothing is recorded for one that was stopped."""
         self._pay(job, state)
         if state.ending is not None:
             self._note(JobEnded(job=job.key, reason=state.ending.reason))
@@ -405,7 +403,7 @@ class AgentRunner:
         self._report(job)
 
     def _pay(self, job: AgentJob, state: AttemptState) -> None:
-        """Note what a job has cost so far."""
+        """Record the cost of a job so far."""
         lost = self.run.jobs[job.key].lost_usd or 0.0
         self._purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
 
@@ -421,7 +419,7 @@ class AgentRunner:
 
 
 def settings_of(run: AgentRun, job: AgentJob) -> AgentSettings:
-    """Return the settings of a job: each repeat has its own seed, counted up from the first."""
+    """Return the settings of a job; the seed grows by one with each repeat."""
     settings = run.settings.agent
     if settings.sampling.seed is None:
         return settings
@@ -430,7 +428,7 @@ def settings_of(run: AgentRun, job: AgentJob) -> AgentSettings:
 
 
 def solver_of(run: AgentRun, job: AgentJob) -> dict[str, Any]:
-    """Return what the header of an attempt says of its solver: all of the condition, and whose job it is."""
+    """Return the solver in the header of an attempt: the full condition, and its run and job."""
     settings = settings_of(run, job)
     return {
         "kind": "chat",
@@ -444,8 +442,8 @@ def solver_of(run: AgentRun, job: AgentJob) -> dict[str, Any]:
     }
 
 
-def begun_unnoted(run: AgentRun, attempts: Path) -> list[JobOperation]:
-    """Return what notes the attempts of jobs whose process died between beginning an attempt and noting it."""
+def unrecorded_attempts(run: AgentRun, attempts: Path) -> list[JobOperation]:
+    """Return operations for attempts that were begun but, since their process died, not recorded."""
     queued = {state.job.key for state in run.left if not state.attempt}
     earliest = new_attempt_id(run.document.created_utc_ms)[:TIME_CHARACTERS]
     found: list[JobOperation] = []
@@ -459,13 +457,13 @@ def begun_unnoted(run: AgentRun, attempts: Path) -> list[JobOperation]:
 
 
 def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
-    """Return what the first event of a journal says of a model at work; nothing of other solvers."""
+    """Return the solver in the first event of a model's attempt; empty for other solvers."""
     begun = first.data if first is not None else None
     return (begun.solver or {}) if isinstance(begun, AttemptStarted) and begun.actor == MODEL else {}
 
 
 def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
-    """Whether a journal with this first event is of an attempt that was begun for a job."""
+    """Whether a journal with this first event is that of a job's attempt."""
     return _solver(first).get("job") == job.key
 
 

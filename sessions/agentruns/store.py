@@ -1,8 +1,8 @@
-"""The store of runs: a folder each, with the settings of the run and the operations on its jobs.
+"""The store of runs: each has a folder with its settings and the operations on its jobs.
 
-`run.toml` holds what all attempts have in common, and no key. `jobs.jsonl` is an append log (`core/logs`) of
-operations, each on the disk before the run goes on; the state of a job is their fold. What an attempt did is
-in its own journal and nowhere else.
+`run.toml` holds the common settings of all attempts, without any key. `jobs.jsonl` is an append log
+(`core/logs`) of operations, each of them on the disk before the run continues; the state of a job is computed
+from them. The events of an attempt are only in its own journal.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
 class AgentRunError(UserError):
-    """A run of an agent can't be found, read or gone on with."""
+    """A run of an agent can't be found, read or continued."""
 
 
 _JOBS = LogKind("gistpoint.agent_jobs", error=AgentRunError)
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What all attempts of a run have in common: the condition. There is no key in it."""
+    """The common settings of all attempts of a run, without any key."""
 
     model: str
     host: str
@@ -63,7 +63,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     agent: AgentSettings
     role: str = "baseline"
     tool_uses: int | None = None
-    """The budget of repairs; None for each task's own. That of a gist is in its settings."""
+    """The budget of repairs; None for each task's own. Gists have theirs in their settings."""
     submissions: int | None = None
     gist: dict[str, Any] | None = None
     """Settings of gists that differ from those of their tasks, as `TaskKind.settled` takes them."""
@@ -78,7 +78,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The sha256 of the settings."""
+        """The SHA-256 hash of the settings."""
         return sha256_of_json(msgspec.to_builtins(self))
 
 
@@ -91,12 +91,12 @@ class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):
     created_utc_ms: int
     gistpoint: str
     max_cost_usd: float | None = None
-    """Most US dollars that all attempts together may cost."""
+    """The limit on the cost of all attempts together, in US dollars."""
     settings: RunSettings
 
 
 class AgentJob(msgspec.Struct, frozen=True):
-    """One attempt to be made: its task, and which of the repeats it is, from 1."""
+    """One attempt to make: its task and the number of the repeat, from 1."""
 
     key: str
     task: str
@@ -104,7 +104,7 @@ class AgentJob(msgspec.Struct, frozen=True):
 
 
 def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
-    """Return the job; its key is the hash of task, settings and repeat, so that the same is never done twice."""
+    """Return the job; its key, a hash of all three, keeps it from being done twice."""
     return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
 
 
@@ -130,21 +130,21 @@ class JobAttempt(_Operation, frozen=True, tag="attempt", kw_only=True):
 
 
 class JobHalted(_Operation, frozen=True, tag="halted", kw_only=True):
-    """The job can't go on now, for a reason that is not the solver's; its attempt is unfinished."""
+    """The job can't continue now, for a reason other than the solver; its attempt has not ended."""
 
     problem: str
     message: str = ""
 
 
 class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
-    """The job is done; without an attempt, `reason` says why there can be none."""
+    """The job is done; without an attempt, `reason` is why none is possible."""
 
     reason: str
     message: str = ""
 
 
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
-    """Paid replies are in no journal: the request failed, or was dropped. Tokens are estimates."""
+    """Paid replies are in no journal: the request failed or was dropped. Tokens are estimates."""
 
     tokens: int = 0
     cost_usd: float | None = None
@@ -155,7 +155,7 @@ class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
 
     worker: str
     clock_ms: int = 0
-    """Its clock minus that of the machine that keeps the run, measured when they met; 0 if they agreed."""
+    """Its clock minus that of the machine with the run, measured at connecting; 0 if they agreed."""
 
 
 JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost | JobPlace
@@ -166,7 +166,7 @@ class JobStatus(StrEnum):
 
     QUEUED = "queued"
     BEGUN = "begun"
-    """Its attempt was begun and not ended: it runs, or its process is gone."""
+    """Its attempt has begun and not ended: it is running, or its process has died."""
     HALTED = "halted"
     ENDED = "ended"
 
@@ -179,15 +179,15 @@ class JobState:
     status: JobStatus = JobStatus.QUEUED
     attempt: str = ""
     problem: str = ""
-    """Why it is halted, or why it ended."""
+    """Why it halted or ended."""
     message: str = ""
     lost_tokens: int = 0
     lost_usd: float | None = None
-    """The cost of replies that are in no journal."""
+    """The cost of replies that are in no journal, in US dollars."""
     worker: str = ""
     """The worker of a cluster that had it last; empty if none had it."""
     clock_ms: int = 0
-    """How far that worker's clock was ahead."""
+    """The milliseconds by which that worker's clock was ahead."""
 
     def after(self, operation: JobOperation) -> JobState:
         """Return the state after one more operation."""
@@ -207,7 +207,7 @@ class JobState:
 
 
 def folded(operations: Iterable[JobOperation]) -> dict[str, JobState]:
-    """Return the jobs in the order in which they were queued, by key."""
+    """Return the states of the jobs by key, in the order of queueing."""
     jobs: dict[str, JobState] = {}
     _apply(jobs, operations)
     return jobs
@@ -227,7 +227,7 @@ def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> Non
 
 
 class AgentRun:
-    """One run: its settings and jobs as they are on the disk."""
+    """A run on the disk: its settings and jobs."""
 
     def __init__(self, folder: Path, document: AgentRunDocument) -> None:
         self.folder = folder
@@ -252,17 +252,17 @@ class AgentRun:
         return [state for state in self.jobs.values() if state.status is not JobStatus.ENDED]
 
     def reload(self) -> None:
-        """Read the jobs again, because another process may be at work."""
+        """Read the jobs again, since another process may have changed them."""
         self.jobs = folded(_read_operations(self.folder / JOBS_FILE))
 
     def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
-        """Queue the jobs that the run does not have; return how many."""
+        """Queue the jobs that the run does not have; return their number."""
         new = [job for job in jobs if job.key not in self.jobs]
         self.append([JobQueued(job=job.key, utc_ms=utc_ms, task=job.task, repeat=job.repeat) for job in new])
         return len(new)
 
     def append(self, operations: Sequence[JobOperation]) -> None:
-        """Write operations; they are on the disk when this returns. Raises `OSError` if the disk is full."""
+        """Write operations and wait until they are on the disk. Raises `OSError` if it is full."""
         if not operations:
             return
         lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
@@ -300,26 +300,26 @@ class AgentRun:
 
     @property
     def worked_on(self) -> bool:
-        """Whether a process works on it."""
+        """Whether a process is working on the run."""
         return is_held(self.folder / _LOCK)
 
     def ask_to_stop(self) -> None:
-        """Ask the process that works on it to stop."""
+        """Ask the process that is working on the run to stop."""
         (self.folder / _STOP).touch(0o600)
 
     @property
     def stop_asked(self) -> bool:
-        """Whether it was asked to stop."""
+        """Whether that process was asked to stop."""
         return (self.folder / _STOP).exists()
 
     def limit_cost(self, max_cost_usd: float) -> None:
-        """Set the most that all attempts together may cost, in US dollars."""
+        """Set the limit on the cost of all attempts together, in US dollars."""
         self.document = msgspec.structs.replace(self.document, max_cost_usd=max_cost_usd)
         _write_document(self.folder, self.document)
 
 
 class AgentRunStore:
-    """The runs below one folder."""
+    """The runs in a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -331,7 +331,7 @@ class AgentRunStore:
         return sorted(path.name for path in self.root.iterdir() if (path / RUN_FILE).is_file())
 
     def open(self, name: str) -> AgentRun:
-        """Return a run. Raises `AgentRunError` if there is none of this name, or it can't be read."""
+        """Return a run. Raises `AgentRunError` if there is none with this name or it can't be read."""
         known = self.names()
         if name not in known:
             raise AgentRunError(
@@ -341,7 +341,7 @@ class AgentRunStore:
         return AgentRun(self.root / name, _read_document(self.root / name / RUN_FILE))
 
     def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
-        """Return the run of this name, creating it if there is none.
+        """Return the run with this name; create it if there is none.
 
         Raises `AgentRunError` for an invalid name, and for a run with other settings.
         """
@@ -367,7 +367,7 @@ class AgentRunStore:
 
 
 def differing(one: RunSettings, other: RunSettings) -> list[str]:
-    """Return the names of the settings that differ, those of the agent under its name."""
+    """Return the names of the settings that differ, such as `agent.setting`."""
     first, second = _flat(msgspec.to_builtins(one)), _flat(msgspec.to_builtins(other))
     return [name for name in sorted(first.keys() | second.keys()) if first.get(name) != second.get(name)]
 
@@ -386,7 +386,7 @@ Value = TypeVar("Value")
 
 
 def _without_none(value: Value) -> Value | Any:
-    """Return a table without the members that TOML can't hold."""
+    """Return a table without its None values, which TOML can't hold."""
     if isinstance(value, dict):
         return {name: _without_none(item) for name, item in value.items() if item is not None}
     return value
@@ -415,7 +415,7 @@ def _read_document(path: Path) -> AgentRunDocument:
 
 
 def _read_operations(path: Path) -> Iterator[JobOperation]:
-    """Yield the operations of whole lines; kinds that a newer version writes are left out."""
+    """Yield the operations of complete lines, except kinds that only newer versions know."""
     try:
         lines = read_log(path, _JOBS).lines
     except FileNotFoundError:

@@ -1,4 +1,7 @@
-"""Agreement of two people, or of one person over time: Cohen's kappa of labels, verdicts and blind readings."""
+"""Agreement of two people, or of one person over time, on labels, verdicts and blind readings.
+
+Kappa is Cohen's; it is None where it is undefined, as with a single verdict for everything.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationBo
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Two reviewers on one label: units that both, only the first, only the second, or neither labelled."""
+    """Agreement of two reviewers on one label: how many units both, one or neither of them labelled."""
 
     label: str
     both: int
@@ -30,37 +33,38 @@ class Agreement:
 
     @property
     def units(self) -> int:
-        """How many units both have judged."""
+        """The number of units that both have judged."""
         return self.both + self.first_only + self.second_only + self.neither
 
     @property
     def observed(self) -> float | None:
-        """The share of units on which they agree."""
+        """The share of units on which they agree; None if there are no units."""
         return (self.both + self.neither) / self.units if self.units else None
 
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
-    """Two reviewers on the runs that both have reviewed."""
+    """Agreement of two reviewers on the runs that both have reviewed."""
 
     first: str
     second: str
     runs: int
     steps: int
-    """Steps that both have judged: the units of the labels on steps."""
+    """The number of steps that both have judged, which are the units of `on_steps`."""
     on_steps: tuple[Agreement, ...]
-    """A label on a range counts for its step."""
+    """Agreement by step; a label on a range of text counts for its step."""
     on_runs: tuple[Agreement, ...]
-    """A label counts for its run, whichever step it is on."""
+    """Agreement by run; a label counts for its run, whichever step it is on."""
     verdicts: int
-    """Runs to which both gave a verdict."""
+    """The number of runs to which both gave a verdict."""
     verdict_kappa: float | None
 
 
 def agreement(book: ReviewBook, first: str, second: str) -> Agreements:
-    """Compare two reviewers. A step was judged by a reviewer who saw it, labelled it or commented on it.
+    """Return the agreement of two reviewers.
 
-    A run was reviewed by a reviewer who judged a step of it, labelled it or gave it a verdict.
+    A reviewer has judged a step if they saw it, labelled it or commented on it. They have reviewed a run if
+    they judged a step of it, labelled it or gave it a verdict.
     """
     pairs = _reviewed_by_both(book, first, second)
     names = sorted({given.label for review in chain(*pairs) for given in review.labels})
@@ -97,23 +101,20 @@ def _reviewed_by_both(book: ReviewBook, first: str, second: str) -> list[tuple[R
 
 
 def _labelled(review: Review, label: str) -> set[StepKey | None]:
-    """Return the steps to which a review gives a label, with None for the run as a whole."""
+    """Return the steps to which a review gives a label, and None if it gives it to the whole run."""
     return {given.step for given in review.labels if given.label == label}
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """One person's verdicts compared with everybody else's on the same subjects, a pair for each other
-    person.
-    """
+    """Agreement of one person's verdicts with all others', a pair for each subject and other person."""
 
     pairs: int
     agreed: int
     kappa: float | None
-    """None if it is undefined, as with a single verdict for all."""
 
     def __str__(self) -> str:
-        """Return the agreement in words; empty if nobody else has judged the same subjects."""
+        """Return the agreement in words; empty if there are no pairs."""
         if not self.pairs:
             return ""
         kappa = f", κ {self.kappa:.2f}" if self.kappa is not None else ""
@@ -121,9 +122,9 @@ class AgreementWithOthers:
 
 
 def agreement_with_others(verdicts: Iterable[tuple[str, str, str]], person: str) -> AgreementWithOthers:
-    """Compare a person with all others; `verdicts` are subjects, people and their verdicts.
+    """Return the agreement of a person with all others; `verdicts` are (subject, person, verdict).
 
-    Only subjects that the person has judged count, so that nobody learns of others' verdicts beforehand.
+    Only subjects that the person has judged count, so that nobody learns others' verdicts before judging.
     """
     given: dict[str, dict[str, str]] = {}
     for subject, who, verdict in verdicts:
@@ -173,12 +174,12 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class VerdictAgreement:
-    """Two validators' verdicts; `agreed` and `kappa` over all nine, `*_accept` over accepted or not accepted."""
+    """Agreement of two validators: on verdicts, and in the `*_accept` fields on whether to accept a task."""
 
     first: str
     second: str
     tasks: int
-    """Tasks that both have judged."""
+    """The number of tasks that both have judged."""
     agreed: int
     kappa: float | None
     agreed_accept: int
@@ -187,19 +188,19 @@ class VerdictAgreement:
 
     @property
     def observed(self) -> float | None:
-        """The share of tasks on which both gave the same verdict."""
+        """The share of tasks to which both gave the same verdict; None if there are no tasks."""
         return self.agreed / self.tasks if self.tasks else None
 
     @property
     def observed_accept(self) -> float | None:
-        """The share of tasks that both accept or both don't."""
+        """The share of tasks that both accept or both do not accept; None if there are no tasks."""
         return self.agreed_accept / self.tasks if self.tasks else None
 
 
 def verdict_agreement(
     book: ValidationBook, tasks: Iterable[str], first: str, second: str
 ) -> VerdictAgreement:
-    """Compare two validators on the given tasks; needs_discussion is a verdict like any other."""
+    """Return the agreement of two validators on some tasks; `needs_discussion` counts like other verdicts."""
     pairs: list[tuple[str, TaskVerdict, TaskVerdict]] = []
     for task in tasks:
         one, other = book.state(task, first).verdict, book.state(task, second).verdict
@@ -223,25 +224,25 @@ def verdict_agreement(
 
 @dataclass(frozen=True, slots=True)
 class GlanceAgreement:
-    """Two readers who read the same version of a function; or two rounds of one, if both have the same name."""
+    """Agreement of two readers, or of two rounds of one reader if both names are the same."""
 
     first: str
     second: str
     functions: int
-    """Functions whose same version both read."""
+    """The number of functions of which both read the same version."""
     agreed: int
     kappa: float | None
-    """Over the three answers of a blind reading."""
+    """Kappa of the three answers of a blind reading."""
     verdicts: int
-    """Corruptions to which both gave a verdict."""
+    """The number of corruptions to which both gave a verdict."""
     agreed_verdicts: int
     kappa_verdicts: float | None
 
 
 def glance_agreement(book: GlanceBook, tasks: Iterable[str], first: str, second: str) -> GlanceAgreement:
-    """Compare two readers on the given tasks, by the first reading of each version and the last verdict.
+    """Return the agreement of two readers on some tasks: on first readings of a version and on last verdicts.
 
-    With one name twice, a reader's first round of a function is compared with the next one.
+    If both names are the same, the reader's first two rounds of each function are compared.
     """
     answers: list[tuple[str, str]] = []
     verdicts: list[tuple[str, str]] = []
@@ -273,7 +274,7 @@ def _repeated(rounds: Mapping[Any, list[str]]) -> Iterator[list[str]]:
 
 
 def _answers(glances: Glances) -> dict[tuple[str, str], list[str]]:
-    """Return the answers to each version of each function, in their order."""
+    """Return the answers about each function and version, in their order."""
     found: dict[tuple[str, str], list[str]] = {}
     for reading in glances.readings:
         found.setdefault((reading.function, reading.version), []).append(reading.answer)
@@ -281,7 +282,7 @@ def _answers(glances: Glances) -> dict[tuple[str, str], list[str]]:
 
 
 def _verdicts(glances: Glances) -> dict[str, list[str]]:
-    """Return the verdicts on each function: the last one of each round, by the time at which that was given."""
+    """Return the last verdict of each round on each function, in the order in which they were given."""
     last: dict[tuple[str, int, int], str] = {}
     for given in glances.verdicts:
         key = (given.function, given.seed, given.round)

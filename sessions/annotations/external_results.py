@@ -1,4 +1,4 @@
-"""Results of other harnesses that were judged again: kept as operations on tasks, never as attempts."""
+"""Results of other harnesses that were judged again, stored as operations on tasks, not as attempts."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _KIND = "result"
 
 
 class Comparison(StrEnum):
-    """How a figure of another harness compares with ours."""
+    """How another harness's figure compares with gistpoint's verdict."""
 
     SAME = "same"
     DIFFERS = "differs"
     NO_FIGURE = "no_figure"
     """The harness has no figure."""
     TO_BE_READ = "to_be_read"
-    """Our run passes and is suspicious: it does not count as solved until somebody has reviewed it."""
+    """The result passes but is suspicious, so it does not count as solved before it has been reviewed."""
     DOES_NOT_APPLY = "does_not_apply"
-    """The patch does not fit the task's repository: score 0."""
+    """The patch does not fit the task's repository, so its score is 0."""
 
 
 class ExternalResultError(UserError):
@@ -35,7 +35,7 @@ class ExternalResultError(UserError):
 
 
 class ExternalResultOperation(Operation, frozen=True):
-    """One result on a task, by its whole id."""
+    """One result on a task, whose whole id is the subject."""
 
 
 CODEC = Codec(
@@ -44,7 +44,7 @@ CODEC = Codec(
 
 
 class ExternalResult(msgspec.Struct, frozen=True):
-    """Data of `result`: their figure, and ours."""
+    """Data of `result`: the figures of the other harness, in `their_*`, and gistpoint's."""
 
     harness: str
     run: str
@@ -53,11 +53,11 @@ class ExternalResult(msgspec.Struct, frozen=True):
     comparison: Comparison
     backend: str
     isolated: bool
-    """Whether our run was isolated."""
+    """Whether gistpoint's run was isolated."""
     their_solved: bool | None = None
     their_score: float | None = None
     suspicious: tuple[str, ...] = ()
-    """Why our pass has to be read before it counts."""
+    """Why a pass must be reviewed before it counts."""
     reason: str = ""
 
 
@@ -83,7 +83,7 @@ class ExternalResultStore(SideFileStore[ExternalResultOperation, ExternalResultB
         super().__init__(folder, clock, CODEC, new_book)
 
     def keep(self, person: str, task: str, result: ExternalResult) -> ExternalResultOperation:
-        """Write one result on the task with this whole id."""
+        """Store a person's result on the task with a whole id, and return the operation."""
         data = msgspec.to_builtins(result)
         made = ExternalResultOperation(str(uuid.uuid4()), person, self.next_ms(person), task, _KIND, data)
         self.append([made])

@@ -1,6 +1,4 @@
-"""The rates, with intervals, at which readers see corruptions at a glance and call untouched functions
-faulty.
-"""
+"""The rates, with intervals, at which readers notice corruptions and call untouched functions faulty."""
 
 from __future__ import annotations
 
@@ -22,41 +20,39 @@ class GlanceShare:
     """A share of cases with its 95 % interval (Wilson, 1927)."""
 
     count: int
-    of: int
+    cases: int
 
     @property
     def value(self) -> float | None:
-        """The share; None of nothing."""
-        return self.count / self.of if self.of else None
+        """The share; None if there are no cases."""
+        return self.count / self.cases if self.cases else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Its interval; 0 to 1 of nothing."""
-        return wilson(self.count, self.of)
+        """The interval of the share; 0 to 1 if there are no cases."""
+        return wilson(self.count, self.cases)
 
 
 @dataclass(frozen=True, slots=True)
 class GlanceRate:
-    """The rates of readers on some functions."""
+    """The rates of some readers on some functions."""
 
     seen: GlanceShare
-    """The share of readings of the corrupted version in which the fault was named with certainty, at its
-    place.
-    """
+    """The share of readings of a corrupted version that named the fault, certainly, at the right line."""
     doubtful: int
-    """Readings of the corrupted version that ended in doubt, wherever."""
+    """The number of readings of a corrupted version that ended in doubt, at any line."""
     alarms: GlanceShare
-    """The share of readings of the untouched version in which a fault was named; a doubt does not count."""
+    """The share of readings of an untouched version that named a fault; doubts do not count."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures by name."""
         return {
-            "read": self.seen.of,
+            "read": self.seen.cases,
             "seen": self.seen.count,
             "rate": self.seen.value,
             "interval": list(self.seen.interval),
             "doubtful": self.doubtful,
-            "untouched_read": self.alarms.of,
+            "untouched_read": self.alarms.cases,
             "false_alarms": self.alarms.count,
             "false_alarm_rate": self.alarms.value,
             "false_alarm_interval": list(self.alarms.interval),
@@ -64,7 +60,7 @@ class GlanceRate:
 
 
 def rate_of(readings: Iterable[Reading]) -> GlanceRate:
-    """Return the rate of readings that count."""
+    """Return the rates of some readings, all of which count."""
     known = list(readings)
     corrupted = [reading for reading in known if reading.version is ShownVersion.CORRUPTED]
     untouched = [reading for reading in known if reading.version is ShownVersion.ORIGINAL]
@@ -75,11 +71,11 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
     )
 
 
-def counting(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
-    """Return the readings of a reader that count, with their tasks.
+def counted_readings(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
+    """Return the readings of a reader that count, each with its task.
 
-    A person's first reading of a function counts, in any task and version: after it the function is known.
-    All readings of a model count, since it remembers none.
+    Only a person's first reading of a function counts, whatever the task and version, because later the
+    function is known. All readings of a model count, because it remembers none.
     """
     read = sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op))
     if reader.startswith(MODEL):
@@ -93,7 +89,7 @@ def counting(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
 def _by_task(book: GlanceBook, readers: Iterable[str]) -> dict[str, list[Reading]]:
     found: dict[str, list[Reading]] = {}
     for reader in readers:
-        for task, reading in counting(book, reader):
+        for task, reading in counted_readings(book, reader):
             found.setdefault(task, []).append(reading)
     return found
 
@@ -107,7 +103,7 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the glance rate of every task that has one: from people's readings, or without any from models'."""
+    """Return the rate at which readers notice the fault, by task: people's readings, or else models'."""
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):
         for task, readings in _by_task(book, readers).items():
@@ -119,10 +115,10 @@ def task_rates(book: GlanceBook) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """A line of the table."""
+    """A row of the table of rates."""
 
     readers: str
-    """`people`, all together, or the name of a model."""
+    """`people`, which means all of them together, or the name of a model."""
     by: str
     """`task`, `family` or `all`."""
     name: str
@@ -154,7 +150,7 @@ def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]
 
 
 def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
-    """Return the agreement of every two people who read the same functions, and of people with themselves."""
+    """Return the agreement of all pairs of people with common functions, and of people with themselves."""
     chosen = list(tasks)
     people = _people(book)
     pairs = [*combinations(people, 2), *((name, name) for name in people)]
@@ -166,11 +162,11 @@ RATE_COLUMNS = (
     *("readers", "by", "name", "read", "seen", "rate", "low", "high", "doubtful"),
     *("untouched_read", "false_alarms", "false_alarm_rate", "false_alarm_low", "false_alarm_high"),
 )
-"""Columns of the CSV."""
+"""The columns of the CSV."""
 
 
 def rate_values(row: RateRow) -> dict[str, Any]:
-    """Return a row of the CSV."""
+    """Return the cells of a row of the CSV, by column."""
     values = row.rate.to_json()
     low, high = values.pop("interval")
     alarm_low, alarm_high = values.pop("false_alarm_interval")

@@ -1,4 +1,4 @@
-"""A reader of functions in an unknown version: each answer or verdict is one operation."""
+"""A reader of functions whose version is unknown to them: each answer or verdict is one operation."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from gistpoint.sessions.annotations.glances import (
 from gistpoint.sessions.annotations.side_files import DeleteData, SideFileStore
 
 LONGEST_WORDS = 2_000
-"""How many characters of a reader's words are kept."""
+"""The most characters of a reader's words that are stored."""
 
 
 class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):
-    """The blind readings of all readers; each operation is added to its reader's file."""
+    """The blind readings of all readers; each operation is appended to its reader's file."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
@@ -52,7 +52,7 @@ class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):
 
 @dataclass(frozen=True, slots=True)
 class BlindReply:
-    """A reader's answer about a function in sight."""
+    """A reader's answer about the function that is shown."""
 
     answer: BlindAnswer
     line: int = 0
@@ -64,7 +64,7 @@ class BlindReply:
 
 @dataclass(slots=True)
 class GlanceReader:
-    """One reader in one round of a seed: each method is one operation, which is on the disk when it returns."""
+    """One reader in one round of a seed; an operation is on the disk when its method returns."""
 
     store: GlanceStore
     name: str
@@ -72,7 +72,7 @@ class GlanceReader:
     round: int = 1
     limit_s: float = 0.0
     by_model: bool = False
-    """Whether it is a model; only models' names begin with `MODEL`."""
+    """Whether the reader is a model; only the names of models begin with `MODEL`."""
 
     def __post_init__(self) -> None:
         self.name = CODEC.name_of(f"{MODEL}{self.name}" if self.by_model else self.name, "reader")
@@ -83,13 +83,13 @@ class GlanceReader:
             )
 
     def glances(self, task: str) -> Glances:
-        """Return this reader's readings and verdicts of a task."""
+        """Return this reader's readings of a task and verdicts on it."""
         return self.store.book.state(task, self.name)
 
     def read(
         self, item: BlindItem, answer: BlindReply, version: ShownVersion | None = None
     ) -> GlanceOperation:
-        """Record an answer about a function, which was shown as its seed decides, unless a version is given."""
+        """Record an answer about a function; unless `version` is given, the seed decided which was shown."""
         shown = version or item.version(self.seed)
         data = ReadingData(
             function=item.function,
@@ -138,10 +138,10 @@ def read_by_model(
     max_cost_usd: float | None = None,
     run: RunContext = UNATTENDED,
 ) -> tuple[JudgeResult, int]:
-    """Ask a model for its missing answers about each item, `times` times from the reader's seed on; keep each
-    answer.
+    """Ask a model for its missing answers about the items, and record each of them.
 
-    Returns the result and how many answers were missing. Raises `CancelledError`; earlier answers are kept.
+    Each item is read with `times` seeds, from the reader's on. Returns the result and the number of answers
+    that were missing. Raises `CancelledError`; earlier answers remain recorded.
     """
 
     def is_missing(question: JudgeRequest) -> bool:

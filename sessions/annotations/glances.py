@@ -1,4 +1,4 @@
-"""Functions of tasks read blind: the operations of readers, folded. The result depends only on their set."""
+"""Blind readings of functions, folded from the operations of readers; their order does not matter."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ MODEL = "model "
 
 
 class GlanceOperationKind(StrEnum):
-    """The kinds of operations."""
+    """The kinds of operations on blind readings."""
 
     READING = "reading"
-    """A function was read blind, in one of its versions."""
+    """A reader read one version of a function blind."""
     VERDICT = "verdict"
-    """A verdict on a corruption, after its diff was shown."""
+    """A reader gave a verdict on a corruption after seeing its diff."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 
 
 class GlanceOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "task"}):
-    """One reader's operation on a function of a task, by the task's whole id."""
+    """One reader's operation on a function of a task."""
 
     subject: Text
     """The whole id of the task."""
 
 
 class GlanceError(UserError):
-    """A blind reading can't be read or written as asked."""
+    """A blind reading can't be read or written as requested."""
 
 
 CODEC = Codec("gistpoint.glances", 1, GlanceOperation, "blind reading", GlanceError)
@@ -57,15 +57,14 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     answer: BlindAnswer
     seed: int = 0
     round: Positive = 1
-    """The number of times that this seed's set was read: each round has another order, but the same versions.
-    """
+    """The number of the reading of the seed's set: rounds have other orders, but the same versions."""
     line: Natural = 0
-    """The line that was marked, from 1; 0 for none."""
+    """The line that was marked, from 1; 0 if none was."""
     hit: bool = False
-    """Whether the line is the changed one, of the corrupted version."""
+    """Whether the version is the corrupted one and the line is the changed one."""
     words: str = ""
     limit_s: float = 0.0
-    """Seconds after which the code was hidden; 0 for none."""
+    """The seconds after which the code was hidden; 0 if it was not."""
     looked_ms: Natural = 0
     cost_usd: float | None = None
     """The cost of a model's answer, if its price is known."""
@@ -92,17 +91,17 @@ class Reading(ReadingData, frozen=True, kw_only=True):
 
     @property
     def seen(self) -> bool:
-        """Whether the fault of a corrupted function was named at its place, for certain."""
+        """Whether the reader named the fault of a corrupted function, with certainty, at the right line."""
         return self.version is ShownVersion.CORRUPTED and self.answer is BlindAnswer.FAULT and self.hit
 
     @property
     def alarm(self) -> bool:
-        """Whether an untouched function was called faulty."""
+        """Whether the reader called an untouched function faulty."""
         return self.version is ShownVersion.ORIGINAL and self.answer is BlindAnswer.FAULT
 
     @property
     def by_model(self) -> bool:
-        """Whether a model read it."""
+        """Whether the reader is a model."""
         return self.reviewer.startswith(MODEL)
 
 
@@ -116,7 +115,7 @@ class GlanceVerdictGiven(GlanceVerdictData, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Glances:
-    """One reader's readings of one task's functions, and verdicts on them, in the order of their times."""
+    """One reader's readings of one task's functions, and verdicts on them, by time."""
 
     task: str
     reviewer: str
@@ -124,18 +123,18 @@ class Glances:
     verdicts: tuple[GlanceVerdictGiven, ...] = ()
 
     def reading(self, function: str, seed: int, round: int) -> Reading | None:
-        """Return the last reading of a function in a round of a seed."""
+        """Return the last reading of a function in a round of a seed; None if there is none."""
         wanted = (function, seed, round)
         return next((r for r in reversed(self.readings) if (r.function, r.seed, r.round) == wanted), None)
 
     def verdict(self, function: str, seed: int, round: int) -> GlanceVerdictGiven | None:
-        """Return the last verdict on the corruption of a function in a round of a seed."""
+        """Return the last verdict on a function's corruption in a round of a seed; None if there is none."""
         wanted = (function, seed, round)
         return next((v for v in reversed(self.verdicts) if (v.function, v.seed, v.round) == wanted), None)
 
 
 class GlanceBook(Book[GlanceOperation, Glances]):
-    """All known operations, by task and reader."""
+    """All known operations on blind readings, by task and reader."""
 
     def __init__(self, operations: Iterable[GlanceOperation] = ()) -> None:
         super().__init__(fold, operations)
@@ -145,14 +144,14 @@ class GlanceBook(Book[GlanceOperation, Glances]):
         return tuple(self.state(task, reviewer) for reviewer in self.reviewers)
 
     def read_by(self, reviewer: str) -> tuple[tuple[str, Reading], ...]:
-        """Return what a reader has read: the task and the reading."""
+        """Return all readings of a reader, each with its task."""
         return tuple(
             (task, reading) for task in self.subjects for reading in self.state(task, reviewer).readings
         )
 
 
 def fold(task: str, reviewer: str, operations: Iterable[GlanceOperation]) -> Glances:
-    """Return the readings and verdicts of a reader's operations on one task; deletions apply in any order."""
+    """Return the readings and verdicts that a reader's operations on a task amount to, in any order."""
     readings: list[Reading] = []
     verdicts: list[GlanceVerdictGiven] = []
     for item in standing(operations):

@@ -1,4 +1,4 @@
-"""Keys by which reviews refer to a run, to a step of it, and to a range of one of the step's texts."""
+"""The keys by which reviews refer to a run, to a step of it, and to a range of one of the step's texts."""
 
 from __future__ import annotations
 
@@ -23,33 +23,31 @@ _HASHED_BYTES = 1 << 20
 _COMPARED_RECORDS = 256
 _COMPARED_BYTES = 1 << 16
 _MORE = "+"
-"""Separates the part of a key that runs with the same beginning share from the rest; percent-encoding leaves
-none.
-"""
+"""Separates the part of a key that runs with the same beginning share; never in percent-encoded text."""
 
 
 def run_key(document: RunDocument) -> str:
-    """Return the key of a run, under which new annotations are written; independent of the path of its file.
+    """Return the key of a run under which new annotations are written; it does not depend on the file's path.
 
-    `FORMAT:ID` if the format's ids are unique. Else `FORMAT:HASH`, the hash of the one record of the run in
-    its file; or `FORMAT:HASH+HASH`, of the first record of each step up to the solver's first one (all runs
-    of a study share a system prompt), and of the records so far. A run of a file with several has its
-    percent-encoded id after a `#`.
+    It is `FORMAT:ID` if the format's ids are unique. Otherwise it is `FORMAT:HASH`, with the hash of the
+    run's record if a run is one record of its file; or `FORMAT:HASH+HASH`: the first hash covers the first
+    record of each step up to the solver's first one, because all runs of a study share a system prompt, and
+    the second covers the records so far. In a file with several runs, `#` and the percent-encoded id follow.
     """
     key = ""
-    for key in keys_since_it_began(document):  # noqa: B007  # the last one
+    for key in successive_keys(document):  # noqa: B007  # only the last one is needed
         pass
     return key
 
 
 def beginning_of(key: str) -> str:
-    """Return the part of a run's key that runs with the same beginning share."""
+    """Return the part of a run's key that it shares with all runs that begin like it."""
     own, mark, id = key.partition("#")
     return own.partition(_MORE)[0] + mark + id
 
 
 def attempt_key(attempt_id: str) -> str:
-    """Return the key of an attempt of ours, which is the key of its journal."""
+    """Return the key of an attempt, which is the key of its journal as a run."""
     return f"gistpoint:{_own(attempt_id)}"
 
 
@@ -58,8 +56,8 @@ def _own(native: str) -> str:
     return quote(short, safe="", errors="surrogatepass")
 
 
-def keys_since_it_began(document: RunDocument) -> Iterator[str]:
-    """Yield the keys that a run has had, from its beginning, which others may share, to all its records."""
+def successive_keys(document: RunDocument) -> Iterator[str]:
+    """Yield the keys that a run has had as it grew, first that of its beginning, which others may share."""
     from gistpoint.sessions.runs.opening import join_name  # the key of an attempt needs no opened run
 
     header = document.header
@@ -78,7 +76,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
     index, known = -1, 0
     for _ in range(_HASHED_STEPS):
         index += 1
-        while document.ensure(index) and document.was_put_in(index):
+        while document.ensure(index) and document.is_inserted(index):
             index += 1
         if not document.ensure(index):
             break
@@ -99,7 +97,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
 
 
 def _records(document: RunDocument) -> Iterator[bytes]:
-    """Yield the first records in the order of the file, without a half-written one."""
+    """Yield the first records in the order of the file, except one that is only half-written."""
     for number in range(_COMPARED_RECORDS):
         found = document.record(number, _COMPARED_BYTES)
         if found is None:
@@ -108,16 +106,16 @@ def _records(document: RunDocument) -> Iterator[bytes]:
         last = not document.ensure(index + 1)
         if last and document.step(index).kind is StepKind.DAMAGED:
             return
-        if not document.was_put_in(index):
+        if not document.is_inserted(index):
             yield record + b"\n"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepKey:
-    """A step: its 0-based number, with its id in the format if there is one.
+    """The key of a step: its number, from 0, and its id if the format has one.
 
-    The number counts the steps as they were when the first reviews of the format were written. A step that
-    the reader has added since then has the number of the step after it, and an id that begins with a plus.
+    The number counts the steps that readers showed when the first reviews of the format were written. A step
+    that they have shown only since then has the number of the next step, and an id that begins with a plus.
     """
 
     index: int
@@ -128,7 +126,7 @@ class StepKey:
 
     @classmethod
     def parse(cls, text: str) -> StepKey:
-        """Read a key in its written form. Raises ValueError for anything else."""
+        """Return the key from its written form. Raises ValueError if the text is not a key."""
         number, _, id = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(number) < 10):
             raise ValueError(f"{text[:40]!r} is not the key of a step.")
@@ -138,24 +136,25 @@ class StepKey:
 def key_of(document: RunDocument, step: Step) -> StepKey:
     """Return the key of a step."""
     number = document.number_of(step.index)
-    if not document.was_put_in(step.index):
+    if not document.is_inserted(step.index):
         return StepKey(number, step.id)
-    return StepKey(number, f"+{step.id or step.index - document.numbered(number).start + 1}")
+    return StepKey(number, f"+{step.id or step.index - document.steps_with_number(number).start + 1}")
 
 
 def place_of(document: RunDocument, key: StepKey) -> int | None:
-    """Return the position of the step with a key, None if there is none; a guess for steps that are not
-    indexed yet.
+    """Return the index of the step with a key; None if there is none.
+
+    For steps that are not indexed yet, the result is a guess.
     """
-    steps = document.numbered(key.index)
+    steps = document.steps_with_number(key.index)
     if not key.id.startswith("+"):
         return steps[-1] if steps else None
-    known = (index for index in steps if index < document.step_count and document.was_put_in(index))
+    known = (index for index in steps if index < document.step_count and document.is_inserted(index))
     return next((index for index in known if key_of(document, document.step(index)) == key), None)
 
 
 class TextRange(msgspec.Struct, frozen=True, order=True):
-    """Code points `start` to `end` of a raw text of a step; `part` counts its calls or results."""
+    """Code points `start` to `end` of a recorded text; `part` is the index of the call or result."""
 
     scope: TextScope
     part: Annotated[int, msgspec.Meta(ge=0)]

@@ -16,12 +16,12 @@ _LONGEST = 60
 
 
 class LabelsError(UserError):
-    """The file of labels can't be used; the message names the file and the position in it."""
+    """The file of labels can't be used; the message names the position of the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label that a step may get: `key` is one character or empty, `id` is stored."""
+    """A label for steps: `id` is what reviews store, and `key` the character that gives it, or empty."""
 
     id: str
     name: str
@@ -31,17 +31,17 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class LabelSet:
-    """Labels that are offered together; no two share an id or a key."""
+    """Labels that are offered together, with distinct ids and keys."""
 
     name: str
     labels: tuple[Label, ...]
 
     def by_key(self, key: str) -> Label | None:
-        """Return the label with a hot key."""
+        """Return the label with a key; None if there is none."""
         return next((label for label in self.labels if key and label.key == key), None)
 
     def by_id(self, id: str) -> Label | None:
-        """Return the label with an id."""
+        """Return the label with an id; None if there is none."""
         return next((label for label in self.labels if label.id == id), None)
 
 
@@ -63,10 +63,10 @@ DEFAULT = LabelSet(
 
 
 def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
-    """Return the user's own sets, in the file's order, then the default one unless a set has its name.
+    """Return the user's sets in the file's order, and then the default set unless one of them has its name.
 
-    The file contains `[[set]]` tables with `name` and `[[set.label]]` tables with `id` and optional `name`,
-    `key` and `description`. Raises `LabelsError` for anything else.
+    The file `labels.toml` in `config` contains `[[set]]` tables with `name`, and `[[set.label]]` tables with
+    `id` and optional `name`, `key` and `description`. Raises `LabelsError` if its content is invalid.
     """
     path = config / FILE
     try:

@@ -1,4 +1,4 @@
-"""A reviewer who annotates runs."""
+"""A reviewer, and the store of all reviews of runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, S
 
 
 class ReviewStore(SideFileStore[ReviewOperation, ReviewBook]):
-    """The reviews of all reviewers; each operation is added to its reviewer's file."""
+    """The reviews of all reviewers; each operation is appended to its reviewer's file."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
@@ -39,7 +39,7 @@ class ReviewStore(SideFileStore[ReviewOperation, ReviewBook]):
 
 @dataclass(slots=True)
 class Reviewer:
-    """One reviewer: each method is one operation, or one for each step; labels and verdicts are synced."""
+    """One reviewer; each method that annotates writes one operation, or one for each step."""
 
     store: ReviewStore
     name: str
@@ -52,8 +52,9 @@ class Reviewer:
         return self.store.book.review(run, self.name)
 
     def open(self, run: str, name: str, *, blind: bool) -> Review:
-        """Record that a run was opened, its file, and whether blind; write nothing if that is recorded
-        already.
+        """Record that a run was opened, unless that is recorded already, and return the review.
+
+        `name` is the path of its file, and `blind` whether the reviewer works blind.
         """
         known = self.review(run)
         file = name.replace("\\", "/").rsplit("/", 1)[-1]
@@ -70,7 +71,7 @@ class Reviewer:
         place: TextRange | None = None,
         label_set: str = "",
     ) -> ReviewOperation:
-        """Put a label on a step, on a range of its text, or (without a step) on the run."""
+        """Add a label to a step, to a range of its text, or to the run if `step` is None."""
         return self._add(run, ReviewOperationKind.LABEL, step, place, LabelData(label, label_set))
 
     def toggle(
@@ -97,7 +98,7 @@ class Reviewer:
     def comment(
         self, run: str, text: str, step: StepKey | None = None, *, place: TextRange | None = None
     ) -> ReviewOperation:
-        """Comment on a step, a range of its text, or the run."""
+        """Comment on a step, on a range of its text, or on the run if `step` is None."""
         return self._add(run, ReviewOperationKind.COMMENT, step, place, CommentData(text))
 
     def verdict(
@@ -111,12 +112,10 @@ class Reviewer:
         minutes: float | None = None,
         words: str = "",
     ) -> ReviewOperation:
-        """Give a verdict, with the reviewer's own `words` if there are any.
+        """Give a verdict on a run, in the reviewer's own `words` if there are any.
 
-        Raises `ReviewError` for an exclusion or a "not solved" without a reason, and for a corrected time
-        without a time.
-
-        Whether it is blind follows from the review so far.
+        Whether the verdict is blind follows from the review so far. Raises `ReviewError` for an exclusion or
+        a "not solved" without a reason, for a missing corrected time, and for either with another verdict.
         """
         why = tuple(sorted({reason.value for reason in reasons}))
         if (verdict in REASONED) != bool(why):
@@ -132,7 +131,7 @@ class Reviewer:
         return self._add(run, ReviewOperationKind.VERDICT, data=data)
 
     def seen(self, run: str, steps: Iterable[StepKey]) -> None:
-        """Mark steps as seen, skipping those already seen; synced with the next operation that is synced."""
+        """Mark steps as seen, except those already marked; they are synced with the next synced operation."""
         known = self.review(run).seen
         new = sorted(set(steps) - known)
         self.store.append(
@@ -140,19 +139,19 @@ class Reviewer:
         )
 
     def unseen(self, run: str, steps: Iterable[StepKey]) -> None:
-        """Mark steps as not seen."""
+        """Mark steps as not seen, except those that are not marked as seen."""
         known = self.review(run).seen
         self.store.append(
             [self._operation(run, ReviewOperationKind.UNSEEN, step) for step in sorted(set(steps) & known)]
         )
 
     def stopped(self, run: str, step: StepKey) -> None:
-        """Record the reviewer's position, to begin there the next time."""
+        """Record the step at which the reviewer stopped, so that the next session begins there."""
         if self.review(run).stopped != step:
             self.store.append([self._operation(run, ReviewOperationKind.STOPPED, step)])
 
     def delete(self, op: str) -> ReviewOperation:
-        """Withdraw an operation of this reviewer. Raises `ReviewError` for any other."""
+        """Withdraw an operation. Raises `ReviewError` unless it is this reviewer's."""
         target = self.store.book.get(op)
         if target is None or target.reviewer != self.name:
             raise ReviewError("You can take back only what you wrote yourself.")

@@ -1,6 +1,4 @@
-"""Reviews: the operations of reviewers, folded. The result depends on the set of operations, not on their
-order.
-"""
+"""Reviews of runs, folded from the operations of reviewers; the order of the operations does not matter."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from msgspec import Meta
 from gistpoint.core.errors import SettingsError, UserError
 from gistpoint.core.locations import read_toml
 from gistpoint.core.operations import Operation, Text, standing
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, keys_since_it_began
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, successive_keys
 from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData
 
 if TYPE_CHECKING:
@@ -24,25 +22,23 @@ if TYPE_CHECKING:
 
 
 class ReviewOperationKind(StrEnum):
-    """The kinds of operations."""
+    """The kinds of operations on reviews."""
 
     OPENED = "opened"
-    """The run was opened for review; its data hold the `name` of the file and whether the reviewer is
-    `blind`.
-    """
+    """The run was opened for review; the data are those of `OpenedData`."""
     LABEL = "label"
     COMMENT = "comment"
     VERDICT = "verdict"
     SEEN = "seen"
     UNSEEN = "unseen"
     STOPPED = "stopped"
-    """The last position of the reviewer."""
+    """The step at which the reviewer stopped."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 
 
 class RunVerdict(StrEnum):
-    """A reviewer's verdict on an attempt or run, `attempt_review`."""
+    """A reviewer's verdict on an attempt or run; stored as `attempt_review`."""
 
     ACCEPT = "accept"
     ACCEPT_CORRECTED_TIME = "accept_corrected_time"
@@ -95,9 +91,7 @@ def reasons_of(verdict: RunVerdict, names: Iterable[str]) -> tuple[VerdictReason
 
 
 class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "run"}):
-    """One reviewer's operation on a run, by its key, or on a step of it or a range of the step's texts if
-    given.
-    """
+    """One reviewer's operation on a run, on a step of it, or on a range of one of the step's texts."""
 
     subject: Text
     """The key of the run."""
@@ -131,19 +125,19 @@ class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
 
     verdict: RunVerdict
     blind: bool | None = None
-    """Whether model and outcome were hidden when it was given; None if that is not known."""
+    """Whether the model and the outcome were hidden from the reviewer; None if that is unknown."""
     reasons: tuple[str, ...] = ()
-    """Names of `ExcludeReason`, of `FailureReason` if not solved, or reasons of a newer program."""
+    """Values of `ExcludeReason`, of `FailureReason` if not solved, or reasons of a newer gistpoint."""
     note: str = ""
     corrected_time_s: float | None = None
     minutes: float | None = None
     words: str = ""
-    """The reviewer's own words for it."""
+    """The verdict in the reviewer's own words."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelGiven:
-    """A label on a step, on a range of its text, or (without a step) on the run; `op` is its operation."""
+    """A label on a step, on a range of its text, or on the run if `step` is None; `op` is its operation."""
 
     op: str
     label: str
@@ -156,7 +150,7 @@ class LabelGiven:
 
 @dataclass(frozen=True, slots=True)
 class RunComment:
-    """A remark on a step, a range of its text, or the run; `op` is its operation."""
+    """A comment on a step, on a range of its text, or on the run if `step` is None; `op` is its operation."""
 
     op: str
     text: str
@@ -168,7 +162,7 @@ class RunComment:
 
 @dataclass(frozen=True, slots=True)
 class RunVerdictGiven:
-    """A verdict on a run; the last one of a reviewer counts."""
+    """A verdict on a run; only a reviewer's last one counts."""
 
     op: str
     verdict: RunVerdict
@@ -176,16 +170,16 @@ class RunVerdictGiven:
     note: str
     corrected_time_s: float | None
     minutes: float | None
-    """Minutes that the reviewer spent."""
+    """The minutes that the reviewer spent; None if they are unknown."""
     blind: bool
-    """Whether model and outcome were hidden when it was given."""
+    """Whether the model and the outcome were hidden from the reviewer."""
     reviewer: str
     utc_ms: int
     words: str = ""
 
     @property
     def in_words(self) -> str:
-        """The verdict in the reviewer's own words, or by its name."""
+        """The verdict in the reviewer's own words, or else its name."""
         return self.words or self.verdict.value.replace("_", " ")
 
 
@@ -202,28 +196,28 @@ class Review:
     stopped: StepKey | None = None
     blind: bool = False
     name: str = ""
-    """The file that it was opened from, without the path of its folder."""
+    """The name of the file from which the run was opened, without its folder."""
 
     @property
     def hides_outcome(self) -> bool:
-        """Whether model and outcome must be hidden: in blind mode, until the verdict is given."""
+        """Whether the model and the outcome must be hidden: in blind mode, before the verdict is given."""
         return self.blind and self.verdict is None
 
 
 class ReviewBook(Book[ReviewOperation, Review]):
-    """All known operations, by run and reviewer, folded on demand."""
+    """All known operations on reviews, by run and reviewer."""
 
     def __init__(self, operations: Iterable[ReviewOperation] = ()) -> None:
         self._alike: dict[str, set[str]] = {}
         super().__init__(fold, operations)
 
     def add(self, operation: ReviewOperation) -> bool:
-        """Add an operation; return False if one with its uuid is known already."""
+        """Add an operation; return False if its uuid is known already."""
         self._alike.setdefault(beginning_of(operation.subject), set()).add(operation.subject)
         return super().add(operation)
 
     def runs_like(self, key: str) -> frozenset[str]:
-        """Return the keys with annotations of runs that begin like the one with a key."""
+        """Return the keys with annotations whose runs begin like the run with a key."""
         return frozenset(self._alike.get(beginning_of(key), ()))
 
     @property
@@ -232,22 +226,21 @@ class ReviewBook(Book[ReviewOperation, Review]):
         return self.subjects
 
     def review(self, run: str, reviewer: str) -> Review:
-        """Return a reviewer's review of a run, which may be empty."""
+        """Return a reviewer's review of a run; it may be empty."""
         return self.state(run, reviewer)
 
     def reviews(self) -> Iterator[Review]:
-        """Yield every review, by run and reviewer."""
+        """Yield all reviews, sorted by run and reviewer."""
         return self.states()
 
 
 def annotated_key(document: RunDocument, book: ReviewBook) -> str:
-    """Return the most specific key under which a run has annotations; the beginning of its key if it has
-    none.
+    """Return the most specific key under which a run has annotations; without any, that of its beginning.
 
-    They may come from a time when the run had fewer records, or when keys did not cover records after the
-    first reply.
+    The run may have been annotated when it had fewer records, or when keys did not yet cover the records
+    after the first reply.
     """
-    keys = keys_since_it_began(document)
+    keys = successive_keys(document)
     found = next(keys)
     alike = book.runs_like(found)
     if alike - {found}:
@@ -257,7 +250,7 @@ def annotated_key(document: RunDocument, book: ReviewBook) -> str:
 
 
 def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Review:
-    """Return the review that results from a reviewer's operations on one run; deletions apply in any order."""
+    """Return the review that a reviewer's operations on a run amount to, in any order."""
     labels: list[LabelGiven] = []
     comments: list[RunComment] = []
     verdict: RunVerdictGiven | None = None
@@ -288,7 +281,7 @@ def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Revi
 
 
 def _steps(operations: Iterable[ReviewOperation]) -> tuple[set[StepKey], StepKey | None]:
-    """Return the steps that a reviewer has seen, and the one at which they stopped."""
+    """Return the steps that a reviewer has seen, and the step at which they stopped."""
     seen: set[StepKey] = set()
     stopped: StepKey | None = None
     for item in operations:
@@ -326,7 +319,7 @@ def _plausible(value: float | None) -> float | None:
     return value if value is not None and abs(value) < 1e12 else None
 
 
-# Verdicts on a run that one key gives: those of the program, or a user's own from `review.toml`
+# Verdicts on a run that a single key gives: the default ones, or the user's own in `review.toml`
 
 
 _WORDS_FILE = "review.toml"
@@ -334,7 +327,7 @@ _HINT = "Correct it, or move it away."
 
 
 class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A verdict in a reviewer's words, and the character that gives it."""
+    """A verdict in a reviewer's own words, and the key that gives it."""
 
     key: Annotated[str, Meta(min_length=1, max_length=1)]
     words: Annotated[str, Meta(min_length=1, max_length=60)]
@@ -375,9 +368,9 @@ def read_verdict_words(
 ) -> tuple[VerdictWord, ...]:
     """Return the verdicts of `review.toml` in a folder, or `default` if there is no such file.
 
-    The file holds `[[verdict]]` tables with `key`, `words`, `means` (a name of `RunVerdict`) and, for
-    exclusions, `reasons`. `taken` are characters that mean something else. Raises `SettingsError` for
-    anything else.
+    The file contains `[[verdict]]` tables with `key`, `words`, `means` (a value of `RunVerdict`) and, for
+    exclusions, `reasons`. `taken` are keys with another meaning. Raises `SettingsError` if the content is
+    invalid.
     """
     path = config / _WORDS_FILE
     try:

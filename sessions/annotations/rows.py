@@ -19,14 +19,14 @@ Row = dict[str, Json]
 
 
 def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a CSV with a heading (RFC 4180; lists are separated by blanks), including line ends."""
+    """Yield the lines of a CSV (RFC 4180) with a header and line ends; lists are joined with blanks."""
     yield csv_line(columns, end="\r\n")
     for row in rows:
         yield csv_line([_cell(row[column]) for column in columns], end="\r\n")
 
 
 def jsonl_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield one JSON object per line, without unknown members, including line ends."""
+    """Yield one JSON object per line, including line ends; members that are None are left out."""
     for row in rows:
         yield (
             json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=True)
@@ -43,7 +43,7 @@ def _cell(value: Json) -> str:
 
 
 def _utc_text(utc_ms: int) -> str:
-    """Return a time as ISO 8601 with milliseconds."""
+    """Return a time in milliseconds since 1970 as ISO 8601."""
     return datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
@@ -54,13 +54,11 @@ REVIEW_COLUMNS = (
     *("scope", "part", "start", "end", "text", "verdict", "reasons", "corrected_time_s"),
     *("minutes", "blind", "steps_seen", "op"),
 )
-"""Columns of the CSV and keys of the JSON lines. `step` counts from 1, as on the screen; ranges are code
-points.
-"""
+"""The columns of the CSV and keys of the JSON lines; `step` counts from 1, and ranges are in code points."""
 
 
 def review_rows(book: ReviewBook, reviewers: Iterable[str] = ()) -> Iterator[Row]:
-    """Yield the rows of all reviewers, or of some: by run, reviewer and time."""
+    """Yield the rows of some reviewers, by default of all, sorted by run, reviewer and time."""
     wanted = frozenset(reviewers)
     for review in book.reviews():
         if not wanted or review.reviewer in wanted:
@@ -117,11 +115,11 @@ VALIDATION_COLUMNS = (
     *("solved", "suspicious", "passing", "failing", "odd", "seconds", "backend"),
     *("clean", "evidence", "op"),
 )
-"""Columns of the CSV and keys of the JSON lines. `odd` are the ids in which a run contradicted the task."""
+"""The columns of the CSV and keys of the JSON lines; `odd` lists the tests that contradicted the task."""
 
 
 def validation_rows(book: ValidationBook, tasks: Iterable[str]) -> Iterator[Row]:
-    """Yield the rows of the given tasks: by task, validator and time."""
+    """Yield the rows of some tasks, sorted by task, validator and time."""
     wanted = frozenset(tasks)
     for validation in book.states():
         if validation.task in wanted:

@@ -1,4 +1,4 @@
-"""Rulings of reviewers on a pass: whether it counts as solved."""
+"""The rulings of reviewers on a pass, which decide whether it counts as solved."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
 
 
-def accepted(book: ReviewBook, run: str) -> bool | None:
-    """Return whether a run's pass was accepted or rejected; None without a ruling, or if reviewers disagree.
+def ruling_on(book: ReviewBook, run: str) -> bool | None:
+    """Return whether reviewers accept a run's pass; None if there is no ruling or they disagree.
 
     "Not solved", and an exclusion for a shortcut, reject the pass; any other exclusion does not affect it.
     """
@@ -29,7 +29,7 @@ def accepted(book: ReviewBook, run: str) -> bool | None:
 
 
 def verdicts(book: ReviewBook, run: str) -> tuple[RunVerdictGiven, ...]:
-    """Return the verdicts on a run, the last one of each reviewer."""
+    """Return the last verdict of each reviewer on a run."""
     given = (book.review(run, reviewer).verdict for reviewer in book.reviewers)
     return tuple(verdict for verdict in given if verdict is not None)
 
@@ -43,19 +43,20 @@ def _rules(given: RunVerdictGiven) -> bool | None:
 
 
 def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocument:
-    """Set on an open run whether reviewers accepted its pass, and return the run; `key` is its key, if it is
-    known.
+    """Set `accepted` of an open run to the reviewers' ruling, and return the run.
+
+    `key` is the key under which it is annotated, if that is known.
     """
-    document.accepted = accepted(book, key or annotated_key(document, book))
+    document.accepted = ruling_on(book, key or annotated_key(document, book))
     return document
 
 
 def accept_attempt(reviewer: Reviewer, attempt_id: str, note: str = "") -> ReviewOperation:
-    """Accept an attempt's pass, so that it counts."""
+    """Record that a reviewer accepts an attempt's pass, so that it counts."""
     return reviewer.verdict(attempt_key(attempt_id), RunVerdict.ACCEPT, note=note)
 
 
 def reject_attempt(reviewer: Reviewer, attempt_id: str, why: str) -> ReviewOperation:
-    """Reject an attempt's pass as not earned."""
+    """Record that a reviewer rejects an attempt's pass as unearned."""
     reasons = (ExcludeReason.SHORTCUT,)
     return reviewer.verdict(attempt_key(attempt_id), RunVerdict.EXCLUDE, reasons=reasons, note=why)

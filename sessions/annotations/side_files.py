@@ -1,7 +1,7 @@
-"""A folder of side files: an append log (`core/logs`) of operations for each person.
+"""Side files: a folder with an append log (`core/logs`) of operations for each person.
 
-An unreadable line is skipped and reported, never removed. A last line torn by a crash is reported, and set
-aside at the next write to the file.
+An unreadable line is skipped and reported, but never removed. A last line that a crash has torn is reported,
+and moved to another file at the next write.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Codec(Generic[Op]):
     version: int
     operation: type[Op]
     what: str
-    """The word for the annotation in messages: review, validation."""
+    """The word for the annotations in messages, such as review or validation."""
     error: type[UserError]
     as_text: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
-    """Members that are written with `str`, and the functions that read them."""
+    """The members that are written with `str`, and the functions that parse them."""
 
     @property
     def header(self) -> bytes:
@@ -55,7 +55,7 @@ class Codec(Generic[Op]):
 
     @property
     def log(self) -> LogKind:
-        """The kind of log of the files."""
+        """The log kind of the files."""
         return LogKind(self.name, self.version, self.header, self.error)
 
     def encode(self, operation: Op) -> bytes:
@@ -68,7 +68,10 @@ class Codec(Generic[Op]):
         return json.dumps(extra | line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
     def decode(self, line: bytes) -> Op | None:
-        """Read a line; None for a header. Raises ValueError, with a sentence, for anything but an operation."""
+        """Return the operation in a line; None for a header.
+
+        Raises ValueError, with a sentence, if the line is neither.
+        """
         try:
             return self._decoded(json.loads(line))
         except RecursionError as error:
@@ -94,10 +97,9 @@ class Codec(Generic[Op]):
         return msgspec.convert(known | {"extra": extra}, self.operation)
 
     def name_of(self, name: str, person: str) -> str:
-        """Return the name of a `person` (reviewer, validator) without leading and trailing blanks, if it is
-        valid.
+        """Return a name without leading and trailing blanks.
 
-        Raises the codec's error if not.
+        Raises the codec's error if it is invalid; `person` is the word for its bearer, such as reviewer.
         """
         if not is_reviewer(name.strip()):
             raise self.error(
@@ -111,12 +113,12 @@ State = TypeVar("State")
 
 
 class Book(Generic[Op, State]):
-    """A set of operations, folded by subject and person. The result does not depend on their order."""
+    """A set of operations, folded by subject and person; their order does not matter."""
 
     def __init__(
         self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()
     ) -> None:
-        """`fold` takes a subject, a person and the person's operations on the subject."""
+        """`fold` returns the state for a subject, a person, and the person's operations on the subject."""
         self._fold = fold
         self._operations: dict[str, Op] = {}
         self._places: dict[tuple[str, str], dict[str, Op]] = {}
@@ -126,7 +128,7 @@ class Book(Generic[Op, State]):
             self.add(operation)
 
     def add(self, operation: Op) -> bool:
-        """Add an operation; return False if one with its uuid is known already."""
+        """Add an operation; return False if its uuid is known already."""
         if operation.op in self._operations:
             return False
         self._operations[operation.op] = operation
@@ -137,37 +139,37 @@ class Book(Generic[Op, State]):
         return True
 
     def latest_ms(self, reviewer: str) -> int:
-        """Return the time of a person's last operation, 0 if there is none."""
+        """Return the time of a person's last operation; 0 if there is none."""
         return self._latest.get(reviewer, 0)
 
     def get(self, op: str) -> Op | None:
-        """Return the operation with a uuid."""
+        """Return the operation with a uuid; None if there is none."""
         return self._operations.get(op)
 
     @property
     def operations(self) -> tuple[Op, ...]:
-        """Every operation, in the order of their times."""
+        """All operations, by time."""
         return tuple(sorted(self._operations.values(), key=in_time))
 
     @property
     def reviewers(self) -> tuple[str, ...]:
-        """Everybody who has recorded an operation."""
+        """The names of all people with operations, sorted."""
         return tuple(sorted({reviewer for _, reviewer in self._places}))
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """All subjects of operations."""
+        """The subjects of all operations, sorted."""
         return tuple(sorted({subject for subject, _ in self._places}))
 
     def state(self, subject: str, reviewer: str) -> State:
-        """Return a person's folded operations on a subject, of which there may be none."""
+        """Return the state that a person's operations on a subject amount to; there may be none."""
         place = (subject, reviewer)
         if place not in self._folded:
             self._folded[place] = self._fold(subject, reviewer, self._places.get(place, {}).values())
         return self._folded[place]
 
     def states(self) -> Iterator[State]:
-        """Yield all folded states, by subject and person."""
+        """Yield all states, sorted by subject and person."""
         for subject, reviewer in sorted(self._places):
             yield self.state(subject, reviewer)
 
@@ -175,9 +177,9 @@ class Book(Generic[Op, State]):
 BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
-"""Lines of a file that can't be read and are named one by one."""
+"""The most unreadable lines of a file that are reported individually."""
 _MOST_UNREAD = 10_000
-"""Lines that can't be read after which a file is something else, of which all lines would take hours."""
+"""The number of unreadable lines after which a file is given up, because it must be something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,12 @@ class ReadOperations(Generic[Op]):
 
     operations: tuple[Op, ...]
     lines: int
-    """How many whole lines it has, including the header."""
+    """The number of whole lines, including the header."""
     problems: tuple[str, ...] = ()
 
 
 def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
-    """Read a file of operations. Raises the codec's error if it can't be read, or is of a newer version."""
+    """Return the operations in a file. Raises the codec's error if it can't be read or is too new."""
     try:
         content = read_log(path, codec.log)
     except OSError as error:
@@ -222,19 +224,20 @@ def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """The result of a merge."""
 
     added: int
     known: int
-    """Operations that were known already."""
+    """The number of operations that were known already."""
     problems: tuple[str, ...] = ()
 
 
 def file_name_of(person: str) -> str:
-    """Return the name of a person's file or folder, whatever the characters of the person's own name.
+    """Return a name for a person's file or folder, whatever characters the person's name consists of.
 
-    A sign of another alphabet takes nine characters here, and file systems take names of at most 255.
+    A long name is shortened and made unique with a hash: a character of another alphabet becomes nine here,
+    and file systems allow at most 255.
     """
     name = quote(person, safe=" @+-_").replace(".", "%2E")
     if len(name) <= _LONGEST_FILE_NAME:
@@ -246,7 +249,7 @@ _LONGEST_FILE_NAME = 200
 
 
 class SideFileStore(Generic[Op, BookT]):
-    """The side files in a folder: all are read, and each operation is added to its author's."""
+    """The side files in a folder: all are read, and each operation is appended to its author's file."""
 
     def __init__(
         self, folder: Path, clock: TimeSource, codec: Codec[Op], new_book: Callable[[], BookT]
@@ -260,9 +263,9 @@ class SideFileStore(Generic[Op, BookT]):
         self._last_ms: dict[str, int] = {}
         self.book: BookT = new_book()
         self.problems: tuple[str, ...] = ()
-        """Lines that could not be read."""
+        """A sentence for each line that could not be read."""
         self.lines: dict[Path, int] = {}
-        """How many whole lines of each file were read."""
+        """The number of whole lines that were read of each file."""
         self.reload()
 
     def reload(self) -> None:
@@ -277,17 +280,15 @@ class SideFileStore(Generic[Op, BookT]):
         self.book, self.problems, self.lines = book, tuple(problems), lines
 
     def files(self) -> list[Path]:
-        """Return the files of all writers."""
+        """Return the side files of all people."""
         return list(_files([self.folder])) if self.folder.is_dir() else []
 
     def path_of(self, reviewer: str) -> Path:
-        """Return the file of a reviewer."""
+        """Return the path of a person's file."""
         return self.folder / f"{file_name_of(reviewer)}{_SUFFIX}"
 
     def append(self, operations: Iterable[Op], *, durable: bool = True) -> int:
-        """Write operations that are not known yet and return how many; with `durable` they are synced to the
-        disk.
-        """
+        """Write the operations that are not known yet, and return their number; `durable` syncs the files."""
         added = 0
         with self._lock:
             by_reviewer: dict[str, list[Op]] = {}
@@ -300,11 +301,11 @@ class SideFileStore(Generic[Op, BookT]):
                 added += sum(self.book.add(operation) for operation in unique)
         return added
 
-    def merge(self, paths: Iterable[Path]) -> Merged:
-        """Add operations from files, or folders of files, by other people: the union, by uuid.
+    def merge(self, paths: Iterable[Path]) -> MergeResult:
+        """Add the operations in files, or folders of files, that are not known yet by their uuids.
 
-        If two different operations have one uuid, the local one is kept, and a problem names it. A file
-        without any operation, such as an export, is one problem, not one for each line.
+        If two different operations have the same uuid, the local one is kept and a problem reports it. A file
+        without any operation, such as an export, is reported as one problem, not one per line.
         """
         added = known = 0
         problems: list[str] = []
@@ -325,12 +326,10 @@ class SideFileStore(Generic[Op, BookT]):
             count = self.append(found.operations)
             added += count
             known += len(found.operations) - count
-        return Merged(added, known, tuple(problems))
+        return MergeResult(added, known, tuple(problems))
 
     def next_ms(self, reviewer: str) -> int:
-        """Return the time of a reviewer's next operation: later than all earlier ones, even if the clock is
-        behind.
-        """
+        """Return a time for a reviewer's next operation, which is always later than that of the last one."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)

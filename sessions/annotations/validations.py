@@ -1,4 +1,4 @@
-"""Validations: the operations of validators, folded. The result depends only on the set of operations."""
+"""Validations of tasks, folded from the operations of validators; their order does not matter."""
 
 from __future__ import annotations
 
@@ -18,37 +18,36 @@ from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData
 
 
 class ValidationOperationKind(StrEnum):
-    """The kinds of operations."""
+    """The kinds of operations on validations."""
 
     SEEN = "seen"
-    """The task was looked at."""
+    """The validator looked at the task."""
     VERDICT = "verdict"
     COMMENT = "comment"
     TRIAL = "trial"
-    """The suite was run, on the corrupted tree, the original or the validator's own fix."""
+    """The validator ran the suite on the corrupted tree, the original or their own fix."""
     CHECK = "check"
-    """`task check` was run."""
+    """The validator ran `task check`."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 
 
 class TaskVerdict(StrEnum):
-    """A validator's verdict on a task, `task_validation`."""
+    """A validator's verdict on a task; stored as `task_validation`."""
 
     ACCEPT = "accept"
     REJECT_UNSOLVABLE = "reject_unsolvable"
-    """The repair can't be found from what a solver may see."""
+    """What a solver may see does not suffice to find the repair."""
     REJECT_UNSPECIFIED = "reject_unspecified"
-    """Neither code, docs nor failing tests specify what the function has to do."""
+    """Neither the code, the documentation nor the failing tests specify what the function has to do."""
     REJECT_UNFAIR_TESTS = "reject_unfair_tests"
-    """A correct repair may fail: the tests require one way of doing it."""
+    """A correct repair may fail, because the tests require a particular one."""
     REJECT_LEAK = "reject_leak"
-    """The workspace or the brief gives the answer away."""
+    """The workspace or the brief reveals the answer."""
     REJECT_FLAKY = "reject_flaky"
-    """The tests are flaky."""
     REJECT_TOO_EASY = "reject_too_easy"
     REJECT_DUPLICATE = "reject_duplicate"
-    """Another task of the set asks the same question."""
+    """Another task of the set has the same fault."""
     NEEDS_DISCUSSION = "needs_discussion"
 
     @property
@@ -58,7 +57,7 @@ class TaskVerdict(StrEnum):
 
 
 class ValidationOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "task"}):
-    """One validator's operation on a task, by its whole id."""
+    """One validator's operation on a task."""
 
     subject: Text
     """The whole id of the task."""
@@ -72,14 +71,14 @@ CODEC = Codec("gistpoint.validations", 1, ValidationOperation, "validation", Val
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):
-    """Data of `verdict`: the verdict, and uuids of the trials and checks that the validator had run before."""
+    """Data of `verdict`: the verdict, and the uuids of the validator's trials and checks before it."""
 
     verdict: TaskVerdict
     evidence: tuple[str, ...] = ()
 
 
 class GistData(msgspec.Struct, frozen=True):
-    """The gist of a trial: its hash, and those of its rates that were judged."""
+    """The gist of a trial: its hash, and its rates; None for those that were not judged."""
 
     sha256: str
     line_execution: float | None = None
@@ -92,7 +91,7 @@ class TrialData(msgspec.Struct, frozen=True, omit_defaults=True):
     subject: TrialSubject
     status: str
     odd: tuple[str, ...]
-    """Ids in which it contradicted the task; at most 200."""
+    """The ids of tests whose results contradicted the task; at most `MOST_IDS`."""
     odd_count: int
     score: float
     solved: bool
@@ -102,9 +101,9 @@ class TrialData(msgspec.Struct, frozen=True, omit_defaults=True):
     backend: str
     isolated: bool
     suspicious: tuple[str, ...] = ()
-    """Why a passing fix has to be read."""
+    """Why a passing fix must be reviewed."""
     fix: dict[str, str] = {}
-    """Hashes of the code of a fix, by `path::qualname`."""
+    """The hashes of a fix's code, by `path::qualname`."""
     gist: GistData | None = None
 
 
@@ -126,18 +125,18 @@ class CheckData(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TaskVerdictGiven:
-    """A verdict on a task; the last one of a validator counts."""
+    """A verdict on a task; only a validator's last one counts."""
 
     op: str
     verdict: TaskVerdict
     evidence: tuple[str, ...]
-    """uuids of the trials and checks that the validator had run before."""
+    """The uuids of the validator's trials and checks before it."""
     utc_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskComment:
-    """A remark on a task."""
+    """A comment on a task."""
 
     op: str
     text: str
@@ -145,7 +144,7 @@ class TaskComment:
 
 
 class TrialMade(TrialData, frozen=True, kw_only=True):
-    """A run of the suite requested by a validator."""
+    """A run of the suite, or of a gist, that a validator requested."""
 
     op: str
     reviewer: str
@@ -153,18 +152,18 @@ class TrialMade(TrialData, frozen=True, kw_only=True):
 
     @property
     def result(self) -> AttemptResult:
-        """The result of a fix before it has been read."""
+        """The result of a fix before any review."""
         return result_of(self.solved, self.suspicious)
 
     @property
     def finished(self) -> bool:
-        """Whether the run was completed, so that it proves something."""
+        """Whether the run was completed, so that its result counts."""
         return self.status == RunStatus.FINISHED
 
 
 @dataclass(frozen=True, slots=True)
 class CheckMade:
-    """A result of `task check`: (name, passed, reduced, detail) of each finding."""
+    """The result of `task check`: the name, `passed`, `reduced` and detail of each finding."""
 
     op: str
     findings: tuple[tuple[str, bool, bool, str], ...]
@@ -179,7 +178,7 @@ class CheckMade:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One validator's annotations of one task, in the order of their times."""
+    """One validator's annotations of one task, by time."""
 
     task: str
     reviewer: str
@@ -189,24 +188,22 @@ class Validation:
     check: CheckMade | None = None
     seen: bool = False
     undoable: tuple[str, ...] = ()
-    """uuids of the verdicts and comments that were not withdrawn, the latest last."""
+    """The uuids of the verdicts and comments that were not withdrawn, the latest last."""
 
 
 class ValidationBook(Book[ValidationOperation, Validation]):
-    """All known operations, by task and validator."""
+    """All known operations on validations, by task and validator."""
 
     def __init__(self, operations: Iterable[ValidationOperation] = ()) -> None:
         super().__init__(fold, operations)
 
     def trials(self, task: str) -> tuple[TrialMade, ...]:
-        """Return the runs of all validators: they are facts, not opinions."""
+        """Return the trials of all validators, which are facts and not opinions."""
         return tuple(trial for reviewer in self.reviewers for trial in self.state(task, reviewer).trials)
 
 
 def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) -> Validation:
-    """Return the validation that results from a validator's operations on one task; deletions apply in any
-    order.
-    """
+    """Return the validation that a validator's operations on a task amount to, in any order."""
     known = standing(operations)
     comments: list[TaskComment] = []
     trials: list[TrialMade] = []
@@ -235,24 +232,24 @@ class TaskStatus(StrEnum):
 
     UNJUDGED = "unjudged"
     ACCEPTED = "accepted"
-    """By everybody who judged it."""
+    """All validators who judged it accept it."""
     REJECTED = "rejected"
-    """By everybody who judged it, possibly for different reasons."""
+    """All validators who judged it reject it, possibly for different reasons."""
     DISPUTED = "disputed"
-    """Some accept and some reject it."""
+    """Some validators accept it and others reject it."""
     DISCUSSION = "discussion"
-    """A validator wants it discussed."""
+    """A validator wants to discuss it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """The verdicts and annotations of all validators on one task."""
+    """The verdicts and numbers of annotations of all validators on one task."""
 
     task: str
     verdicts: Mapping[str, TaskVerdict]
-    """By validator; only those who gave one."""
+    """The verdicts by validator; only of those who gave one."""
     seen: int
-    """Validators who looked at it."""
+    """The number of validators who looked at the task."""
     comments: int
     trials: int
 
@@ -270,22 +267,22 @@ class TaskProgress:
 
 
 def progress(book: ValidationBook, tasks: Iterable[str]) -> tuple[TaskProgress, ...]:
-    """Return a row for each task, in their order."""
-    return tuple(_of(book, task) for task in tasks)
+    """Return the progress of each task, in the order of the tasks."""
+    return tuple(_progress_of(book, task) for task in tasks)
 
 
 def totals(rows: Iterable[TaskProgress]) -> dict[TaskStatus, int]:
-    """Count the tasks by state; every state has a count."""
+    """Return the number of tasks in each state, including states without tasks."""
     counts = Counter(row.standing for row in rows)
     return {status: counts[status] for status in TaskStatus}
 
 
-def _of(book: ValidationBook, task: str) -> TaskProgress:
-    remark = {reviewer: book.state(task, reviewer) for reviewer in book.reviewers}
+def _progress_of(book: ValidationBook, task: str) -> TaskProgress:
+    validations = {reviewer: book.state(task, reviewer) for reviewer in book.reviewers}
     return TaskProgress(
         task,
-        {reviewer: v.verdict.verdict for reviewer, v in remark.items() if v.verdict is not None},
-        sum(v.seen for v in remark.values()),
-        sum(len(v.comments) for v in remark.values()),
-        sum(len(v.trials) for v in remark.values()),
+        {reviewer: one.verdict.verdict for reviewer, one in validations.items() if one.verdict is not None},
+        sum(one.seen for one in validations.values()),
+        sum(len(one.comments) for one in validations.values()),
+        sum(len(one.trials) for one in validations.values()),
     )

@@ -1,4 +1,4 @@
-"""A validator who annotates tasks."""
+"""A validator, their drafts, and the store of all validations of tasks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gistpoint.sessions.annotations.validations import (
 
 
 class ValidationStore(SideFileStore[ValidationOperation, ValidationBook]):
-    """The validations of all validators; each operation is added to its validator's file."""
+    """The validations of all validators; each operation is appended to its validator's file."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
@@ -43,20 +43,20 @@ class ValidationStore(SideFileStore[ValidationOperation, ValidationBook]):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A comment, and code by `path::qualname`."""
+    """An unfinished comment, and unfinished fixes by `path::qualname`."""
 
     comment: str = ""
     fixes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Drafts:
-    """The drafts of one validator below a folder. An unreadable one is set aside and treated as missing."""
+    """The drafts of one validator, in files below a folder."""
 
     def __init__(self, folder: Path, reviewer: str) -> None:
         self.folder = folder / file_name_of(reviewer)
 
     def read(self, task: str) -> Draft:
-        """Return the draft of a task."""
+        """Return the draft of a task, which may be empty; an unreadable file is renamed to `.damaged`."""
         path = self._path(task)
         try:
             value = json.loads(read_regular(path))
@@ -71,7 +71,7 @@ class Drafts:
         return Draft()
 
     def write(self, task: str, draft: Draft) -> None:
-        """Save a draft in place of the previous one; an empty one is removed. Raises OSError."""
+        """Replace the draft of a task; the file of an empty draft is removed. Raises OSError."""
         path = self._path(task)
         if not draft.comment and not draft.fixes:
             path.unlink(missing_ok=True)
@@ -85,13 +85,13 @@ class Drafts:
 
 
 MOST_IDS = 200
-"""The most ids that one trial names; their number is recorded too."""
+"""The most ids of tests that a trial lists; their number is also recorded."""
 LONGEST_COMMENT = 20_000
 
 
 @dataclass(slots=True)
 class Validator:
-    """One validator: each method is one operation, which is on the disk when it returns."""
+    """One validator; an operation is on the disk when its method returns."""
 
     store: ValidationStore
     name: str
@@ -104,12 +104,12 @@ class Validator:
         return self.store.book.state(task, self.name)
 
     def seen(self, task: str) -> None:
-        """Record that a task was looked at; nothing is written if that is recorded already."""
+        """Record that the validator looked at a task, unless that is recorded already."""
         if not self.validation(task).seen:
             self._add(task, ValidationOperationKind.SEEN)
 
     def verdict(self, task: str, verdict: TaskVerdict) -> ValidationOperation:
-        """Give a verdict, with the trials and checks so far as its evidence."""
+        """Give a verdict on a task; the validator's trials and checks so far are its evidence."""
         known = self.validation(task)
         check = (known.check.op,) if known.check is not None else ()
         return self._add(
@@ -119,14 +119,14 @@ class Validator:
         )
 
     def comment(self, task: str, text: str) -> ValidationOperation:
-        """Comment on a task. Raises `ValidationError` for an empty text, and for one that is too long."""
+        """Comment on a task. Raises `ValidationError` if the text is empty or too long."""
         text = text.strip()
         if not text or len(text) > LONGEST_COMMENT:
             raise ValidationError(f"A comment has 1 to {LONGEST_COMMENT} characters.")
         return self._add(task, ValidationOperationKind.COMMENT, CommentData(text))
 
     def trial(self, task: str, trial: Trial) -> ValidationOperation:
-        """Record a run of a task; also the hashes of what was tried, and the rates of a gist."""
+        """Record a trial of a task, with the hashes of the code or gist that was tried."""
         scored = trial.scored
         data = TrialData(
             subject=trial.subject,
@@ -154,9 +154,9 @@ class Validator:
         return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
 
     def undo(self, task: str) -> ValidationOperation | None:
-        """Withdraw the last verdict or comment, and return it; None if there is none left."""
-        standing = self.validation(task).undoable
-        target = self.store.book.get(standing[-1]) if standing else None
+        """Withdraw the last verdict or comment that is left, and return it; None if there is none."""
+        undoable = self.validation(task).undoable
+        target = self.store.book.get(undoable[-1]) if undoable else None
         if target is not None:
             self._add(task, ValidationOperationKind.DELETE, DeleteData(target.op))
         return target

@@ -1,5 +1,7 @@
-"""Writes any run as ATIF 1.7. Data without a field in ATIF go into `extra.gistpoint`, so that reading it back
-loses only byte ranges.
+"""Writes any run as ATIF 1.7.
+
+Data for which ATIF has no field are written to `extra.gistpoint`, so that only byte ranges are lost when the
+file is read again.
 """
 
 from __future__ import annotations
@@ -21,10 +23,9 @@ _AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
 
 
 def atif_text(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never in memory as a
-    whole.
+    """Yield the JSON text of a run as ATIF, one step at a time, so that no large run is in memory at once.
 
-    A run without a step gets one that explains this, because ATIF requires one.
+    A run without steps gets one that is marked as empty, because ATIF requires a step.
     """
     document.build()
     run = document.header
@@ -51,7 +52,7 @@ def atif_text(document: RunDocument) -> Iterator[str]:
 
 
 def atif_step(document: RunDocument, index: int) -> dict[str, Json]:
-    """Return one step of a run in ATIF's form. Raises IndexError if there is none."""
+    """Return one step of a run as ATIF. Raises IndexError if there is no such step."""
     return _step(document, document.step(index))
 
 
@@ -67,16 +68,12 @@ def _head(run: Run) -> dict[str, Json]:
 
 
 def _foot(run: Run) -> dict[str, Json]:
-    final: dict[str, Json] = {
-        key: value
-        for key, value in {
-            "total_prompt_tokens": run.tokens.prompt,
-            "total_completion_tokens": run.tokens.completion,
-            "total_cached_tokens": run.tokens.cached,
-            "total_cost_usd": run.cost,
-        }.items()
-        if value is not None and value >= 0
-    }
+    final = _valid_numbers(
+        total_prompt_tokens=run.tokens.prompt,
+        total_completion_tokens=run.tokens.completion,
+        total_cached_tokens=run.tokens.cached,
+        total_cost_usd=run.cost,
+    )
     known: dict[str, Json] = {
         "task": run.task,
         "exit_status": run.exit_status,
@@ -88,7 +85,7 @@ def _foot(run: Run) -> dict[str, Json]:
         "duration_s": run.duration_s,
     }
     extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None, [])}
-    ours: dict[str, Json] = {
+    own: dict[str, Json] = {
         "format": run.format,
         "format_version": run.format_version,
         "id": run.id,
@@ -99,17 +96,32 @@ def _foot(run: Run) -> dict[str, Json]:
         "warnings": [*run.warnings],
         "derived": [*sorted(run.derived)],
     }
-    extra["gistpoint"] = ours
-    return {**({"final_metrics": final} if final else {}), "extra": extra}
+    extra["gistpoint"] = own
+    if not final:
+        return {"extra": extra}
+    return {"final_metrics": final, "extra": extra}
+
+
+def _valid_numbers(**numbers: float | None) -> dict[str, Json]:
+    """Return the numbers that are known and not negative."""
+    known: dict[str, Json] = {}
+    for name, value in numbers.items():
+        if value is not None and value >= 0:
+            known[name] = value
+    return known
 
 
 def _step(document: RunDocument, step: Step) -> dict[str, Json]:
     agent = step.actor in _AGENT_ONLY or bool(step.calls)
-    source = "agent" if agent else "user" if step.actor is Actor.USER else "system"
+    source = "system"
+    if agent:
+        source = "agent"
+    elif step.actor is Actor.USER:
+        source = "user"
     shown: dict[str, Json] = {
         "step_id": step.index + 1,
         "source": source,
-        "message": _whole(document, step.text),
+        "message": _full_text(document, step.text),
     }
     if step.started is not None and 0 <= step.started < 4e9:
         stamp = datetime.fromtimestamp(step.started, UTC).replace(tzinfo=None).isoformat()
@@ -121,7 +133,7 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
         known = set(ids)
         results: list[Json] = [_result(document, result, known, agent=agent) for result in step.results]
         shown["observation"] = {"results": results}
-    shown["extra"] = {"gistpoint": _kept(document, step, agent=agent)}
+    shown["extra"] = {"gistpoint": _extra_members(document, step, agent=agent)}
     if document.header.format == ATIF and step.kind is not StepKind.DAMAGED:
         return step_members(as_dict(decoded(document.raw(step.index))), shown)
     return shown
@@ -132,21 +144,17 @@ def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
     if step.model:
         part["model_name"] = step.model
     if step.thought:
-        part["reasoning_content"] = _whole(document, step.thought)
+        part["reasoning_content"] = _full_text(document, step.thought)
     if step.calls:
         part["tool_calls"] = [
             _call(document, call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)
         ]
-    metrics: dict[str, Json] = {
-        key: value
-        for key, value in {
-            "prompt_tokens": step.tokens.prompt,
-            "completion_tokens": step.tokens.completion,
-            "cached_tokens": step.tokens.cached,
-            "cost_usd": step.cost,
-        }.items()
-        if value is not None and value >= 0
-    }
+    metrics = _valid_numbers(
+        prompt_tokens=step.tokens.prompt,
+        completion_tokens=step.tokens.completion,
+        cached_tokens=step.tokens.cached,
+        cost_usd=step.cost,
+    )
     if metrics:
         part["metrics"] = metrics
     return part
@@ -180,13 +188,13 @@ def _result(document: RunDocument, result: Result, known: set[str], *, agent: bo
         extra["returncode"] = result.returncode
     if result.duration_s is not None:
         extra["duration_ms"] = result.duration_s * 1000
-    shown: dict[str, Json] = {"content": _whole(document, result.text), "extra": extra}
+    shown: dict[str, Json] = {"content": _full_text(document, result.text), "extra": extra}
     if agent and result.call_id in known:
         shown["source_call_id"] = result.call_id
     return shown
 
 
-def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
+def _extra_members(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
     kept: dict[str, Json] = {
         "actor": step.actor.value,
         "kind": step.kind.value,
@@ -208,11 +216,11 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
         "links": [*step.links],
     }
     if not agent and step.thought:
-        kept["thought"] = _whole(document, step.thought)
+        kept["thought"] = _full_text(document, step.thought)
     if step.diff is not None:
-        kept["diff"] = _whole(document, step.diff)
+        kept["diff"] = _full_text(document, step.diff)
     if step.diff_so_far is not None:
-        kept["diff_so_far"] = _whole(document, step.diff_so_far)
+        kept["diff_so_far"] = _full_text(document, step.diff_so_far)
     if step.also and document.header.format != ATIF:
         kept["also"] = _noted(document, step.also)
     if step.edits:
@@ -221,7 +229,9 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
 
 
 def _noted(document: RunDocument | None, also: Iterable[Noted]) -> Json:
-    return [[noted.path, noted.text if document is None else _whole(document, noted.text)] for noted in also]
+    return [
+        [noted.path, noted.text if document is None else _full_text(document, noted.text)] for noted in also
+    ]
 
 
 def _complete(document: RunDocument, value: Json) -> Json:
@@ -229,10 +239,10 @@ def _complete(document: RunDocument, value: Json) -> Json:
         return {key: _complete(document, item) for key, item in value.items()}
     if isinstance(value, list):
         return [_complete(document, item) for item in value]
-    return _whole(document, value) if isinstance(value, str) else value
+    return _full_text(document, value) if isinstance(value, str) else value
 
 
-def _whole(document: RunDocument, text: str) -> str:
+def _full_text(document: RunDocument, text: str) -> str:
     return "".join(document.full_text(text)) if isinstance(text, CutText) else str(text)
 
 
@@ -244,7 +254,7 @@ _PIECE = 1 << 20
 
 
 def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a run to write, with the additional and replaced ones of `recorded`."""
+    """Return the members of a run to write: those in `written`, completed and replaced by recorded ones."""
     agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
     merged = {
         **written,
@@ -267,10 +277,11 @@ def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str
 
 
 def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return a step to write, with the additional and replaced members of `recorded`."""
+    """Return the members of a step to write: those in `written`, completed and replaced by recorded ones."""
     merged = dict(written)
-    if when(recorded.get("timestamp")) is not None and isinstance(recorded["timestamp"], str):
-        merged["timestamp"] = recorded["timestamp"]
+    timestamp = recorded.get("timestamp")
+    if isinstance(timestamp, str) and when(timestamp) is not None:
+        merged["timestamp"] = timestamp
     if isinstance(recorded.get("is_copied_context"), bool):
         merged["is_copied_context"] = recorded["is_copied_context"]
     if _has_media(recorded.get("message")):
@@ -298,7 +309,7 @@ def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[st
 
 
 def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the effort and the metrics of an agent's step."""
+    """Return the reasoning effort and the metrics of an agent's step."""
     found: dict[str, Json] = {}
     effort = recorded.get("reasoning_effort")
     if isinstance(effort, str | float | int) and not isinstance(effort, bool):
@@ -310,15 +321,13 @@ def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[
 
 
 def _may_have(count: int, merged: dict[str, Json]) -> bool:
-    """Whether a step may say how many calls of a model it took: with metrics or a thought there was one at
-    least.
-    """
+    """Whether a step may have a number of model calls; with metrics or a thought, there was at least one."""
     has_call = not merged.keys().isdisjoint(("metrics", "reasoning_content"))
     return count >= has_call
 
 
 def embedded(document: RunDocument) -> Iterator[str]:
-    """Yield the text of the embedded runs of sub-agents unchanged from the file, piece by piece."""
+    """Yield the text of the embedded runs of sub-agents in pieces, unchanged from the file."""
     blob = document.blobs[0]
     scanner = Scanner(blob, 3 if blob.read(0, 3) == b"\xef\xbb\xbf" else 0)
     at = end = 0
@@ -352,35 +361,44 @@ def _result_members(recorded: dict[str, Json], written: dict[str, Json]) -> Json
 
 
 def _reference(recorded: dict[str, Json]) -> dict[str, Json]:
-    """Return a reference to a sub-agent's run; before 1.7 the session's id referred to it."""
+    """Return a reference to a sub-agent's run; empty if there is none."""
     found = {**_texts(recorded, ("trajectory_id", "trajectory_path", "session_id")), **_extra(recorded)}
-    if "session_id" in found and not {"trajectory_id", "trajectory_path"} & found.keys():
-        found["trajectory_id"] = found["session_id"]
-    return found if {"trajectory_id", "trajectory_path"} & found.keys() else {}
+    if "trajectory_id" in found or "trajectory_path" in found:
+        return found
+    if "session_id" not in found:
+        return {}
+    # Before version 1.7, the session's id was the reference.
+    found["trajectory_id"] = found["session_id"]
+    return found
 
 
 def _has_media(content: Json) -> bool:
-    """Whether a content is a list of ATIF's parts, at least one of which is not a text."""
-    parts = as_list(content)
-    sound = [
-        part.keys() == {"type", "text"} and isinstance(part["text"], str)
-        if part.get("type") == "text"
-        else part.get("type") in ("image", "audio")
-        and part.keys() == {"type", "source"}
-        and _is_source(part["source"])
-        for part in objects(parts)
-    ]
-    return (
-        len(sound) == len(parts) and all(sound) and any(part.get("type") != "text" for part in objects(parts))
-    )
+    """Whether a content is a list of valid parts, at least one of which is not a text."""
+    items = as_list(content)
+    parts = objects(items)
+    if len(parts) != len(items):
+        return False
+    if not all(map(_is_valid_part, parts)):
+        return False
+    return any(part.get("type") != "text" for part in parts)
+
+
+def _is_valid_part(part: dict[str, Json]) -> bool:
+    """Whether a part of a content has exactly the members that ATIF defines for its type."""
+    match part.get("type"):
+        case "text":
+            return part.keys() == {"type", "text"} and isinstance(part["text"], str)
+        case "image" | "audio":
+            return part.keys() == {"type", "source"} and _is_source(part["source"])
+    return False
 
 
 def _is_source(source: Json) -> bool:
-    members = as_dict(source)
+    found = as_dict(source)
     known = {"media_type", "path", "duration_sec"}
-    return known >= members.keys() and all(
-        isinstance(members.get(key), str) for key in ("media_type", "path")
-    )
+    if not known >= found.keys():
+        return False
+    return all(isinstance(found.get(key), str) for key in ("media_type", "path"))
 
 
 def _metrics(recorded: dict[str, Json]) -> dict[str, Json]:
@@ -400,7 +418,7 @@ def _numbers(recorded: dict[str, Json], keys: Collection[str]) -> dict[str, Json
     return {key: recorded[key] for key in keys if type(recorded.get(key)) is int}
 
 
-def _extra(recorded: dict[str, Json], ours: dict[str, Json] | None = None) -> dict[str, Json]:
-    """Return the `extra` of both, as a member; empty if neither has any."""
-    merged = {**as_dict(recorded.get("extra")), **(ours or {})}
+def _extra(recorded: dict[str, Json], own: dict[str, Json] | None = None) -> dict[str, Json]:
+    """Return the recorded `extra` merged with gistpoint's `own`, as a member; empty if there is neither."""
+    merged = {**as_dict(recorded.get("extra")), **(own or {})}
     return {"extra": merged} if merged else {}

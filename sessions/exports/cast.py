@@ -12,11 +12,12 @@ from gistpoint.sessions.runs.rendering import summary
 
 _LONGEST_PAUSE_S = 3.0
 _GUESSED_S = 1.0
+"""The pause before a step whose time is not recorded."""
 _SHOWN = 20_000
 
 
 def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> Iterator[str]:
-    """Yield the lines of a recording; waits are cut at 3 s, results at 20,000 characters."""
+    """Yield the lines of a recording; pauses are limited to 3 s, texts to 20,000 characters."""
     document.build()
     run = document.header
     title = visible_line(" - ".join(part for part in (run.task or run.id or run.format, run.verdict) if part))
@@ -27,8 +28,10 @@ def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> I
     clock, before = 0.0, None
     for index in range(document.step_count):
         step = document.step(index)
-        waited = step.started - before if step.started is not None and before is not None else _GUESSED_S
-        clock += min(max(waited, 0.0), _LONGEST_PAUSE_S)
+        pause = _GUESSED_S
+        if step.started is not None and before is not None:
+            pause = max(step.started - before, 0.0)
+        clock += min(pause, _LONGEST_PAUSE_S)
         before = step.ended if step.ended is not None else step.started
         yield json.dumps([round(clock, 3), "o", _screen(step)]) + "\n"
 
@@ -38,4 +41,5 @@ def _screen(step: Step) -> str:
     if step.text and step.calls:
         lines.append(visible(step.text[:_SHOWN]))
     lines += [visible(result.text[:_SHOWN]) for result in step.results]
-    return "\r\n".join("\n".join(lines).split("\n")) + "\r\n"
+    text = "\n".join(lines)
+    return text.replace("\n", "\r\n") + "\r\n"

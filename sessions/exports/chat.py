@@ -1,4 +1,4 @@
-"""Writes a run as chat messages, one JSON object: the form that fine-tuning and most viewers accept."""
+"""Writes a run as a JSON object with chat messages, the form that fine-tuning and most viewers accept."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gistpoint.sessions.runs.document import RunDocument
 
 _LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
 _NAMED = 12
-"""Texts of the header that are named one by one."""
+"""The most texts of the header that are named individually."""
 
 
 def chat_text(document: RunDocument) -> Iterator[str]:
-    """Yield `{"messages": [...]}`, a step at a time; bookkeeping, pauses and scores are left out."""
+    """Yield `{"messages": [...]}`, one step at a time; states, pauses and scores are left out."""
     document.build()
     run = document.header
     yield '{"messages": ['
@@ -29,32 +29,35 @@ def chat_text(document: RunDocument) -> Iterator[str]:
         for message in _messages(document, document.step(index)):
             yield separator + json.dumps(message)
             separator = ", "
-    yield (
-        "]"
-        + "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in _head(document).items())
-        + "}\n"
-    )
+    yield "]"
+    for key, value in _head(document).items():
+        yield f", {json.dumps(key)}: {json.dumps(value)}"
+    yield "}\n"
 
 
 def left_out(document: RunDocument) -> str:
-    """Return in words what of a run its chat leaves out; empty if nothing."""
+    """Return what a run's chat leaves out, in words; empty if it leaves out nothing."""
     kinds: Counter[StepKind] = Counter()
-    beside = 0
+    with_other_texts = 0
     for step in document.steps():
         kinds[step.kind] += 1
-        beside += bool(step.also) and step.kind not in _LEFT_OUT
+        if step.also and step.kind not in _LEFT_OUT:
+            with_other_texts += 1
     words = [
         f"{plural(kinds[kind], 'step')} of kind {kind.value}" for kind in sorted(_LEFT_OUT) if kinds[kind]
     ]
-    words += [f"what is also recorded in {plural(beside, 'step')}"] if beside else []
+    if with_other_texts:
+        words.append(f"what is also recorded in {plural(with_other_texts, 'step')}")
     run = document.header
-    names = [
-        *run.extra,
-        *dict.fromkeys(noted.path for noted in run.also),
-        *(["submission"] if run.submission else []),
-    ]
-    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    return "; ".join([*words, *([f"of the header {shown}"] if names else [])])
+    names = [*run.extra, *dict.fromkeys(noted.path for noted in run.also)]
+    if run.submission:
+        names.append("submission")
+    shown = ", ".join(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown += f" and {len(names) - _NAMED} more"
+    if names:
+        words.append(f"of the header {shown}")
+    return "; ".join(words)
 
 
 def _head(document: RunDocument) -> dict[str, Json]:
@@ -75,8 +78,9 @@ def _messages(document: RunDocument, step: Step) -> Iterator[dict[str, Json]]:
     text = "".join(document.full_text(step.text))
     is_of_solver = step.actor in (Actor.AGENT, Actor.PERSON)
     if not is_of_solver and not step.calls:
-        answers = ["".join(document.full_text(result.text)) for result in step.results]
-        parts = [text, *answers] if text or not answers else answers
+        parts = ["".join(document.full_text(result.text)) for result in step.results]
+        if text or not parts:
+            parts.insert(0, text)
         yield {"role": "user" if step.actor is Actor.USER else "system", "content": "\n".join(parts)}
         return
     message: dict[str, Json] = {"role": "assistant", "content": text}
@@ -86,7 +90,7 @@ def _messages(document: RunDocument, step: Step) -> Iterator[dict[str, Json]]:
     if step.calls:
         message["tool_calls"] = [_call(call, id) for call, id in zip(step.calls, ids, strict=True)]
     yield message
-    # Results without an id are those of the calls in order.
+    # Results without an id belong to the calls in order.
     for result, id in zip(step.results, chain(ids, repeat("")), strict=False):
         content = "".join(document.full_text(result.text))
         yield {"role": "tool", "tool_call_id": result.call_id or id, "content": content}

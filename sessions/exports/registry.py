@@ -1,4 +1,4 @@
-"""The export formats, by the name that the user gives, and Markdown; packages can add theirs by entry point."""
+"""The export formats of runs by name, and the writer of Markdown; packages can add formats by entry point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.sessions.runs.rendering import EMPTY, UNANSWERED, header_lines, s
 
 
 def markdown_text(document: RunDocument) -> Iterator[str]:
-    """Yield a run as Markdown, a step at a time; every text is in a fence longer than any run of ticks in it."""
+    """Yield a run as Markdown, one step at a time; each text's fence is longer than any backticks in it."""
     document.build()
     run = document.header
     yield f"# {_plain(run.task or run.id or run.format)}\n\n"
@@ -34,13 +34,13 @@ def markdown_text(document: RunDocument) -> Iterator[str]:
 
 
 def _parts(document: RunDocument, step: Step) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a step with their titles, none of them empty."""
-    silent = unanswered(step)
+    """Yield the title and text of each part of a step, except empty ones."""
+    without_result = unanswered(step)
     for scope, number, text in parts_of(step):
         shown = "".join(document.full_text(text)) or EMPTY.get(scope, "")
         if shown:
             yield title_of(step, scope, number), shown
-        if scope is TextScope.CALL and number in silent:
+        if scope is TextScope.CALL and number in without_result:
             yield f"result {step.calls[number].id}".rstrip(), UNANSWERED
 
 
@@ -57,7 +57,7 @@ ENTRY_POINTS = "gistpoint.exporters"
 """The entry-point group: each entry names one `Exporter`."""
 
 Exporter = Callable[[RunDocument], Iterator[str]]
-"""Yields the text of a run in one format, a piece at a time."""
+"""Yields the text of a run in one format, in pieces."""
 
 _BUILT_IN: Mapping[str, Exporter] = {
     "atif": atif_text,
@@ -70,7 +70,7 @@ NAMES = tuple(_BUILT_IN)
 
 
 def exporter(name: str) -> Exporter:
-    """Return the writer of the format `name`. Raises `UserError` if it is unknown or can't be loaded."""
+    """Return the exporter of the format `name`. Raises `UserError` if it is unknown or can't be loaded."""
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     installed = {entry.name: entry for entry in declared(ENTRY_POINTS)}

@@ -1,4 +1,4 @@
-"""The recorded tool calls of a run in any format, and its budgets."""
+"""The recorded tool calls and budgets of a run in any format."""
 
 from __future__ import annotations
 
@@ -26,39 +26,35 @@ _OPENING_STEPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a run, to the extent that its replay depends on it."""
+    """The facts about a run's recording that its replay depends on."""
 
     start: Mapping[str, Json] = field(default_factory=dict)
     """The data of the event that began the attempt; empty if gistpoint did not record the run."""
     tool_uses: int | None = None
     submissions: int | None = None
     scores: int | None = 0
-    """Uses of `score_gist`; None for any number."""
+    """The allowed uses of `score_gist`; None if they are not limited."""
 
     @property
     def tool_semantics(self) -> int:
-        """The version of the rules on which calls that can't be carried out cost budget, when the run was
-        recorded.
-        """
+        """The version, when the run was recorded, of the rules for the cost of calls that can't be made."""
         return as_int(self.start.get("tool_semantics")) or 1
 
     @property
-    def ours(self) -> bool:
-        """Whether the run was recorded by gistpoint, even if it was exported since."""
+    def is_own(self) -> bool:
+        """Whether gistpoint recorded the run, even if it was exported since."""
         return bool(self.start)
 
     def budgets(self, task: Task) -> Budgets:
-        """Return the run's budgets, the task's if they were not recorded. Time is not limited."""
-        uses, submissions = (
-            self.tool_uses or task.budgets.tool_uses,
-            self.submissions or task.budgets.submissions,
-        )
+        """Return the run's budgets, or the task's if they were not recorded; time is not limited."""
+        uses = self.tool_uses or task.budgets.tool_uses
+        submissions = self.submissions or task.budgets.submissions
         return Budgets(uses, submissions, scores=self.scores)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of a run: `step` and `number`, within its step, count from 1."""
+    """One call of a run; `step`, and `number` within the step, count from 1."""
 
     step: int
     number: int
@@ -66,34 +62,33 @@ class RecordedCall:
     arguments: Mapping[str, Json] | None = None
     """None if they were not recorded as an object."""
     raw: str = ""
-    """The text of arguments that are not an object."""
+    """The text of arguments that are no object."""
     text: str | None = None
-    """The answer; None if the run did not record it."""
+    """The result; None if the run did not record it."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Other recorded fields of the result, by name, in the form in which they are compared and shown."""
+    """Other recorded fields of the result, by name, as they are compared and shown."""
     status: str = ""
-    """How the run of the tests ended, for a submission."""
+    """For a submission, how the run of the tests ended."""
     reason: str = ""
-    """Why it ended that way."""
+    """Why the run of the tests ended that way."""
     automatic: str = ""
-    """The limit at which the program made the call itself; empty for a solver's call."""
+    """The limit at which the program itself made the call; empty for a solver's call."""
     typed: bool = False
-    """Whether it is the step that saved a person's typed gist."""
+    """Whether the call saved a gist that a person typed."""
     damage: str = ""
-    """The damage if the record can't be read: nothing else is known then."""
+    """Why the record can't be read; nothing else is known then. Empty for a readable record."""
 
 
 def origin_of(document: RunDocument) -> Origin:
-    """Return the origin of a run, from its first steps only."""
+    """Return the origin of a run, which is read from its first steps only."""
     run = document.header
     for index in range(_OPENING_STEPS):
         if not document.ensure(index):
             break
         step = document.step(index)
         if step.label == "attempt_started":
-            start = (
-                as_dict(step.state.get("attempt")) or parsed_object(step.text) or {}
-            )  # the text, in older exports
+            # Older exports have the data of the event only as the step's text.
+            start = as_dict(step.state.get("attempt")) or parsed_object(step.text) or {}
             budgets = as_dict(start.get("budgets"))
             scores = as_int(budgets.get("scores", 0))
             uses, submissions = _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions"))
@@ -108,9 +103,9 @@ def _positive(value: Json) -> int | None:
 
 
 def broken_at(document: RunDocument) -> int | None:
-    """Return the first line of a journal, from 1, without the hash of the previous line; None without one.
+    """Return the number of the first line of a journal that breaks its chain of hashes; None if none does.
 
-    Only a journal has such a chain, and a journal of more than 64 MB is not checked.
+    Only journals have such a chain; those larger than `limits.RECORD` are not checked.
     """
     blob = document.blobs[0]
     if not document.format.hash_chained or blob.size > limits.RECORD:
@@ -124,19 +119,19 @@ def broken_at(document: RunDocument) -> int | None:
     return None
 
 
-def recorded_calls(document: RunDocument, *, ours: bool) -> Iterator[RecordedCall]:
-    """Yield the calls of a run in order, and unreadable records, but no calls copied from another run.
+def recorded_calls(document: RunDocument, *, is_own: bool) -> Iterator[RecordedCall]:
+    """Yield the calls and the unreadable records of a run in order, without calls copied from another run.
 
-    `ours` says that gistpoint's additional facts about a result are recorded too.
+    `is_own` is whether gistpoint recorded the run, and so additional facts about each result.
     """
     for step in document.steps():
         if step.kind is StepKind.DAMAGED:
             yield RecordedCall(step.index + 1, 1, "", damage=step.label or "damaged")
         elif "copied" not in step.flags:
-            yield from _calls(document, step, ours)
+            yield from _calls(document, step, is_own)
 
 
-def _calls(document: RunDocument, step: Step, ours: bool) -> Iterator[RecordedCall]:
+def _calls(document: RunDocument, step: Step, is_own: bool) -> Iterator[RecordedCall]:
     for number, call in enumerate(step.calls, start=1):
         result = _result(step, call, number)
         tests = as_dict(step.state.get("test_run"))
@@ -145,18 +140,18 @@ def _calls(document: RunDocument, step: Step, ours: bool) -> Iterator[RecordedCa
             number,
             call.tool,
             _arguments(document, call),
-            _whole(document, call.arguments) if call.parsed is None else "",
-            None if result is None else _whole(document, result.text),
-            _facts(step, result) if ours else {},
-            as_str(tests.get("status")) if ours else "",
-            as_str(tests.get("reason")) if ours else "",
-            as_str(step.state.get("automatic")) if ours else "",
-            step.state.get("typed") is True and ours,
+            _full_text(document, call.arguments) if call.parsed is None else "",
+            None if result is None else _full_text(document, result.text),
+            _facts(step, result) if is_own else {},
+            as_str(tests.get("status")) if is_own else "",
+            as_str(tests.get("reason")) if is_own else "",
+            as_str(step.state.get("automatic")) if is_own else "",
+            step.state.get("typed") is True and is_own,
         )
 
 
 def _result(step: Step, call: RunCall, number: int) -> Result | None:
-    """Return the result of a call: by its id, else by its position if each call has a result."""
+    """Return the result of a call, found by id, or by position if there are as many results as calls."""
     paired = step.result_of(call)
     if paired is not None or len(step.results) != len(step.calls):
         return paired
@@ -164,18 +159,18 @@ def _result(step: Step, call: RunCall, number: int) -> Result | None:
     return None if placed.call_id and call.id else placed
 
 
-def _whole(document: RunDocument, text: str) -> str:
+def _full_text(document: RunDocument, text: str) -> str:
     return "".join(document.full_text(text))
 
 
 def _arguments(document: RunDocument, call: RunCall) -> Mapping[str, Json] | None:
     if call.parsed is None:
         return None
-    return {k: _whole(document, v) if isinstance(v, CutText) else v for k, v in call.parsed.items()}
+    return {k: _full_text(document, v) if isinstance(v, CutText) else v for k, v in call.parsed.items()}
 
 
 def _facts(step: Step, result: Result | None) -> dict[str, str]:
-    """Return the facts that our own journals record with an answer, under the names of `replaying`."""
+    """Return the facts that gistpoint's journals record with a result, under the names of `replaying`."""
     facts: dict[str, str] = {}
     if result is not None and result.is_error is not None:
         facts["refused"] = spelled(result.is_error)
@@ -197,15 +192,15 @@ def _facts(step: Step, result: Result | None) -> dict[str, str]:
 
 
 def spelled(value: bool) -> str:
-    """Return a truth value as a word."""
+    """Return `yes` or `no`."""
     return "yes" if value else "no"
 
 
 def spelled_score(value: float) -> str:
-    """Return a score to six places."""
+    """Return a score with six decimal places."""
     return f"{value:.6f}"
 
 
 def spelled_ids(ids: list[str]) -> str:
-    """Return the ids of tests, sorted, one per line."""
+    """Return the ids of tests, sorted, one per line; `none` if there are none."""
     return "\n".join(sorted(ids)) or "none"

@@ -1,6 +1,4 @@
-"""Repeats each recorded call of a run in a fresh workspace of its task, and reports whether the results are
-equal.
-"""
+"""Repeats the recorded calls of a run in a new workspace of its task, and compares the results."""
 
 from __future__ import annotations
 
@@ -72,10 +70,10 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def normalised(text: str) -> str:
-    """Return `text` with everything that may differ between two runs replaced by a word in angle brackets.
+    """Return `text` with words in angle brackets in place of everything that may differ between two runs.
 
-    Replaced are durations with their unit, clock times and dates with a time, addresses of six digits and
-    more, temporary folders, and the folders that Python and its packages are installed in.
+    These are durations with a unit, times of day, dates with a time, addresses of six digits and more,
+    temporary folders, and the folders in which Python and its packages are installed.
     """
     text = text.replace("\r\n", "\n")
     for pattern, word in _PATTERNS:
@@ -91,34 +89,38 @@ class ResultComparison:
     """How a result differs from the recorded one."""
 
     diff: str = ""
-    """A unified diff from the recorded result to the new one, both normalised; empty if they are the same."""
+    """A unified diff from the recorded to the new result, both normalised; empty if they are the same."""
     exact: bool = True
-    """Whether they are byte-identical; False if only normalising made them the same, or if they differ."""
+    """Whether the results are identical even without normalising."""
 
 
 def compare(
     recorded: str | None, now: str, recorded_facts: Mapping[str, str], facts: Mapping[str, str]
 ) -> ResultComparison:
-    """Compare two results. Fields that were not recorded are skipped; texts of the diff are cut at 200,000."""
+    """Return the comparison of a result and its facts with the recorded ones.
+
+    What was not recorded is not compared. The texts in the diff are limited to 200,000 characters.
+    """
     known = [name for name in recorded_facts if name in facts]
     differing = [name for name in known if normalised(recorded_facts[name]) != normalised(facts[name])]
     one, other = ("", "") if recorded is None else (normalised(recorded), normalised(now))
     if one == other and not differing:
-        return ResultComparison(
-            "", recorded in (None, now) and all(recorded_facts[n] == facts[n] for n in known)
-        )
-    before = _shown(one, other, [f"{name}: {normalised(recorded_facts[name])}" for name in differing])
-    after = _shown(other, one, [f"{name}: {normalised(facts[name])}" for name in differing])
+        has_exact_facts = all(recorded_facts[name] == facts[name] for name in known)
+        return ResultComparison("", recorded in (None, now) and has_exact_facts)
+    before = _difference_text(
+        one, other, [f"{name}: {normalised(recorded_facts[name])}" for name in differing]
+    )
+    after = _difference_text(other, one, [f"{name}: {normalised(facts[name])}" for name in differing])
     return ResultComparison(unified(diffs.compute(before, after, old_path="recorded", new_path="now")), False)
 
 
-def _shown(text: str, against: str, facts: list[str]) -> str:
+def _difference_text(text: str, against: str, facts: list[str]) -> str:
     parts = [_around_difference(text, against)] if text != against else []
     return "\n".join([*parts, *facts]) + "\n"
 
 
 def _around_difference(text: str, against: str) -> str:
-    """Return a text bounded for its diff; for a long one the part around the first different character."""
+    """Return a text for a diff; if one of the texts is long, the part around the first difference."""
     if max(len(text), len(against)) <= _COMPARED_IN_FULL:
         return text
     first = next(
@@ -134,7 +136,7 @@ NOT_REPEATED = frozenset({RunStatus.CANCELLED, *FREE})
 
 
 class RunReplayError(UserError):
-    """A run can't be replayed on the task."""
+    """A run can't be replayed on a task."""
 
 
 class Sameness(StrEnum):
@@ -144,41 +146,41 @@ class Sameness(StrEnum):
     DIFFERS = "differs"
     COULD_NOT_RUN = "could not run"
     NOT_RECORDED = "not recorded"
-    """It was repeated, but the run did not record its result."""
+    """The call was repeated, but the run did not record its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCall:
-    """A repeated call."""
+    """A repeated call and its outcome."""
 
     call: RecordedCall
     sameness: Sameness
     reason: str = ""
-    """Why it could not run, or a remark."""
+    """Why the call could not run, or a remark."""
     diff: str = ""
     exact: bool = True
-    """False for a result that is the same except for times, addresses and folders."""
+    """False for a result that is the same only except for times, addresses and folders."""
     text: str = ""
     """The new result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedVerdict:
-    """The result of an attempt; None for unknown fields."""
+    """The verdict on an attempt; unknown fields are None."""
 
     passed: bool | None
     score: float | None
     suspicious: tuple[str, ...] = ()
-    """Why the pass has to be read before it counts as solved."""
+    """Why the pass must be reviewed before it counts as solved."""
 
     @property
     def result(self) -> AttemptResult | None:
-        """The result before it has been read."""
+        """The result before any review; None if it is unknown."""
         return None if self.passed is None else result_of(self.passed, self.suspicious)
 
     @property
     def solved(self) -> bool | None:
-        """Whether it counts as solved."""
+        """Whether the attempt counts as solved; None if that is unknown."""
         return None if self.result is None else self.result is AttemptResult.SOLVED
 
     @property
@@ -191,7 +193,7 @@ class ReplayedVerdict:
 
 @dataclass
 class _Journal:
-    """Accepts events and stores none: a replay is read from the attempt's state."""
+    """Accepts events and stores none, because the results of a replay are taken from the attempt's state."""
 
     clock: TimeSource
     written: int = 0
@@ -215,10 +217,10 @@ class Replay:
         require_task(self.document.name, self.origin, task)
         if self.document.format.refused_costs_attempt:
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
-        self._instead = ForcedOutcome()
+        self._forced = ForcedOutcome()
         budgets = self.origin.budgets(task)
         task = self.judge.as_recorded(task, self.origin.start, budgets)
-        self.attempt = Attempt(task, self.judge.ending_as(self._instead), _Journal(self.clock), self.clock)
+        self.attempt = Attempt(task, self.judge.ending_as(self._forced), _Journal(self.clock), self.clock)
         self.attempt.start(
             Enrolment(actor="replay", role=Role.QA),
             budgets=budgets,
@@ -227,7 +229,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Differences from the time of the recording, a sentence each."""
+        """What differs from the time of the recording, a sentence each."""
         notes = []
         if (line := broken_at(self.document)) is not None:
             notes.append(f"The journal was changed since: its chain of hashes breaks at line {line}.")
@@ -241,12 +243,12 @@ class Replay:
         return tuple(notes)
 
     def calls(self, *, run: RunContext = UNATTENDED) -> Iterator[ReplayedCall]:
-        """Repeat the calls one after the other and yield their outcomes; to be used once.
+        """Repeat the calls one after another and yield their outcomes; can be called only once.
 
         Raises `CancelledError` when cancelled.
         """
         typed: RecordedCall | None = None
-        for call in recorded_calls(self.document, ours=self.origin.ours):
+        for call in recorded_calls(self.document, is_own=self.origin.is_own):
             run.check()
             if typed is not None and call.typed:
                 yield self._replayed(typed, run)
@@ -268,54 +270,52 @@ class Replay:
             yield self._replayed(typed, run)
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that differ from the start at this point of the replay: those of the last
-        submission.
-        """
+        """Return the files that the last submission so far has changed, by path; None for deleted files."""
         return self.attempt.files()
 
     def verdict_then(self) -> ReplayedVerdict:
-        """Return the recorded verdict; it is complete when the run was read to its end."""
+        """Return the recorded verdict; it is complete once the run has been read to its end."""
         return recorded_verdict(self.document)
 
     def verdict_now(self) -> ReplayedVerdict:
-        """Return the result of the replay so far."""
+        """Return the verdict of the replay so far."""
         state = self.attempt.state
         score = state.submissions[-1].score if state.submissions else None
         return ReplayedVerdict(state.solved, score, state.suspicious)
 
     def same_verdict(self) -> bool:
-        """Whether all recorded fields of the verdict are unchanged; scores count if gistpoint recorded the
-        run.
+        """Whether the replay has the recorded verdict; scores are compared only in gistpoint's own runs.
 
-        The rules for suspicion may have changed since then.
+        Reasons for suspicion are not compared, because their rules may have changed.
         """
         then, now = self.verdict_then(), self.verdict_now()
         if then.passed is not None and then.passed is not now.passed:
             return False
-        if not self.origin.ours or then.score is None:
+        if not self.origin.is_own or then.score is None:
             return True
         return now.score is not None and math.isclose(then.score, now.score, abs_tol=1e-9)
 
     def _replayed(self, call: RecordedCall, run: RunContext) -> ReplayedCall:
         if reason := self._why_not(call):
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, reason)
-        ends_so = call.status in NOT_REPEATED
-        self._instead.status = RunStatus(call.status) if ends_so else None
-        self._instead.reason = call.reason
+        # A run that was cancelled or failed can't be repeated: the judge ends it as it was recorded.
+        is_forced = call.status in NOT_REPEATED
+        self._forced.status = RunStatus(call.status) if is_forced else None
+        self._forced.reason = call.reason
         try:
             result = self._made(call, run)
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
         if why := _harness_failed(result):
-            why = "The harness had failed, and its run is not repeated." if ends_so else why
+            why = "The harness had failed, and its run is not repeated." if is_forced else why
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, why, text=result.text)
         replayed = self._compared(call, result)
-        if ends_so:
+        if is_forced:
             return replace(replayed, reason="The run of the tests was cancelled, and is not repeated.")
         return replayed
 
     def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
-        """Make a call, or take the one that the attempt has made itself at a limit. Raises `AttemptError`."""
+        """Make a call, or return the one that the attempt itself made at a limit. Raises `AttemptError`."""
         if call.automatic not in set(EndReason):
             return self.attempt.call(call.tool, call.arguments, raw=call.raw, run=run)
         if not self.attempt.state.ended:
@@ -330,17 +330,17 @@ class Replay:
         return ToolResult(made.call_id, made.text or "", made.refused, self.attempt.found.get(made.call_id))
 
     def _saved(self, call: RecordedCall, place: int) -> ReplayedCall:
-        """Compare the step in which the attempt saved the typed text, before the call that caused it."""
+        """Compare the call in which the attempt saved the typed text, before the call that caused it."""
         made = self.attempt.state.calls[place : place + 1]
         if not made or made[0].tool != call.tool:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, "The attempt had nothing to save.")
         return self._compared(call, self._result(made[0]))
 
     def _why_not(self, call: RecordedCall) -> str:
-        """Return why a call can't be made; empty if it can. Refusals that gistpoint recorded are repeated."""
+        """Return why a call can't be made; empty if it can. Refusals in gistpoint's own runs are repeated."""
         if call.damage:
             return f"The record can't be read: {call.damage}."
-        if self.origin.ours:
+        if self.origin.is_own:
             return ""
         if call.arguments is None:
             return "Its arguments are not recorded as an object with names."
@@ -376,14 +376,14 @@ class Replay:
 
 
 def _harness_failed(result: ToolResult) -> str:
-    """Return why there is nothing to compare if the harness failed, else an empty string."""
+    """Return why there is nothing to compare if the harness failed; otherwise empty."""
     if result.found is not None and not result.found.counts:
         return result.found.reason or "The harness failed."
     return ""
 
 
 def recorded_verdict(document: RunDocument) -> ReplayedVerdict:
-    """Return the verdict that a run has recorded, as far as it was read."""
+    """Return the verdict that a run records, as far as the run has been read."""
     run = document.header
     passed = {AttemptResult.SOLVED: True, AttemptResult.TO_BE_READ: True, UNSOLVED: False}.get(run.verdict)
     return ReplayedVerdict(passed, run.score, run.suspicious)

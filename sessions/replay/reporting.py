@@ -1,6 +1,4 @@
-"""The report on a replay: what became of each call, and the verdict then and now, as it is printed, sent and
-kept.
-"""
+"""The report on a replay, as it is printed, sent and stored: outcomes of the calls, and verdicts."""
 
 from __future__ import annotations
 
@@ -27,13 +25,13 @@ from gistpoint.sessions.replay.replaying import (
 from gistpoint.sessions.runs.document import RunDocument
 
 NEGATIVE = frozenset({Sameness.DIFFERS.value, Sameness.COULD_NOT_RUN.value})
-"""What became of a call whose replay is not a success."""
+"""The outcomes of calls that count as failures of a replay."""
 NEARLY = "same*"
-"""The word for a result that is the same but for times, addresses and folders."""
+"""The word for a result that is the same except for times, addresses and folders."""
 
 
 class ReplayedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that was made again."""
+    """A repeated call."""
 
     step: int
     number: int
@@ -47,7 +45,7 @@ class ReplayedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, replayed: ReplayedCall) -> ReplayedRow:
-        """Return the row of a call."""
+        """Return the row of a repeated call."""
         call = replayed.call
         return cls(
             step=call.step,
@@ -62,7 +60,7 @@ class ReplayedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """What became of it, in a word or two."""
+        """The outcome of the call, in a word or two."""
         return NEARLY if self.result == Sameness.SAME and not self.exact else self.result
 
 
@@ -84,7 +82,7 @@ class VerdictRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The report on one run."""
+    """The report on the replay of one run."""
 
     run: str
     task: str
@@ -98,12 +96,12 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs: every call could be made, no result differs, and the verdict is the same."""
+        """Whether every call could be made, no result differs, and the verdict is the same."""
         return self.same_verdict and not any(row.result in NEGATIVE for row in self.calls)
 
     @property
     def words(self) -> str:
-        """How many calls became what."""
+        """The number of calls with each outcome, in words."""
         counts = Counter(row.word for row in self.calls)
         found = [
             f"{counts[word]} {word}"
@@ -113,7 +111,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(found) or "nothing to make again"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the report as JSON values."""
         return {**msgspec.to_builtins(self), "same": self.same}
 
 
@@ -124,7 +122,7 @@ def report_of(
     run: RunContext = UNATTENDED,
     on_call: Callable[[ReplayedCall], None] | None = None,
 ) -> ReplayReport:
-    """Replay a run whole and return the report; `on_call` is given each call. Raises `CancelledError`."""
+    """Replay a run and return the report; `on_call` receives each call. Raises `CancelledError`."""
     rows = []
     for replayed in replay.calls(run=run):
         rows.append(ReplayedRow.of(replayed))
@@ -145,13 +143,14 @@ def report_of(
 
 
 def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, task: str) -> str:
-    """Return why a report from elsewhere can't be that on a run, in a few words; empty if it can.
+    """Return why a report from another machine can't be about a run, in a few words; empty if it can.
 
-    It has to name the run, its task and its recorded verdict, and to have calls of the run alone, each once.
+    The report must name the run, its task and its recorded verdict, and contain only calls of the run, each
+    of them once.
     """
     if (report.run, report.task) != (name, task):
         return "its report is on another run or another task"
-    recorded = {(call.step, call.number): call.tool for call in recorded_calls(document, ours=True)}
+    recorded = {(call.step, call.number): call.tool for call in recorded_calls(document, is_own=True)}
     reported = [(row.step, row.number) for row in report.calls]
     if any(recorded.get((row.step, row.number)) != row.tool for row in report.calls):
         return "its report has calls that the run does not have"
@@ -169,31 +168,31 @@ _REPORTS = LogKind("gistpoint.replay")
 
 @dataclass
 class ReplayBatch:
-    """Runs to replay, what became of them so far, and the file that keeps it."""
+    """Runs to replay, their reports and problems so far, and the file that stores the reports."""
 
     names: list[str]
     output: Path | None
     print_line: Callable[[str], None]
     tell: Callable[[str], None] = lambda sentence: None
-    """Gets the reason why a run can't be replayed."""
+    """Receives the reason why a run can't be replayed."""
     reports: dict[str, ReplayReport] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kept = _kept(self.output) if self.output is not None else {}
+        kept = _stored_reports(self.output) if self.output is not None else {}
         self.reports = {name: kept[name] for name in self.names if name in kept}
 
     @property
     def left(self) -> list[str]:
-        """The runs of which nothing is known yet."""
+        """The runs that have neither a report nor a problem yet."""
         return [name for name in self.names if name not in self.reports and name not in self.problems]
 
     def take(self, name: str, report: ReplayReport) -> None:
-        """Keep the report on a run, and print its line. Raises `UserError` if the file can't be written."""
+        """Store the report on a run, and print its line. Raises `UserError` if the file can't be written."""
         if self.output is not None:
             line = json.dumps({"schema": _SCHEMA, **report.as_json()}, ensure_ascii=True) + "\n"
             try:
-                self.output.touch()  # others may read it, unlike what gistpoint keeps for itself
+                self.output.touch()  # so that others may read it, unlike gistpoint's own files
                 with AppendLog(self.output, _REPORTS, wait_for(self.output)) as log:
                     log.append(line.encode("ascii"))
             except OSError as error:
@@ -202,12 +201,12 @@ class ReplayBatch:
         self.print_line(_line(name, report))
 
     def fail(self, name: str, problem: str) -> None:
-        """Note why a run can't be replayed."""
+        """Record why a run can't be replayed, and report it."""
         self.problems[name] = problem
         self.tell(f"{name}: {problem}")
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the reports and problems as JSON values."""
         runs = [self.reports[name].as_json() for name in self.names if name in self.reports]
         return {
             "runs": runs,
@@ -218,9 +217,10 @@ class ReplayBatch:
 def replay_each(
     batch: ReplayBatch, replay: Callable[[str], Replay], begin: Callable[[str], None], run: RunContext
 ) -> None:
-    """Replay the runs that are left, one after the other; `replay` makes a replay of a run by its name.
+    """Replay the remaining runs one after another; `replay` returns the replay of the run with a name.
 
-    `begin` gets each name. Raises `CancelledError`. A run that fails is noted, and the next one follows.
+    `begin` receives each name. If a run can't be replayed, the batch records why and the next one follows.
+    Raises `CancelledError` when cancelled.
     """
     for name in batch.left:
         begin(name)
@@ -235,7 +235,7 @@ def replay_each(
 
 
 def _line(name: str, report: ReplayReport) -> str:
-    """Return what became of a run in a line."""
+    """Return the result of a run's replay in one line."""
     verdict = (
         "" if report.same_verdict else f"; verdict then {_verdict(report.then)}, now {_verdict(report.now)}"
     )
@@ -247,8 +247,8 @@ def _verdict(verdict: VerdictRow) -> str:
     return f"{verdict.result or 'not recorded'}{score}"
 
 
-def _kept(path: Path) -> dict[str, ReplayReport]:
-    """Return the reports in a file, by run. Raises `UserError`."""
+def _stored_reports(path: Path) -> dict[str, ReplayReport]:
+    """Return the reports in a file, by run; none if there is no file. Raises `UserError` if it is invalid."""
     try:
         found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]
     except FileNotFoundError:

@@ -1,24 +1,19 @@
-"""A step's changes of files, as far as its arguments and results contain them."""
+"""The changes that a step makes to files, as far as its arguments and results record them."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import compress, product
+from itertools import compress
 from operator import not_
 from typing import TypeAlias
 
-from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.diffs import DiffError, FileDiff, apply, compute, parse
-from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.registry import declared
-from gistpoint.core.tools.declaration import ArgumentKind, Replacement
-from gistpoint.core.trees import SourceTree
+from gistpoint.core.tools.declaration import ArgumentKind
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import objects
@@ -33,10 +28,19 @@ from gistpoint.sessions.runs.commands import (
 )
 
 _WINDOW = re.compile(r"\[File: ([^\n]{1,500}) \((\d{1,9}) lines total\)\]")
-_OF_WINDOW = frozenset({"edit", "create", "insert"})
+_WINDOW_TOOLS = frozenset({"edit", "create", "insert"})
 _REFUSED = re.compile("Your proposed edit")
 _REPLACED = re.compile(r"Text replaced|Replaced \d+ occurrences")
 _EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)
+
+
+class NotAppliedError(Exception):
+    """A change could not be applied."""
+
+    def __init__(self, message: str, *, is_wrong: bool) -> None:
+        """`is_wrong` means that the files contradict the record, rather than that their text is unknown."""
+        super().__init__(message)
+        self.is_wrong = is_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,42 +50,47 @@ class FileChange:
     path: str
 
     def part(self, path: str) -> FileDiff | None:
-        """Return the change as a diff of the part of the file `path` that it shows, None if it shows none."""
+        """Return a diff of the part of the file `path` that the change shows; None if it shows none."""
         return None
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file `path` after the change. Raises `NotAppliedError` if it does not fit the text
-        before it.
-        """
+        """Return the file `path` after the change. Raises `NotAppliedError` if it does not fit `before`."""
         raise AssertionError(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Written(FileChange):
-    """A file was written whole."""
+    """A whole file was written."""
 
     text: str
+
+    def applied(self, path: str, before: bytes) -> bytes:
+        """Return the new text, whatever the file contained before."""
+        return _bytes(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced(FileChange):
-    """A text in a file was replaced: its one occurrence, or `every`."""
+    """A text in a file was replaced: its only occurrence, or all of them if `every` is set."""
 
     old: str
     new: str
     every: bool = False
 
     def part(self, path: str) -> FileDiff:
-        """Return the replacement alone."""
+        """Return the replaced text alone, as a diff."""
         return compute(self.old, self.new, old_path=path, new_path=path)
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the new text; the old one must be there, and once unless `every` was replaced."""
+        """Return the file with the new text; the old text must occur, and only once unless `every` is set."""
         text = before.decode("utf-8", "surrogateescape")
-        count = text.count(self.old) if self.old else 0
+        count = 0
+        if self.old:
+            count = text.count(self.old)
         if not count:
             raise NotAppliedError(f"The text that was replaced in {path} is not in the file.", is_wrong=True)
-        if count > 1 and not self.every:
+        is_ambiguous = count > 1 and not self.every
+        if is_ambiguous:
             raise NotAppliedError(
                 f"The text that was replaced in {path} is there {count} times.", is_wrong=True
             )
@@ -90,7 +99,7 @@ class Replaced(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Inserted(FileChange):
-    """Lines were inserted after line `after`, 0 for the beginning, None for the end."""
+    """Lines were inserted after line `after`: 0 is the beginning of the file, None its end."""
 
     after: int | None
     text: str
@@ -100,9 +109,11 @@ class Inserted(FileChange):
         return compute("", self.text, old_path=path, new_path=path)
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the new lines."""
+        """Return the file with the new lines; it must have the line `after`."""
         lines = before.decode("utf-8", "surrogateescape").split("\n")
-        after = _line_count(lines) if self.after is None else self.after
+        after = self.after
+        if after is None:
+            after = _line_count(lines)
         if not 0 <= after <= len(lines):
             raise NotAppliedError(f"{path} has no line {after} to insert after.", is_wrong=True)
         lines[after:after] = self.text.removesuffix("\n").split("\n")
@@ -111,7 +122,7 @@ class Inserted(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Redefined(FileChange):
-    """A definition of a file was replaced; `name` is a qualified name or the end of one."""
+    """A definition in a file was replaced; `name` is its qualified name or the end of it."""
 
     name: str
     code: str
@@ -123,12 +134,12 @@ class Redefined(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Undone(FileChange):
-    """The last edit of a file was undone by its tool."""
+    """A tool undid the last edit of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patched(FileChange):
-    """A file changed according to a recorded diff."""
+    """A file was changed as a recorded diff describes."""
 
     diff: FileDiff
 
@@ -138,12 +149,17 @@ class Patched(FileChange):
 
     def applied(self, path: str, before: bytes) -> bytes:
         """Return the file with the diff applied."""
-        return _patched(path, before, self.diff)
+        if self.diff.binary:
+            raise NotAppliedError(f"{path} is binary; its new bytes are not recorded.", is_wrong=True)
+        try:
+            return _bytes(apply(before.decode("utf-8", "surrogateescape"), self.diff))
+        except DiffError as error:
+            raise NotAppliedError(f"{path}: {error}", is_wrong=True) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Relined(FileChange):
-    """Lines `first` to `last`, from 1, were replaced; afterwards the file has `total` lines."""
+    """Lines `first` to `last`, counted from 1, were replaced; afterwards the file has `total` lines."""
 
     first: int
     last: int
@@ -155,11 +171,12 @@ class Relined(FileChange):
         return compute("", self.text, old_path=path, new_path=path)
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the new lines, if it then has as many as the record says."""
+        """Return the file with the new lines; it must then have `total` lines."""
         lines = before.decode("utf-8", "surrogateescape").split("\n")
         if not 1 <= self.first <= self.last + 1 <= len(lines) + 1:
             raise NotAppliedError(f"{path} has no lines {self.first} to {self.last}.", is_wrong=True)
-        lines[self.first - 1 : self.last] = self.text.split("\n") if self.text else []
+        new_lines = self.text.split("\n") if self.text else []
+        lines[self.first - 1 : self.last] = new_lines
         total = _line_count(lines)
         if total != self.total:
             raise NotAppliedError(
@@ -170,12 +187,12 @@ class Relined(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Restored(FileChange):
-    """A file was restored by git; all of them, if `path` is empty."""
+    """Git restored a file, or all files if `path` is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unrecorded(FileChange):
-    """The record of an edit is incomplete; `path` is empty if that is unknown too."""
+    """An edit whose content was not recorded; `path` is empty if even the file is unknown."""
 
     command: str = ""
 
@@ -186,9 +203,9 @@ Change: TypeAlias = (
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
-    """Return the changes of a step in order; none of a call that failed or was refused.
+    """Return the changes that a step made, in order; calls that failed or were refused made none.
 
-    `target` is the function that a `submit_attempt` without a path replaces.
+    `target` is the function that a submission replaces if its tool takes no function name.
     """
     if has_failed(step):
         return ()
@@ -198,10 +215,16 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
     found: list[Change] = []
     made, failed = _made_and_failed(step)
     for call in made:
-        found += _by_window(call, step) if call.tool in _OF_WINDOW else _of_call(call, target)
-    listed = _known_paths(found)
-    found += [_of_edit(edit) for edit in _edits_made(step, made, failed) if not is_among(edit.path, listed)]
-    found += _recorded(step, _known_paths(found))
+        if call.tool in _WINDOW_TOOLS:
+            found += _by_window(call, step)
+        else:
+            found += _of_call(call, target)
+    # The calls show most; then the edits that the format lists; then the step's own diff.
+    known_from_calls = _known_paths(found)
+    for edit in _edits_made(step, made, failed):
+        if not is_among(edit.path, known_from_calls):
+            found.append(_of_edit(edit))
+    found += _from_diff(step, _known_paths(found))
     if found or step.kind is not StepKind.EDIT:
         return tuple(found)
     the_edit_failed = bool(failed) and kind_of(made) is not StepKind.EDIT
@@ -211,7 +234,7 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
 
 
 def _recorded_replacement(step: Step) -> Change | None:
-    """Return the change that a step of our own journals holds in its state."""
+    """Return the change that a step of this program's own journals records in its state; None without one."""
     match step.state.get("replacement"):
         case {"path": str(path), "qualname": "", "code": str(code)}:
             return Written(path, code)
@@ -225,34 +248,38 @@ def _known_paths(changes: list[Change]) -> list[str]:
 
 
 def is_among(path: str, paths: Iterable[str]) -> bool:
-    """Whether a path may name the same file as one of some others."""
+    """Whether a path may name the same file as one of `paths`."""
     return any(same_path(path, other) for other in paths)
 
 
 def edits_made(step: Step) -> tuple[FileEdit, ...]:
-    """Return the edits of a step without those of calls that failed or were refused."""
+    """Return the edits that a step lists, except those of calls that failed or were refused."""
     return _edits_made(step, *_made_and_failed(step))
 
 
 def _edits_made(step: Step, made: tuple[RunCall, ...], failed: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    edits, kept = list(step.edits), edits_of(made)
+    edits = list(step.edits)
+    kept = edits_of(made)
     for edit in edits_of(failed):
-        if edits.count(edit) > kept.count(edit):
+        # A call that was made may have repeated the edit of one that failed.
+        is_of_failed_call = edits.count(edit) > kept.count(edit)
+        if is_of_failed_call:
             edits.remove(edit)
     return tuple(edits)
 
 
 def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ...]]:
-    """Return the calls of a step, and apart from them those that failed or were refused by their own results.
+    """Return the calls of a step that were made, and those that failed or were refused by their own results.
 
-    Results that name no call are those of the calls in order, if there are as many.
+    Results without call ids belong to the calls in order, if there are as many results as calls.
     """
-    is_paired = any(result.call_id for result in step.results)
-    if len(step.calls) == len(step.results) and not is_paired:
+    has_ids = any(result.call_id for result in step.results)
+    failed = [_has_failed_itself(call, step) for call in step.calls]
+    if len(step.calls) == len(step.results) and not has_ids:
         failed = _errors(step.results)
-    else:
-        failed = [_has_failed_itself(call, step) for call in step.calls]
-    return tuple(compress(step.calls, map(not_, failed))), tuple(compress(step.calls, failed))
+    made_calls = compress(step.calls, map(not_, failed))
+    failed_calls = compress(step.calls, failed)
+    return tuple(made_calls), tuple(failed_calls)
 
 
 def _errors(results: Iterable[Result]) -> list[bool]:
@@ -260,18 +287,20 @@ def _errors(results: Iterable[Result]) -> list[bool]:
 
 
 def _has_failed_itself(call: RunCall, step: Step) -> bool:
-    # A call without an id has no result of its own: its results can't be distinguished from the others'.
-    own = _errors(result for result in step.results if call.id and result.call_id == call.id)
+    if not call.id:
+        return False  # its results can't be distinguished from those of other calls
+    own = _errors(result for result in step.results if result.call_id == call.id)
     return bool(own) and all(own)
 
 
 def _was_refused_by_window(step: Step) -> bool:
-    by_window = any(call.tool in _OF_WINDOW and call.arguments.startswith(call.tool) for call in step.calls)
-    return by_window and _first_match(_REFUSED.match, step) is not None
+    window_calls = [call for call in step.calls if call.tool in _WINDOW_TOOLS]
+    uses_window = any(call.arguments.startswith(call.tool) for call in window_calls)
+    return uses_window and _first_match(_REFUSED.match, step) is not None
 
 
 def has_failed(step: Step) -> bool:
-    """Whether the tools of a step refused or failed, so that nothing changed."""
+    """Whether all calls of a step were refused or failed, so that nothing changed."""
     if "refused" in step.flags:
         return True
     return bool(step.results) and all(_errors(step.results))
@@ -291,17 +320,21 @@ def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
 def _submitted(
     call: RunCall, name: str, parsed: Mapping[str, Json], target: FunctionRef | None
 ) -> Redefined | None:
-    """Return the definition that a call submits: the one that it names, or the target if its tool takes no
-    name.
-    """
+    """Return the definition that a call submits: the one it names, or `target` if its tool takes no name."""
     tool = declared(name)
-    code = tool.value(ArgumentKind.CODE, parsed) if tool is not None and tool.submits else None
-    if tool is None or code is None:
+    if tool is None or not tool.submits:
+        return None
+    code = tool.value(ArgumentKind.CODE, parsed)
+    if code is None:
         return None
     if tool.takes(ArgumentKind.FUNCTION):
         function = tool.value(ArgumentKind.FUNCTION, parsed)
-        return None if function is None else Redefined(path_of(call), _text(function), _text(code))
-    return None if target is None else Redefined(target.path, target.qualname, _text(code))
+        if function is None:
+            return None
+        return Redefined(path_of(call), _text(function), _text(code))
+    if target is None:
+        return None
+    return Redefined(target.path, target.qualname, _text(code))
 
 
 def _by_shell(command: str) -> Iterator[Change]:
@@ -310,14 +343,14 @@ def _by_shell(command: str) -> Iterator[Change]:
     written = written_files(command)
     for path, text in written:
         yield Written(path, text)
-    whole = dict(written)
+    fully_written = dict(written)
     for path in edited_paths(command):
-        if path not in whole:
+        if path not in fully_written:
             yield Unrecorded(path, command)
 
 
 def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
-    """Read the commands of SWE-agent's early tools for the file that is open in their window."""
+    """Yield the changes of a call to an early SWE-agent tool, which edits the file open in its window."""
     path = path_of(call)
     if path:
         yield from _by_editor(path, arguments_of(call), call.tool)
@@ -341,8 +374,12 @@ def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
 
 
 def _first_match(find: Callable[[str], re.Match[str] | None], step: Step) -> re.Match[str] | None:
-    """Return the first match in the results of a step."""
-    return next(filter(None, (find(result.text) for result in step.results)), None)
+    """Return the first match in the results of a step; None if there is none."""
+    for result in step.results:
+        match = find(result.text)
+        if match is not None:
+            return match
+    return None
 
 
 def _search_and_replace(call: RunCall) -> tuple[str, str]:
@@ -360,7 +397,7 @@ def _search_and_replace(call: RunCall) -> tuple[str, str]:
 
 
 def window_path(step: Step) -> str:
-    """Return the file in an early SWE-agent's window after a step, empty if there is none."""
+    """Return the path of the file in an early SWE-agent's window after a step; empty if there is none."""
     window = _first_match(_WINDOW.search, step)
     return window[1] if window else ""
 
@@ -394,13 +431,13 @@ def _insertion(path: str, arguments: Mapping[str, Json]) -> Inserted | None:
     return None
 
 
-_REPLACING = (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString"))
-"""The arguments for the old and the new text, by the names of several tools."""
+_REPLACING_ARGUMENTS = (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString"))
+"""The names that several tools give to the arguments for the old and the new text."""
 
 
 def _replaced_by(path: str, arguments: Mapping[str, Json]) -> Iterator[Change]:
     every = arguments.get("replace_all", arguments.get("replaceAll")) is True
-    for old, new in _REPLACING:
+    for old, new in _REPLACING_ARGUMENTS:
         match arguments.get(old), arguments.get(new, ""):
             case "", str(after):
                 yield Written(path, after)
@@ -413,11 +450,13 @@ def _replaced_by(path: str, arguments: Mapping[str, Json]) -> Iterator[Change]:
 def _of_edit(edit: FileEdit) -> Change:
     if edit.new is None:
         return Unrecorded(edit.path)
-    return Written(edit.path, edit.new) if edit.old is None else Replaced(edit.path, edit.old, edit.new)
+    if edit.old is None:
+        return Written(edit.path, edit.new)
+    return Replaced(edit.path, edit.old, edit.new)
 
 
-def _recorded(step: Step, known: list[str]) -> Iterator[Change]:
-    """Yield changes from the step's own diff, for files without any other change."""
+def _from_diff(step: Step, known: list[str]) -> Iterator[Change]:
+    """Yield the changes in the step's own diff, except of files that are already `known` to have changed."""
     if not step.diff:
         return
     try:
@@ -434,200 +473,10 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-_SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "opt", "var", "tmp"})
-"""Folders below which a file is not the repository's, even if one of the repository's has the same name."""
-
-
-class NotAppliedError(Exception):
-    """A change could not be applied; `is_wrong` means that the files differ from the record."""
-
-    def __init__(self, message: str, *, is_wrong: bool) -> None:
-        super().__init__(message)
-        self.is_wrong = is_wrong
-
-
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """A file at a step: whether it differs from the start, and if so its bytes, None if it is deleted."""
-
-    differs: bool
-    data: bytes | None = None
-
-
-class EditedTree:
-    """Files by their path from the root of the repository; unknown parts are never invented."""
-
-    def __init__(self, tree: SourceTree | None) -> None:
-        self._tree = tree
-        self._files: dict[str, bytes | None] = {}
-        self._before: dict[str, list[bytes | None]] = {}
-        self._roots: list[str] = []
-        self._touched: set[str] = set()
-
-    def take_touched(self) -> dict[str, FileState]:
-        """Return the files that changed since the last call."""
-        touched, self._touched = self._touched, set()
-        return {path: self._state(path) for path in touched}
-
-    def _state(self, path: str) -> FileState:
-        known = path in self._files and self._files[path] != self.original(path)
-        return FileState(known, self._files.get(path))
-
-    def original(self, path: str) -> bytes | None:
-        """Return a file as it was at the start; None if there was none, or if it is unknown."""
-        if self._tree is None or not self._tree.is_file(path):
-            return None
-        try:
-            return self._tree.read(path)
-        except (OSError, TaskError):
-            return None
-
-    def reset(self) -> None:
-        """Return to the start."""
-        self._touched.update(self._files)
-        self._files.clear()
-        self._before.clear()
-
-    def look(self, path: str) -> None:
-        """Learn the repository's root from a file that was read in it."""
-        if path.startswith("/"):
-            with suppress(NotAppliedError):
-                self._path(path)
-
-    def apply(self, change: Change) -> None:
-        """Apply a change. Raises `NotAppliedError`, leaving the files unchanged, if that is impossible."""
-        if isinstance(change, Unrecorded):
-            where = change.path or "no file is named"
-            raise NotAppliedError(f"An edit is recorded in part only: {where}", is_wrong=True)
-        if isinstance(change, Restored) and not change.path:
-            self.reset()
-            return
-        path = self._path(change.path)
-        if isinstance(change, Undone):
-            self._undo(path)
-            return
-        after = self.original(path) if isinstance(change, Restored) else self._after(path, change)
-        self._before.setdefault(path, []).append(self._content(path))
-        self._set(path, after)
-
-    def patch_from_start(self, diff: FileDiff) -> None:
-        """Apply a diff against the file at the start. Raises `NotAppliedError` if it does not fit."""
-        path = self._path(diff.path)
-        old = self._path(diff.old_path) if diff.old_path else ""
-        before = self.original(old) if old else b""
-        if before is None:
-            raise NotAppliedError(f"{old} is not in the tree.", is_wrong=True)
-        self._set(path, None if diff.new_path is None else _patched(path, before, diff))
-        if old and old != path:
-            self._set(old, None)
-
-    def _set(self, path: str, data: bytes | None) -> None:
-        self._files[path] = data
-        self._touched.add(path)
-
-    def _content(self, path: str) -> bytes | None:
-        return self._files[path] if path in self._files else self.original(path)
-
-    def _after(self, path: str, change: Change) -> bytes | None:
-        if isinstance(change, Written):
-            return _bytes(change.text)
-        before = self._content(path)
-        if isinstance(change, Patched):
-            if change.diff.new_path is None:
-                return None
-            if change.diff.old_path is None and before is None:
-                before = b""
-        if before is None:
-            raise NotAppliedError(f"The text of {path} is not known.", is_wrong=self._tree is not None)
-        if isinstance(change, Redefined):
-            return self._redefined(path, before, change)
-        return change.applied(path, before)
-
-    def _redefined(self, path: str, before: bytes, change: Redefined) -> bytes:
-        if self._tree is None:
-            raise NotAppliedError(f"The text of {path} is not known.", is_wrong=False)
-        try:
-            definition = index_source(path, before).find(change.name)
-            tree = self._tree.with_files({path: before})
-            changed = Replacement(path, definition.ref.qualname, change.code).on(tree)
-        except CodeError as error:
-            raise NotAppliedError(str(error), is_wrong=True) from error
-        return changed.read(path)
-
-    def _undo(self, path: str) -> None:
-        states = self._before.get(path)
-        if not states:
-            raise NotAppliedError(f"An edit of {path} was undone, but no such edit is known.", is_wrong=True)
-        self._set(path, states.pop())
-
-    def place(self, recorded: str) -> str:
-        """Return the path in the repository of a recorded path; the recorded path itself if that is unknown."""
-        try:
-            return self._path(recorded)
-        except NotAppliedError:
-            return recorded
-
-    def _path(self, recorded: str) -> str:
-        """Return the path in the repository of a recorded path: known files first, then known roots."""
-        plain = recorded.replace("\\", "/").removeprefix("./")
-        parts = [part for part in plain.split("/") if part not in ("", ".")]
-        leaves = ".." in parts or "\0" in plain
-        if leaves or not parts:
-            raise NotAppliedError(f"The path {recorded!r} does not stay in the repository.", is_wrong=True)
-        joined = "/".join(parts)
-        if not plain.startswith("/"):
-            return joined
-        root = self._root_of(plain)
-        if root is not None:
-            return plain.removeprefix(root).lstrip("/")
-        if parts[0] in _SYSTEM:
-            return joined
-        for is_found, start in product((self._is_known, self._is_new_in_folder), range(len(parts))):
-            rest = "/".join(parts[start:])
-            if is_found(rest):
-                self._learn("/" + "/".join(parts[:start]))
-                return rest
-        return joined
-
-    def _root_of(self, path: str) -> str | None:
-        """Return the known root that an absolute path is below."""
-        return next((root for root in self._roots if path.startswith(root + "/")), None)
-
-    def is_outside(self, change: Change) -> bool:
-        """Whether a file is not the repository's: in a folder of the system, and below no known root."""
-        path = change.path
-        if not path.startswith("/") or path.split("/")[1] not in _SYSTEM:
-            return False
-        if self._root_of(path) is not None:
-            return False
-        return self._tree is not None or isinstance(change, Unrecorded)
-
-    def _learn(self, root: str) -> None:
-        if root != "/" and root not in self._roots:
-            self._roots.append(root)
-
-    def _is_known(self, path: str) -> bool:
-        return path in self._files or (self._tree is not None and self._tree.is_file(path))
-
-    def _is_new_in_folder(self, path: str) -> bool:
-        folder = path.rpartition("/")[0]
-        return bool(folder) and self._tree is not None and self._tree.is_directory(folder)
-
-
-def _patched(path: str, before: bytes, diff: FileDiff) -> bytes:
-    if diff.binary:
-        raise NotAppliedError(f"{path} is binary; its new bytes are not recorded.", is_wrong=True)
-    try:
-        return _bytes(apply(before.decode("utf-8", "surrogateescape"), diff))
-    except DiffError as error:
-        raise NotAppliedError(f"{path}: {error}", is_wrong=True) from error
-
-
 def _line_count(lines: list[str]) -> int:
-    """Return the number of lines of a text that was split at its newlines: after the last one there is no
-    line.
-    """
-    return len(lines) - (not lines[-1])
+    """Return the number of lines of a text that was split at newlines; an empty last item is no line."""
+    ends_with_newline = not lines[-1]
+    return len(lines) - ends_with_newline
 
 
 def _bytes(text: str) -> bytes:

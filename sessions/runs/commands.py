@@ -1,4 +1,4 @@
-"""Paths and parts of files that a call reads or changes, guessed from arguments and shell commands."""
+"""The files, and parts of files, that a call reads or changes, inferred from arguments and shell commands."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from gistpoint.sessions.formats.calls import command_in
 from gistpoint.sessions.records.model import Json, RunCall, Step
 
 _LONGEST = 20_000
+"""Characters of a command that are parsed."""
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
 _WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
 _PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)
-"""A word with a slash or a dot that the shell does not expand, and that is neither an option nor a
-redirection.
-"""
+"""A word with a slash or a dot that is no option or redirection, and that the shell does not expand."""
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
@@ -26,17 +25,17 @@ _VIEW_RANGE = re.compile(r"--view_range[ =]\[?(\d{1,9})[, ]+(-?\d{1,9})")
 _REDIRECTED = re.compile(r"(?:^|\s)\d?>>?\s*(?!&|/dev/)([^\s;&|<>()]+)")
 _RESTORING = frozenset({"checkout", "restore"})
 _NOT_RESTORING = frozenset({"-b", "-B", "--staged"})
-"""Options with which git makes a branch, or restores its index alone."""
+"""Options with which git creates a branch, or restores only its index."""
 _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_path")
 COMMAND_KEYS = ("command", "cmd", "keystrokes")
-"""Arguments that hold a shell command."""
+"""Names of arguments that contain a shell command."""
 END = 1 << 40
-"""The last line of a file of unknown length."""
+"""The number used for the last line of a file of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewedPart:
-    """A part of a file that is read: lines from 1, or the function `name`; else the whole file."""
+    """A part of a file that a call reads: lines counted from 1, or the function `name`; by default, all."""
 
     path: str
     first: int = 1
@@ -47,20 +46,23 @@ class ViewedPart:
         """Whether this part contains all of `other`."""
         if not same_path(self.path, other.path):
             return False
-        reaches_from_start_to_end = self.first <= 1 and self.last == END
-        if reaches_from_start_to_end and not self.name:
+        has_all_lines = self.first <= 1 and self.last == END
+        if has_all_lines and not self.name:
             return True
-        holds_lines = self.first <= other.first and other.last <= self.last
-        return holds_lines and self.name == other.name
+        contains_lines = self.first <= other.first and other.last <= self.last
+        return contains_lines and self.name == other.name
 
 
 def same_path(recorded: str, path: str) -> bool:
-    """Whether two paths may name one file: equal, or one the end of the other, like `/testbed/a/b.py` and
-    `a/b.py`.
+    """Whether two paths may name the same file: one is the end of the other, or they are equal.
+
+    An example is `/testbed/a/b.py` and `a/b.py`.
     """
-    one, other = _plain_path(recorded), _plain_path(path)
+    one = _plain_path(recorded)
+    other = _plain_path(path)
     if not one or not other:
         return False
+    # The slashes keep `ab.py` from matching `b.py`.
     return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
 
 
@@ -74,35 +76,42 @@ def arguments_of(call: RunCall) -> Mapping[str, Json]:
 
 
 def path_of(call: RunCall) -> str:
-    """Return the path among the arguments of a call, empty if there is none."""
-    values = map(arguments_of(call).get, _PATH_KEYS)
-    return next((value for value in values if isinstance(value, str) and value), "")
+    """Return the path among the arguments of a call; empty if there is none."""
+    arguments = arguments_of(call)
+    for key in _PATH_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def shell_command(call: RunCall) -> str:
-    """Return the shell command of a call, empty if there is none."""
+    """Return the shell command of a call; empty if there is none."""
     if call.parsed is None:
         return call.arguments
     if path_of(call):
         return ""
-    values = map(call.parsed.get, (*COMMAND_KEYS, "raw_action"))
-    return next((command_in(value) for value in values if isinstance(value, str | list)), "")
+    for key in (*COMMAND_KEYS, "raw_action"):
+        value = call.parsed.get(key)
+        if isinstance(value, str | list):
+            return command_in(value)
+    return ""
 
 
-def looks_of(call: RunCall) -> tuple[ViewedPart, ...]:
+def views_of(call: RunCall) -> tuple[ViewedPart, ...]:
     """Return the parts of files that a call reads."""
     path = path_of(call)
     if path:
-        return (_argued(path, call),)
-    return tuple(_shell_looks(shell_command(call)))
+        return (_view_in_arguments(path, call),)
+    return tuple(_shell_views(shell_command(call)))
 
 
-def looks_in(step: Step) -> tuple[ViewedPart, ...]:
+def views_in(step: Step) -> tuple[ViewedPart, ...]:
     """Return the parts of files that the calls of a step read."""
-    return tuple(chain.from_iterable(map(looks_of, step.calls)))
+    return tuple(chain.from_iterable(map(views_of, step.calls)))
 
 
-def _argued(path: str, call: RunCall) -> ViewedPart:
+def _view_in_arguments(path: str, call: RunCall) -> ViewedPart:
     arguments = arguments_of(call)
     name = arguments.get("func_name")
     if isinstance(name, str) and name:
@@ -113,22 +122,34 @@ def _argued(path: str, call: RunCall) -> ViewedPart:
     match = _VIEW_RANGE.search(call.arguments)
     if match:
         return _lines(path, int(match[1]), int(match[2]))
-    first, limit = _int(arguments.get("offset"), 1), _int(arguments.get("limit"), END)
-    return ViewedPart(path, first, END if limit == END else first + limit - 1)
+    first = _int(arguments.get("offset"), 1)
+    limit = _int(arguments.get("limit"), END)
+    last = END
+    if limit != END:
+        last = first + limit - 1
+    return ViewedPart(path, first, last)
 
 
 def _lines(path: str, first: Json, last: Json) -> ViewedPart:
+    start = _int(first, 1)
     end = _int(last, END)
-    return ViewedPart(path, _int(first, 1), END if end < 0 else end)
+    if end < 0:  # tools write -1 for the last line
+        end = END
+    return ViewedPart(path, start, end)
 
 
 def _int(value: Json, otherwise: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+    if isinstance(value, bool) or not isinstance(value, int):
+        return otherwise
+    return value
 
 
 @lru_cache(maxsize=32)
 def pipelines(command: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Split a shell command line into pipelines, each into commands, each into words, without here-documents."""
+    """Return the pipelines of a shell command, each a tuple of commands, each a tuple of words.
+
+    Here-documents are left out. A command with unbalanced quotes is split at whitespace.
+    """
     lexer = shlex.shlex(_without_heredocs(command[:_LONGEST]), posix=True, punctuation_chars="|&;\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
@@ -139,58 +160,74 @@ def pipelines(command: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
         words = command[:_LONGEST].split()
     found: list[list[list[str]]] = [[[]]]
     for word in words:
+        is_separator = not word.strip("|&;\n")
         if word == "|":
             found[-1].append([])
-        elif word.strip("|&;\n"):
-            found[-1][-1].append(word)
-        else:
+        elif is_separator:
             found.append([[]])
-    filled = (tuple(map(tuple, filter(None, pipeline))) for pipeline in found)
-    return tuple(filter(None, filled))
+        else:
+            found[-1][-1].append(word)
+    # Two separators in a row leave empty commands and pipelines.
+    without_empty = (tuple(map(tuple, filter(None, pipeline))) for pipeline in found)
+    return tuple(filter(None, without_empty))
 
 
 def _without_heredocs(command: str) -> str:
-    lines = command.split("\n")
     kept: list[str] = []
     end = ""
-    for line in lines:
+    """The line that ends the current here-document; empty outside of one."""
+    for line in command.split("\n"):
         if end:
-            end = "" if line.strip() == end else end
+            if line.strip() == end:
+                end = ""
             continue
         kept.append(line)
-        match = _HEREDOC.search(line)
-        end = match[2] if match else ""
+        opening = _HEREDOC.search(line)
+        if opening:
+            end = opening[2]
     return "\n".join(kept)
 
 
-def _shell_looks(command: str) -> Iterator[ViewedPart]:
+def _shell_views(command: str) -> Iterator[ViewedPart]:
     for pipeline in pipelines(command):
         reader, *operands = pipeline[0]
+        if reader not in _READERS:
+            continue
         edits_in_place = any(word.startswith("-i") for word in operands)
-        if reader not in _READERS or edits_in_place:
+        if edits_in_place:
             continue
-        if reader != "open":
-            yield from (_piped(word, pipeline) for word in operands if _is_path(word))
+        if reader == "open":
+            yield from _opened_in_window(*operands)
             continue
-        path, line = (*operands, "", "")[:2]
-        if path:
-            yield ViewedPart(path, int(line) if line.isdecimal() else 1)
+        for word in operands:
+            if _is_path(word):
+                yield _piped(word, pipeline)
+
+
+def _opened_in_window(path: str = "", line: str = "", *_: str) -> Iterator[ViewedPart]:
+    """Yield the part of a file that SWE-agent's `open PATH [LINE]` shows."""
+    if not path:
+        return
+    yield ViewedPart(path, int(line) if line.isdecimal() else 1)
 
 
 def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> ViewedPart:
-    """Return the part of a file that a pipeline shows; an unknown part is named by its command."""
+    """Return the part of a file that a pipeline shows; an unknown part has the command as its name."""
+    by_command = ViewedPart(path, name=" | ".join(map(" ".join, pipeline)))
     *before, (reader, *arguments) = pipeline
-    if all(words[0] in ("cat", "nl") for words in before):
-        prints_lines = reader == "sed" and "-n" in arguments
-        lines = next(filter(None, map(_SED_LINES.fullmatch, arguments)), None)
-        if prints_lines and lines:
-            return ViewedPart(path, int(lines[1]), int(lines[2] or lines[1]))
-        if reader == "head":
-            count = _COUNT.search(" ".join(arguments))
-            return ViewedPart(path, 1, int(count[1]) if count else 10)
-        if reader in _WHOLE_READERS:
-            return ViewedPart(path)
-    return ViewedPart(path, name=" | ".join(map(" ".join, pipeline)))
+    receives_whole_file = all(words[0] in ("cat", "nl") for words in before)
+    if not receives_whole_file:
+        return by_command
+    if reader in _WHOLE_READERS:
+        return ViewedPart(path)
+    if reader == "head":
+        count = _COUNT.search(" ".join(arguments))
+        return ViewedPart(path, 1, int(count[1]) if count else 10)
+    prints_lines = reader == "sed" and "-n" in arguments
+    lines = next(filter(None, map(_SED_LINES.fullmatch, arguments)), None)
+    if prints_lines and lines:
+        return ViewedPart(path, int(lines[1]), int(lines[2] or lines[1]))
+    return by_command
 
 
 def _is_path(word: str) -> bool:
@@ -204,7 +241,7 @@ _CAT = re.compile(
 
 
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
-    """Return path and text of the files that a command writes whole with `cat > FILE << 'END'`."""
+    """Return the path and text of each whole file that a command writes with `cat > FILE << 'END'`."""
     found: list[tuple[str, str]] = []
     opened: re.Match[str] | None = None
     body: list[str] = []
@@ -214,7 +251,8 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
         elif line.rstrip() != opened["end"]:
             body.append(line)
         else:
-            path, text = opened["to"] or opened["after"], "\n".join([*body, ""])
+            path = opened["to"] or opened["after"]
+            text = "\n".join([*body, ""])
             # Without quotes the shell expands $, ` and a backslash with the characters after them.
             is_literal = bool(opened["q"]) or set(text).isdisjoint("$`\\")
             if path and is_literal:
@@ -224,23 +262,24 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def edited_paths(command: str) -> tuple[str, ...]:
-    """Return the files that a command changes without containing the change: `sed -i`, redirections, `tee`."""
+    """Return the files that a command changes in a way it does not show: `sed -i`, redirections, `tee`."""
     found: list[str] = []
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):
         found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]
     for program, *arguments in chain.from_iterable(pipelines(command)):
         operands = [word for word in arguments if not word.startswith("-")]
-        in_place = any(word.startswith(("-i", "--in-place")) for word in arguments)
-        if program == "sed" and in_place:
-            # Without `-e` the first operand is the script.
-            found += operands if "-e" in arguments else operands[1:]
-        elif program == "tee":
+        if program == "tee":
             found += operands
+        edits_in_place = any(word.startswith(("-i", "--in-place")) for word in arguments)
+        if program == "sed" and edits_in_place:
+            # Without `-e` the first operand is the script.
+            first_file = 0 if "-e" in arguments else 1
+            found += operands[first_file:]
     return tuple(dict.fromkeys(filter(None, found)))
 
 
 def restored_paths(command: str) -> tuple[str, ...]:
-    """Return the files that a command restores from git; "" means all."""
+    """Return the paths of the files that a command restores from git; "" means all files."""
     found: list[str] = []
     for program, *arguments in chain.from_iterable(pipelines(command)):
         if program == "git":
@@ -253,11 +292,20 @@ def _restored_by_git(subcommand: str = "", *arguments: str) -> list[str]:
     stashes = subcommand == "stash" and not arguments
     if resets or stashes:
         return [""]
-    if subcommand not in _RESTORING or not _NOT_RESTORING.isdisjoint(arguments):
+    if subcommand not in _RESTORING:
         return []
-    named = arguments[arguments.index("--") + 1 :] if "--" in arguments else filter(_is_file_name, arguments)
+    if not _NOT_RESTORING.isdisjoint(arguments):
+        return []
+    named = list(filter(_is_file_name, arguments))
+    if "--" in arguments:
+        separator = arguments.index("--")
+        named = list(arguments[separator + 1 :])
     return ["" if word == "." else word for word in named]
 
 
 def _is_file_name(word: str) -> bool:
-    return word == "." or (_is_path(word) and "." in word.rpartition("/")[2])
+    """Whether a word without `--` before it is a file rather than a branch: `.`, or a name with a dot."""
+    if word == ".":
+        return True
+    last_part = word.rpartition("/")[2]
+    return _is_path(word) and "." in last_part

@@ -1,4 +1,4 @@
-"""Compares two runs of one task side by side, aligned by milestones rather than by step numbers."""
+"""Compares two runs of one task, aligned by milestones rather than by step numbers."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ class RunMilestone(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Milestone:
-    """An event of a run; `number` counts submissions from 1, or the broken functions from 1 if there are
-    several.
-    """
+    """An event of a run; `number` counts submissions from 1, or the broken functions if there are several."""
 
     event: RunMilestone
     number: int = 0
@@ -51,7 +49,7 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The step at which a run reached a milestone, and the budget used by then."""
+    """A milestone of a run, the step that reached it, and the budget used by then."""
 
     milestone: Milestone
     step: int
@@ -72,8 +70,9 @@ _EVENTS: dict[StepMark, RunMilestone] = dict(
 
 
 def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, ...]:
-    """Return the milestones of a run in the order in which it reached them; `start` is the solver's first
-    call.
+    """Return the milestones of a run in the order in which it reached them.
+
+    `start` is the step of the solver's first call.
     """
     several = any((item.goal or 0) > 0 for step in marks for item in step.marked)
     found: dict[Milestone, Reached] = {}
@@ -93,7 +92,7 @@ def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, 
 
 
 _ONCE = {StepMark.EDIT: RunMilestone.FIRST_EDIT, StepMark.TEST_RUN: RunMilestone.FIRST_TEST_RUN}
-"""Marks of which only the first counts."""
+"""Marks whose first occurrence is a milestone."""
 _END = Milestone(RunMilestone.END)
 
 
@@ -103,7 +102,7 @@ def _of_goal(item: Marked, goal: int, several: bool) -> Milestone:
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A step of each run, None for a gap; `milestones` are those that both runs reach in this row."""
+    """A step of each run, or None for a gap; both runs reach the `milestones` in this row."""
 
     left: int | None
     right: int | None
@@ -123,11 +122,11 @@ def align(
     right_steps: int,
     asides: tuple[Asides, Asides] = ((), ()),
 ) -> tuple[AlignedRow, ...]:
-    """Return the rows of two runs: steps of milestones that both reached, in one order, are in one row.
+    """Return the rows of two runs; steps at which both reached the same milestone share a row.
 
-    If the runs reached milestones in different orders, as many as possible are aligned. Between two of them
-    the steps are paired in order, calls with calls and asides with asides, and what has no partner is beside
-    a gap.
+    If the runs reached milestones in different orders, as many as possible are aligned. Between two aligned
+    rows the steps are paired in order, calls with calls and asides with asides; a step without a partner is
+    next to a gap.
     """
     anchors = _anchors(left, right)
     rows: list[AlignedRow] = []
@@ -141,10 +140,12 @@ def align(
 
 def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterator[AlignedRow]:
     while left or right:
-        one, other = (left[0] if left else None), (right[0] if right else None)
+        one = left[0] if left else None
+        other = right[0] if right else None
         is_pair = bool(left) and bool(right)
-        if is_pair and (one in asides[0]) != (other in asides[1]):
-            one, other = (one, None) if one in asides[0] else (None, other)
+        is_aside = one in asides[0]
+        if is_pair and is_aside != (other in asides[1]):
+            one, other = (one, None) if is_aside else (None, other)
         yield AlignedRow(one, other)
         left, right = left[int(one is not None) :], right[int(other is not None) :]
 
@@ -152,15 +153,19 @@ def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterat
 def _anchors(
     left: Sequence[Reached], right: Sequence[Reached]
 ) -> list[tuple[int, int, tuple[Milestone, ...]]]:
-    """Return the pairs of steps that share a row: a longest chain that goes forward on both sides."""
+    """Return the pairs of steps that share a row, with their milestones.
+
+    They are a chain with the most milestones in which both steps increase.
+    """
     places = {reached.milestone: reached.step for reached in right}
     meeting: dict[tuple[int, int], list[Milestone]] = {}
     for reached in left:
         if reached.milestone in places:
-            meeting.setdefault((reached.step, places[reached.milestone]), []).append(reached.milestone)
+            pair = (reached.step, places[reached.milestone])
+            meeting.setdefault(pair, []).append(reached.milestone)
     pairs = sorted(meeting)
     best: list[tuple[int, int]] = []
-    """For each pair: the number of milestones of the best chain up to it, and the previous pair of that chain."""
+    """For each pair: the number of milestones in the best chain up to it, and the pair before it there."""
     for number, (one, other) in enumerate(pairs):
         before = [(best[k][0], k) for k in range(number) if pairs[k][0] < one and pairs[k][1] < other]
         count, previous = max(before, default=(0, -1))
@@ -176,7 +181,7 @@ def _anchors(
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two runs, read to its end."""
+    """One of the two compared runs."""
 
     marks: tuple[StepMarks, ...]
     milestones: tuple[Reached, ...]
@@ -187,12 +192,15 @@ class Side:
         return self.history.at(step)
 
     def spent(self, step: int) -> Spent:
-        """Return the budget used up to and including a step, which records it."""
+        """Return the budget used up to and including a step."""
         return self.marks[step].spent
 
     def reached(self, milestone: Milestone) -> Reached | None:
-        """Return the step at which the run reached a milestone."""
-        return next((reached for reached in self.milestones if reached.milestone == milestone), None)
+        """Return the step at which the run reached a milestone; None if it did not."""
+        for reached in self.milestones:
+            if reached.milestone == milestone:
+                return reached
+        return None
 
 
 def read_side(
@@ -202,25 +210,33 @@ def read_side(
     tree: SourceTree | None = None,
     target: FunctionRef | None = None,
 ) -> Side:
-    """Read a run to its end."""
+    """Read a run to its end and return it as a side of a comparison.
+
+    `goals` are the broken functions, if they are known; `tree` contains the files at the start of the run.
+    `target` is the function that the brief names.
+    """
     goals = tuple(goals)
+    if target is None and len(goals) == 1:
+        target = goals[0].ref
     tracker = MarkTracker(document.header, goals, target=target)
-    history = RepositoryHistory(tree, target=target or (goals[0].ref if len(goals) == 1 else None))
+    history = RepositoryHistory(tree, target=target)
     marks: list[StepMarks] = []
     first: dict[bool, int] = {}
-    """The solver's first step in which something is called, and its first other one."""
+    """The solver's first step with a call (True), and its first step without one (False)."""
     for step in document.steps():
         if is_of_solver(step):
-            first.setdefault(step.kind not in _NO_CALL, step.index)
+            has_call = step.kind not in _NO_CALL
+            first.setdefault(has_call, step.index)
         marks.append(tracker.feed(step))
         history.feed(step)
     history.end(document.header.submission)
-    return Side(tuple(marks), milestones(marks, start=first.get(True, first.get(False, 0))), history)
+    start = first.get(True, first.get(False, 0))
+    return Side(tuple(marks), milestones(marks, start=start), history)
 
 
 @dataclass(frozen=True, slots=True)
 class MilestoneRow:
-    """A milestone and the step of each run at it."""
+    """A milestone, and the step at which each run reached it; None if it did not."""
 
     milestone: Milestone
     left: Reached | None
@@ -229,7 +245,7 @@ class MilestoneRow:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Two runs of one task."""
+    """Two aligned runs of one task."""
 
     left: Side
     right: Side
@@ -237,16 +253,14 @@ class RunComparison:
 
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
-        """Every milestone of either run: in the left run's order, then those of the right run alone."""
+        """Every milestone of either run: the left run's in its order, then those of only the right run."""
         names = dict.fromkeys(
             reached.milestone for side in (self.left, self.right) for reached in side.milestones
         )
         return tuple(MilestoneRow(name, self.left.reached(name), self.right.reached(name)) for name in names)
 
     def places(self, row: int) -> tuple[int | None, int | None]:
-        """Return the last step of each run up to and including a row, the ones to show; None if a run has not
-        begun.
-        """
+        """Return the last step of each run in the rows up to and including `row`; None if there is none."""
         shown = self.rows[row::-1]
         left = next((found.left for found in shown if found.left is not None), None)
         right = next((found.right for found in shown if found.right is not None), None)
@@ -254,7 +268,7 @@ class RunComparison:
 
 
 def compare(left: Side, right: Side) -> RunComparison:
-    """Align two runs that were read to their ends."""
+    """Return the comparison of two runs that were read to their ends."""
     asides = tuple({marks.index for marks in side.marks if marks.kind in _NO_CALL} for side in (left, right))
     rows = align(left.milestones, right.milestones, len(left.marks), len(right.marks), (asides[0], asides[1]))
     return RunComparison(left, right, rows)

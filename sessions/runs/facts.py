@@ -1,4 +1,4 @@
-"""Facts of steps: purpose, budget spent, waste, and whether the right code was reached."""
+"""Facts about the steps of a run: marks, budget used, waste, and whether the broken code was reached."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from gistpoint.sessions.runs.changes import (
     changes_of,
     is_among,
 )
-from gistpoint.sessions.runs.commands import END, ViewedPart, looks_in, same_path
+from gistpoint.sessions.runs.commands import END, ViewedPart, same_path, views_in
 from gistpoint.sessions.runs.document import RunDocument
 
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
 _DISTINCTIVE = 6
-"""Characters from which a line is distinctive enough for a function."""
+"""The least characters of a line that, with others, identifies a function."""
 
 _DISTINCTIVE_ALONE = 12
-"""Characters from which a single line is."""
+"""The least characters of a line that identifies a function on its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A function that has to be found and repaired; `text` is the corrupted one, empty if it is unknown."""
+    """A function to find and repair; `text` is its corrupted source, empty if that is unknown."""
 
     path: str
     qualname: str
@@ -54,29 +54,31 @@ class Goal:
 
     @property
     def ref(self) -> FunctionRef:
-        """The reference to it."""
+        """The function's reference."""
         return FunctionRef(self.path, self.qualname)
 
     def reads_file(self, step: Step) -> bool:
-        """Whether a step reads the file, or a part of it."""
-        return step.kind in _LOOKING and any(same_path(look.path, self.path) for look in looks_in(step))
+        """Whether a step reads the function's file or a part of it."""
+        if step.kind not in _LOOKING:
+            return False
+        return any(same_path(view.path, self.path) for view in views_in(step))
 
     def views_function(self, step: Step) -> bool:
-        """Whether a step shows the function itself: requested by name, or its `def` is in the result.
+        """Whether a step shows the function itself: it requests it by name, or its result contains the `def`.
 
         If the results were not recorded, reading the whole file counts.
         """
         if step.kind not in _LOOKING:
             return False
-        looks = (look for look in looks_in(step) if same_path(look.path, self.path))
-        return any(self._is_shown_by(look, step.results) for look in looks)
+        views = (view for view in views_in(step) if same_path(view.path, self.path))
+        return any(self._is_shown_by(view, step.results) for view in views)
 
-    def _is_shown_by(self, look: ViewedPart, results: Sequence[Result]) -> bool:
-        if look.name:
-            return self._is_named(look.name)
+    def _is_shown_by(self, view: ViewedPart, results: Sequence[Result]) -> bool:
+        if view.name:
+            return self._is_named(view.name)
         if results:
             return any(self._defines(result.text) for result in results)
-        return look.first <= 1 and look.last == END
+        return view.first <= 1 and view.last == END
 
     def is_edited_by(self, change: Change) -> bool:
         """Whether a change affects the function, as far as the change itself shows."""
@@ -100,7 +102,7 @@ class Goal:
         return False
 
     def _is_replaced_by(self, change: Replaced) -> bool:
-        # A replaced text is unique in the file: if it is in the function, it is nowhere else.
+        # Unless every occurrence was replaced, the file contained the text only once.
         old = change.old.strip()
         is_part_of_line = not change.every and "\n" not in old
         if is_part_of_line and old in self.text:
@@ -108,21 +110,24 @@ class Goal:
         return self._holds(change.old.split("\n")) or self._defines(change.old)
 
     def _is_quoted_in(self, command: str) -> bool:
-        return any(line in command for line in self._lines if len(line) >= _DISTINCTIVE_ALONE)
+        distinctive = [line for line in self._lines if len(line) >= _DISTINCTIVE_ALONE]
+        return any(line in command for line in distinctive)
 
     def is_edited_in(self, diff: FileDiff) -> bool:
-        """Whether a diff of the file removes a line of the function, or changes lines directly below its
-        `def`.
-        """
-        return same_path(diff.path, self.path) and any(map(self._is_edited_by_hunk, diff.hunks))
+        """Whether a diff of the file removes lines of the function, or changes lines near its `def`."""
+        if not same_path(diff.path, self.path):
+            return False
+        return any(map(self._is_edited_by_hunk, diff.hunks))
 
     def _is_edited_by_hunk(self, hunk: Hunk) -> bool:
         removed = [line.text for line in hunk.lines if line.kind is DiffLineKind.REMOVED]
         before = [line.text for line in hunk.lines if line.kind is not DiffLineKind.ADDED]
         if self._holds(removed):
             return True
-        is_its_text = not self._lines or self._holds(before)
-        return is_its_text and any(map(self._defines, (hunk.section, *before)))
+        may_be_function = not self._lines or self._holds(before)
+        if not may_be_function:
+            return False
+        return any(map(self._defines, (hunk.section, *before)))
 
     def _defines(self, text: str) -> bool:
         return self._definition.search(text) is not None
@@ -136,11 +141,13 @@ class Goal:
         return plain == self.ref.plain or self.ref.plain.endswith("." + plain)
 
     def _holds(self, lines: list[str]) -> bool:
-        """Whether some of the lines, and half of the distinctive ones, are the function's."""
+        """Whether at least one distinctive line, and half of the distinctive lines, are the function's."""
         stripped = (line.strip() for line in lines)
         distinctive = [text for text in stripped if len(text) >= _DISTINCTIVE]
-        own = len([text for text in distinctive if text in self._lines])
-        return own > 0 and own * 2 >= len(distinctive)
+        own = sum(text in self._lines for text in distinctive)
+        if not own:
+            return False
+        return own * 2 >= len(distinctive)
 
 
 def goals_of(answer: Answer) -> tuple[Goal, ...]:
@@ -149,7 +156,7 @@ def goals_of(answer: Answer) -> tuple[Goal, ...]:
 
 
 class StepMark(StrEnum):
-    """Properties of a step."""
+    """What a step does or achieves in its run."""
 
     SUBMISSION = "submission"
     ERROR = "error"
@@ -159,9 +166,9 @@ class StepMark(StrEnum):
     FIRST_VIEW_RIGHT_FUNCTION = "first_view_right_function"
     FIRST_EDIT_RIGHT_FUNCTION = "first_edit_right_function"
     REPEATED_COMMAND = "repeated_command"
-    """The same call as before, without an edit in between."""
+    """A call that was made before, with no edit in between."""
     REREAD = "reread"
-    """A part of a file that was read before, and the file was not edited in between."""
+    """A part of a file that was read before, with no edit of the file in between."""
     REVERT = "revert"
     """An edit that undoes an earlier one."""
 
@@ -176,12 +183,12 @@ FIRSTS = (
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A mark of a step; `other` is the number of the earlier step that is repeated or undone."""
+    """A mark of a step; `other` is the index of the earlier step that it repeats or undoes, if any."""
 
     mark: StepMark
     other: int | None = None
     goal: int | None = None
-    """The index of the broken function concerned."""
+    """The index of the broken function that the mark is about; None for marks that are about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,31 +202,34 @@ class StepMarks:
 
     @property
     def marks(self) -> frozenset[StepMark]:
-        """The marks alone."""
+        """The marks without the steps and functions they refer to."""
         return frozenset(item.mark for item in self.marked)
 
     def other(self, mark: StepMark) -> int | None:
-        """Return the earlier step that a mark refers to."""
-        return next((item.other for item in self.marked if item.mark is mark), None)
+        """Return the earlier step that a mark refers to; None if there is none."""
+        for item in self.marked:
+            if item.mark is mark:
+                return item.other
+        return None
 
 
 class MarkTracker:
-    """Marks the steps of one run, fed in order as they are read; stores only hashes and numbers."""
+    """Marks the steps of one run, which are fed in order; stores only hashes and numbers."""
 
     def __init__(
         self, header: Run | None = None, goals: Iterable[Goal] = (), *, target: FunctionRef | None = None
     ) -> None:
-        """`goals` are the broken functions, if a task's answer is known; `target` is the one that a brief
-        names.
-        """
+        """`goals` are the broken functions, if known; `target` is the function that the brief names."""
         self.goals = tuple(goals)
-        self._target = target or (self.goals[0].ref if len(self.goals) == 1 else None)
+        self._target = target
+        if target is None and len(self.goals) == 1:
+            self._target = self.goals[0].ref
         self._spending = Spending(header)
         self._waste = Waste()
         self._reached: set[tuple[StepMark, int]] = set()
 
     def feed(self, step: Step) -> StepMarks:
-        """Mark the next step."""
+        """Return the marks of the next step."""
         changes = changes_of(step, self._target)
         marked = [Marked(mark) for mark in _plain(step, changes)]
         for number, goal in enumerate(self.goals):
@@ -235,12 +245,14 @@ class MarkTracker:
 
     def _firsts(self, step: Step, changes: tuple[Change, ...], number: int, goal: Goal) -> Iterator[StepMark]:
         for mark in FIRSTS:
-            if (mark, number) not in self._reached and _comes_to(mark, goal, step, changes):
+            if (mark, number) in self._reached:
+                continue
+            if _reaches(mark, goal, step, changes):
                 self._reached.add((mark, number))
                 yield mark
 
 
-def _comes_to(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change]) -> bool:
+def _reaches(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change]) -> bool:
     if mark is StepMark.FIRST_READ_RIGHT_FILE:
         return goal.reads_file(step)
     if mark is StepMark.FIRST_VIEW_RIGHT_FUNCTION:
@@ -253,8 +265,7 @@ def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
     applies = {
         StepMark.SUBMISSION: submissions_in(step) > 0,
         StepMark.ERROR: has_error(step),
-        # A shell's command may change files by the way: only a step that is an edit may have an uncertain
-        # one.
+        # A shell command may seem to change files: an uncertain change counts only in a step that is an edit.
         StepMark.EDIT: bool(changes if step.kind is StepKind.EDIT else certain),
         StepMark.TEST_RUN: step.kind is StepKind.TEST or "test_run" in step.state,
     }
@@ -263,18 +274,20 @@ def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
 
 def has_error(step: Step) -> bool:
     """Whether something failed in a step, other than tests or a search without results."""
-    is_error = step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags
-    if is_error or any(result.is_error for result in step.results):
+    if step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags:
+        return True
+    if any(result.is_error for result in step.results):
         return True
     # Failing tests and a search without a match also end with a code other than 0.
-    code_means_error = step.kind not in (StepKind.TEST, StepKind.SEARCH)
-    return code_means_error and any(result.returncode for result in step.results)
+    if step.kind in (StepKind.TEST, StepKind.SEARCH):
+        return False
+    return any(result.returncode for result in step.results)
 
 
 def marks_of(
     document: RunDocument, goals: Iterable[Goal] = (), *, target: FunctionRef | None = None
 ) -> Iterator[StepMarks]:
-    """Yield the marks of a run's steps; its index is completed first, because results may come late."""
+    """Yield the marks of a run's steps; the index is built first, because results may follow much later."""
     tracker = MarkTracker(document.header, goals, target=target)
     for step in document.steps():
         yield tracker.feed(step)
@@ -282,7 +295,7 @@ def marks_of(
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The budget used up to and including a step. None: not recorded."""
+    """The budget used up to and including a step; None for a value that was not recorded."""
 
     calls: int = 0
     submissions: int = 0
@@ -294,12 +307,11 @@ class Spent:
     elapsed_s: float | None = None
     """Seconds since the first recorded time; the sum of the durations if there are no times."""
     derived: frozenset[str] = frozenset()
-    """The fields that were inferred and not recorded: budgets that were counted down, times that were summed.
-    """
+    """The fields that were inferred: budgets that were counted down, durations that were added up."""
 
 
 class Spending:
-    """Adds up the steps of a run, in order."""
+    """Adds up the budget that the steps of a run use; they are fed in order."""
 
     def __init__(self, header: Run | None = None) -> None:
         self._calls, self._submissions = _budgets({} if header is None else header.extra)
@@ -332,20 +344,22 @@ class Spending:
     def _left(
         self, step: Step, calls: int, submissions: int
     ) -> tuple[int | None, int | None, frozenset[str]]:
-        """Return the budget that is left, as recorded, else counted down; and which of its fields are
-        counted.
+        """Return the calls and submissions that are left, and the names of those that had to be counted down.
+
+        A recorded budget is preferred, also one of an earlier step.
         """
-        spent_so_far = step.state.get("budget")
-        if isinstance(spent_so_far, dict):
+        budget = step.state.get("budget")
+        if isinstance(budget, dict):
             self._recorded = True
-            return (*_whole_ones(spent_so_far, "tool_uses", "submissions"), frozenset())
+            calls_left, submissions_left = _two_counts(budget, "tool_uses", "submissions")
+            return calls_left, submissions_left, frozenset()
         if self._recorded:
             return self._spent.calls_left, self._spent.submissions_left, frozenset()
         counted = frozenset(compress(("calls_left", "submissions_left"), (self._calls, self._submissions)))
         return _remaining(self._calls, calls), _remaining(self._submissions, submissions), counted
 
     def _time(self, step: Step) -> tuple[float | None, bool]:
-        """Return the seconds since the start, and whether they are only a sum of durations."""
+        """Return the seconds since the start, and whether they are only the sum of durations."""
         durations = [result.duration_s for result in step.results if result.duration_s is not None]
         if durations:
             self._durations = _sum(self._durations, sum(durations))
@@ -361,7 +375,7 @@ class Spending:
 
 
 def _sum(one: float | None, other: float | None) -> float | None:
-    """Return the sum of what is recorded."""
+    """Return the sum of the values that are recorded; None if neither is."""
     return one if other is None else (one or 0.0) + other
 
 
@@ -370,19 +384,21 @@ def _remaining(budget: int | None, used: int) -> int | None:
 
 
 def is_of_solver(step: Step) -> bool:
-    """Whether a step is the solver's own: an agent's or a person's."""
+    """Whether the solver, an agent or a person, took the step."""
     return step.actor in (Actor.AGENT, Actor.PERSON)
 
 
 class StepClock:
-    """Measures how long each step of a run took, in order."""
+    """Measures how long each step of a run took; the steps are fed in order."""
 
     def __init__(self) -> None:
         self._last_start: float | None = None
 
     def feed(self, step: Step) -> float:
-        """Return the seconds of the next step: by its own times, its results' durations or the step before;
-        else 0.
+        """Return the seconds that the next step took; 0 if they are unknown.
+
+        They are the first of these that is recorded: from the step's start to its end, the sum of its
+        results' durations, from the start of the step before.
         """
         durations = sum(result.duration_s or 0.0 for result in step.results)
         if step.started is None:
@@ -390,8 +406,9 @@ class StepClock:
         before, self._last_start = self._last_start, step.started
         if step.ended is not None and step.ended > step.started:
             return step.ended - step.started
-        since_before = 0.0 if before is None else max(0.0, step.started - before)
-        return durations or since_before
+        if durations or before is None:
+            return durations
+        return max(0.0, step.started - before)
 
 
 def submissions_in(step: Step) -> int:
@@ -399,22 +416,26 @@ def submissions_in(step: Step) -> int:
     submissions = sum(submits(call.tool) for call in step.calls)
     if step.kind is StepKind.SUBMIT:
         return max(1, submissions)
-    return 0 if "refused" in step.flags else submissions
+    if "refused" in step.flags:
+        return 0
+    return submissions
 
 
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:
-    spent_so_far = extra.get("budgets")
-    if isinstance(spent_so_far, dict):
-        return _whole_ones(spent_so_far, "tool_uses", "submissions")
-    return _whole_ones(extra, "tool_uses", "test_runs")
+    """Return the calls and submissions that a run's header allows; None for an unknown budget."""
+    budgets = extra.get("budgets")
+    if isinstance(budgets, dict):
+        return _two_counts(budgets, "tool_uses", "submissions")
+    return _two_counts(extra, "tool_uses", "test_runs")
 
 
-def _whole_ones(values: Mapping[str, Json], one: str, other: str) -> tuple[int | None, int | None]:
-    return _whole(values.get(one)), _whole(values.get(other))
+def _two_counts(values: Mapping[str, Json], one: str, other: str) -> tuple[int | None, int | None]:
+    return _count(values.get(one)), _count(values.get(other))
 
 
-def _whole(value: Json) -> int | None:
-    if not isinstance(value, int) or isinstance(value, bool):
+def _count(value: Json) -> int | None:
+    """Return a value if it is an integer that JSON can hold exactly and that is not negative; else None."""
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < 1 << 53 else None
 
@@ -424,12 +445,12 @@ _PARTIAL = re.compile(
     r"clipped|truncated|more lines (?:above|below)|too (?:large|long)|left out", re.IGNORECASE
 )
 _ENDS = 600
-"""Characters at either end of a result in which a tool reports that it left something out."""
+"""Characters at either end of a result that are searched for a tool's note that it left something out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wasted:
-    """Earlier steps that a step repeats or undoes, by number; None if there is none."""
+    """The indices of the earlier steps that a step repeats or undoes; None if there is none."""
 
     repeats: int | None = None
     rereads: int | None = None
@@ -437,63 +458,71 @@ class Wasted:
 
 
 class Waste:
-    """Follows the steps of a run, in order; stores hashes, never texts."""
+    """Finds steps that repeat or undo earlier ones; they are fed in order. Stores hashes, never texts."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
-        self._looks: list[tuple[ViewedPart, int]] = []
+        self._views: list[tuple[ViewedPart, int]] = []
         self._edits: dict[str, list[tuple[str, int]]] = {}
-        """The states of each edited thing, by hash, with the step that produced each."""
+        """The states of each edited file or function, by hash, with the step that produced each."""
         self._inverse: dict[str, int] = {}
         self._last_edit: dict[str, int] = {}
 
     def feed(self, step: Step, changes: tuple[Change, ...]) -> Wasted:
-        """Return the steps that the next step repeats; `changes` are its own."""
+        """Return the steps that the next step repeats or undoes; `changes` are its own."""
         repeats, rereads = self._repeated(step)
         reverts = self._reverted(step, changes)
         is_edit = bool(changes) or step.kind is StepKind.EDIT
         if is_edit or reverts is not None:
             self._calls.clear()
             self._forget(changes)
-        return Wasted(repeats if rereads is None else None, rereads, reverts)
+        if rereads is not None:
+            repeats = None  # a step that reads the same again counts once
+        return Wasted(repeats, rereads, reverts)
 
     def _repeated(self, step: Step) -> tuple[int | None, int | None]:
+        """Return the first step that made the same calls, and the first that read the same parts of files."""
         if step.kind not in _REPEATABLE or not step.calls:
             return None, None
         signatures = [_signature(call) for call in step.calls]
         earlier = [self._calls.get(signature) for signature in signatures]
         for signature in signatures:
             self._calls.setdefault(signature, step.index)
-        # A test names the files that it runs: it does not show them.
-        looks = looks_in(step) if step.kind is not StepKind.TEST else ()
-        read = [self._last_read(look) for look in looks]
+        # A test command names the files that it runs, but does not show them.
+        views = () if step.kind is StepKind.TEST else views_in(step)
+        read_at = [self._first_read(view) for view in views]
         is_partial = _is_partial(step)
-        for look in compress(looks, (at is None for at in read)):
-            shown = replace(look, name=look.name or "a part") if is_partial else look
-            self._looks.append((shown, step.index))
-        return _first_if_all(earlier), _first_if_all(read)
+        for view in compress(views, (at is None for at in read_at)):
+            shown = view
+            if is_partial:
+                # With a name, it covers only the same request, not everything that it might have shown.
+                shown = replace(view, name=view.name or "a part")
+            self._views.append((shown, step.index))
+        return _first_if_all(earlier), _first_if_all(read_at)
 
-    def _last_read(self, look: ViewedPart) -> int | None:
-        """Return the first earlier step that already showed this whole part of a file; None if there is none."""
-        return next((at for known, at in self._looks if known.covers(look)), None)
+    def _first_read(self, view: ViewedPart) -> int | None:
+        """Return the first step that showed all of this part of a file; None if there is none."""
+        for known, at in self._views:
+            if known.covers(view):
+                return at
+        return None
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
-        """Forget the files that were edited, or all if it is unknown which."""
-        may_be_any_file = any(
-            isinstance(change, Unrecorded | Restored) and not change.path for change in changes
-        )
+        """Forget what was read of the files that were edited; of all files if it is unknown which were."""
+        of_unknown_files = [change for change in changes if isinstance(change, Unrecorded | Restored)]
+        may_be_any_file = any(not change.path for change in of_unknown_files)
         if may_be_any_file or not changes:
-            self._looks.clear()
+            self._views.clear()
             return
         changed = [change.path for change in changes]
-        self._looks = [(look, at) for look, at in self._looks if not is_among(look.path, changed)]
+        self._views = [(view, at) for view, at in self._views if not is_among(view.path, changed)]
 
     def _reverted(self, step: Step, changes: tuple[Change, ...]) -> int | None:
+        """Return the first of the steps that the changes of a step undo; None if they undo none."""
         found = [self._undone(step.index, change) for change in changes]
         if step.diff_so_far is not None:
-            found.append(
-                self._state("", sha256_of_text(step.diff_so_far.strip()), step.index, first=_NO_DIFF)
-            )
+            digest = sha256_of_text(step.diff_so_far.strip())
+            found.append(self._state("", digest, step.index, first=_NO_DIFF))
         return next((at for at in found if at is not None), None)
 
     def _undone(self, index: int, change: Change) -> int | None:
@@ -504,27 +533,32 @@ class Waste:
             case Written():
                 return self._state(change.path, sha256_of_text(change.text), index)
             case Redefined():
-                return self._state(
-                    f"{change.path}::{change.name}", sha256_of_text(change.code.strip()), index
-                )
+                digest = sha256_of_text(change.code.strip())
+                return self._state(f"{change.path}::{change.name}", digest, index)
             case Replaced():
                 return self._replaced_back(index, change)
         return None
 
     def _replaced_back(self, index: int, change: Replaced) -> int | None:
-        """Return the step that made the opposite replacement, which is taken back with it."""
+        """Return the step whose replacement this one undoes; None if there is none."""
         back = self._inverse.pop(_pair(change.path, change.new, change.old), None)
         if back is None:
             self._inverse[_pair(change.path, change.old, change.new)] = index
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, of all files if `path` is empty; return the last of them."""
-        gone = [known for known in self._last_edit if not path or same_path(known, path)]
-        return max((self._last_edit.pop(known) for known in gone), default=None)
+        """Forget the edits of a file, or of all files if `path` is empty; return the last one's step."""
+        restored = list(self._last_edit)
+        if path:
+            restored = [known for known in restored if same_path(known, path)]
+        return max((self._last_edit.pop(known) for known in restored), default=None)
 
     def _state(self, what: str, digest: str, index: int, first: str = "") -> int | None:
-        """Record a state; return the step that left it, if it existed before and was left since."""
+        """Record the new state of `what`.
+
+        If it had this state before and left it since, return the step that left it; else None. `first` is the
+        state before any step.
+        """
         states = self._edits.setdefault(what, [(first, -1)] if first else [])
         digests = [known for known, _ in states]
         if digests[-1:] == [digest]:
@@ -542,8 +576,10 @@ _NO_DIFF = sha256_of_text("")
 
 
 def _first_if_all(steps: Sequence[int | None]) -> int | None:
-    """Return the first of some steps if there are any, and none of them is unknown."""
-    return steps[0] if steps and None not in steps else None
+    """Return the first of some steps; None if there are none or one of them is unknown."""
+    if not steps or None in steps:
+        return None
+    return steps[0]
 
 
 def _signature(call: RunCall) -> str:
@@ -555,5 +591,6 @@ def _pair(path: str, old: str, new: str) -> str:
 
 
 def _is_partial(step: Step) -> bool:
+    """Whether a result reports that it left something out."""
     ends = (f"{result.text[:_ENDS]}\n{result.text[-_ENDS:]}" for result in step.results)
     return any(map(_PARTIAL.search, ends))

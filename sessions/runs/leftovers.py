@@ -1,8 +1,8 @@
-"""Finds the texts of raw records that a reader has put into no field, so that none is lost silently.
+"""Finds the texts of raw records that a reader has not put into any field, so that none is lost silently.
 
-A format declares which members it omits on purpose, and why. Everything else in a record is either in a field
-of the step, or found by this module: for example in a new member of an event, or in an unknown part of a
-message.
+A format declares which members it omits on purpose, and why. Every other text of a record is either in a
+field of the step or found by this module, for example in a new member of an event or in a part of a message
+that the reader does not know.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EVERYWHERE = (
         "images and sounds in the text, and 160 letters and digits and more in a row",
     ),
 )
-"""Members that no format shows."""
+"""The members that no format shows, with the reasons."""
 
 _LABELS = frozenset(
     (
@@ -51,28 +51,35 @@ _OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 _SIGNATURES = frozenset(("signature", "encrypted_content", "encrypted_index", "reasoning_signature"))
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _MOST_KEYS = 1024
+"""The number of keys or paths after which those known are forgotten."""
 _SHORT = 16
-"""Characters below which a text counts as shown only as a separate word."""
+"""Characters below which a text counts as shown only if it is a separate word there."""
 
 
 def is_label(key: str) -> bool:
-    """Whether a string under a key, or a list of them, names the type of a record and is not a text."""
+    """Whether the strings under a key describe the record, such as its id or type, and are not texts."""
     return key in _LABELS or key in _SIGNATURES or _LABEL.search(key) is not None
 
 
 class Leftovers:
-    """Finds what a format's steps and headers omit."""
+    """Finds the texts that a format's steps and headers omit."""
 
     def __init__(self, not_shown: Iterable[NotShown] = ()) -> None:
-        """`not_shown` is what they omit on purpose."""
+        """`not_shown` are the members that they omit on purpose."""
         listed = tuple(not_shown)
         self.not_shown = (*listed, *EVERYWHERE)
-        self._in_records = _Texts(name for item in listed if not item.of_run for name in item.names)
-        self._of_run = _Texts((name for item in listed if item.of_run for name in item.names), labels=True)
+        of_records: list[str] = []
+        of_run: list[str] = []
+        for item in listed:
+            names = of_run if item.of_run else of_records
+            names += item.names
+        self._in_records = _Texts(of_records)
+        self._of_run = _Texts(of_run, labels=True)
 
     def of_step(self, values: Iterable[Json], step: Step, parts: Iterable[str]) -> tuple[Noted, ...]:
-        """Return the texts of a step's raw records that none of its fields has; `parts` are the texts of the
-        fields.
+        """Return the texts in a step's raw records that are in none of its fields.
+
+        `values` are the records, and `parts` the texts of the fields, see `parts_of`.
         """
         shown = [*parts, step.label, step.id, step.model, *step.links]
         for call in step.calls:
@@ -84,23 +91,21 @@ class Leftovers:
         return tuple(_without(found, shown))
 
     def of_texts(self, values: Iterable[Json], texts: StepTexts) -> list[Noted]:
-        """Return what `of_step` returns, and possibly more: texts that other fields of the step have."""
+        """Return what `of_step` returns, and possibly texts that are in other fields of the step."""
         found = [text for value in values for text in self._in_records.below(value)]
         return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
-        """Return the texts of a run's own members that its header does not have."""
+        """Return the texts of a run's own members that are not in its header."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
-        shown += [
-            run.prompt,
-            *run.links,
-            *(text for _, text in _Texts((), labels=True).below(dict(run.extra))),
-        ]
+        shown += [run.prompt, *run.links]
+        in_extra = _Texts((), labels=True).below(dict(run.extra))
+        shown += [text for _, text in in_extra]
         return tuple(_without(self._of_run.below(members), shown))
 
 
 class _Texts:
-    """Finds the texts below a value, except at a listed path or, without `labels`, under a label's key."""
+    """Finds the texts below a value, except at listed paths and, without `labels`, under keys of labels."""
 
     def __init__(self, listed: Iterable[str], *, labels: bool = False) -> None:
         self._listed = frozenset(listed)
@@ -108,8 +113,9 @@ class _Texts:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def below(self, value: Json, shown: Container[int] = ()) -> list[tuple[str, str]]:
-        """Return the texts in order, each with its path, except those in objects that are shown whole, by
-        identity.
+        """Return the path and text of each text below a value, in order.
+
+        `shown` are the ids of objects that are shown completely; their texts are left out.
         """
         found: list[tuple[str, str]] = []
         self._walk("", value, shown, found)
@@ -156,7 +162,9 @@ class _Texts:
     def _learn(self, known: dict[str, tuple[str, bool]], path: str, key: str) -> tuple[str, bool]:
         """Return the path of a member, empty if it is listed, and whether its key is a label."""
         below = f"{path}.{key}" if path else key
-        known[key] = found = ("" if below in self._listed else below, not self._labels and is_label(key))
+        if below in self._listed:
+            below = ""
+        known[key] = found = (below, not self._labels and is_label(key))
         return found
 
 
@@ -164,13 +172,14 @@ _NO_TEXTS = frozenset((int, float, bool, type(None)))
 
 
 def _is_text(value: Json) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    )
+    """Whether a value is a string or a list of strings."""
+    if isinstance(value, list):
+        return all(isinstance(item, str) for item in value)
+    return isinstance(value, str)
 
 
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
-    """Yield the texts that are not contained in one of those shown, each once."""
+    """Yield the texts that no text in `shown` contains, each once."""
     known = set(shown)
     texts = _ShownTexts(shown)
     for path, text in found:
@@ -184,22 +193,23 @@ def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Not
 
 
 class _ShownTexts:
-    """The texts that a step shows, searched for those of its raw records, which are mostly in the same order."""
+    """The texts that a step shows, searched for the texts of its records, mostly in the same order."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         self._reached = 0
-        """Where the search of the joined texts begins: at the place of the last text that was found."""
+        """The offset at which the next search begins: that of the last text that was found."""
 
     @cached_property
     def _joined(self) -> str:
         return "\0".join(self._texts)
 
     def contain(self, text: str) -> bool:
-        """Whether one of the texts contains another one, as it is or as JSON writes it."""
+        """Whether one of the shown texts contains `text`, as it is or escaped as in JSON."""
         if isinstance(text, CutText):
             pieces = set(text.pieces)
-            return any(pieces.issubset(other.pieces) for other in self._texts if isinstance(other, CutText))
+            others = [other for other in self._texts if isinstance(other, CutText)]
+            return any(pieces.issubset(other.pieces) for other in others)
         at = self._place_of(text)
         if at < 0 and _ESCAPED.search(text):
             at = self._place_of(json.dumps(text, ensure_ascii=False)[1:-1])
@@ -208,16 +218,22 @@ class _ShownTexts:
 
     def _place_of(self, text: str) -> int:
         at = _word_in(self._joined, text, self._reached)
-        return at if at >= 0 or not self._reached else _word_in(self._joined, text, 0)
+        if at < 0 and self._reached:
+            return _word_in(self._joined, text, 0)
+        return at
 
 
-def _word_in(whole: str, text: str, at: int) -> int:
-    at = whole.find(text, at)
-    while at >= 0 and len(text) < _SHORT:
-        left, right = whole[at - 1 : at], whole[at + len(text) : at + len(text) + 1]
-        is_end = left.isalnum() and text[0].isalnum()
-        is_beginning = right.isalnum() and text[-1].isalnum()
-        if not is_end and not is_beginning:
+def _word_in(texts: str, text: str, at: int) -> int:
+    """Return the offset of a text at or after `at`, for a short text as a separate word; -1 if not found."""
+    at = texts.find(text, at)
+    if len(text) >= _SHORT:
+        return at
+    while at >= 0:
+        end = at + len(text)
+        left, right = texts[at - 1 : at], texts[end : end + 1]
+        continues_word = left.isalnum() and text[0].isalnum()
+        is_continued = right.isalnum() and text[-1].isalnum()
+        if not continues_word and not is_continued:
             break
-        at = whole.find(text, at + 1)
+        at = texts.find(text, at + 1)
     return at

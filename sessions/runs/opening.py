@@ -1,8 +1,7 @@
-"""Opens a run by the name that a person gives: a path, or `PATH#ID` for one of several runs, including
-archives.
+"""Opens a run by its name: a path, or `PATH#ID` for one of several runs in a file or archive.
 
-An ID is percent-encoded. In an archive it is the member; for a member with several runs it is `MEMBER#ID`
-again.
+An ID is percent-encoded. In an archive it is the name of a member; for a member with several runs it is
+`MEMBER#ID`.
 """
 
 from __future__ import annotations
@@ -45,18 +44,16 @@ from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
 _UNKNOWN = "is in no format that is known here"
-_MEANT = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
-"""The ends of names by which a file of a folder seems to be meant as a run."""
+_SUFFIXES_OF_RUNS = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
+"""Suffixes of files that people may expect to be runs."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
-"""Whether a file is wanted."""
+"""Decides whether to list the runs of a file."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """One run of a list. `name` is the argument for `open_run`; `problem` is the reason if there is no
-    header.
-    """
+class ListedRun:
+    """A run in a list: `name` is the argument for `open_run`, and `problem` is why there is no header."""
 
     name: str
     size: int = 0
@@ -64,14 +61,15 @@ class Listed:
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
-    """Whether the file can be read and is not a run in a known format."""
+    """Whether the problem is that the file is readable, but no run in a known format."""
     format: Format | None = None
-    """The format of its file, if it is a run."""
+    """The format of the file, if it is a run."""
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder, sorted; a folder that is a run counts as a file; links to folders are
-    skipped.
+    """Yield the files below a folder in order, at most `limits.MEMBERS`; of a file, yield the file itself.
+
+    A folder that is itself a run counts as a file. Links to folders are not followed.
     """
     if not path.is_dir():
         yield path
@@ -91,7 +89,7 @@ def files_of(path: Path) -> Iterator[Path]:
 
 
 def _is_run(here: Path, folders: list[str], files: list[str]) -> bool:
-    """Whether a folder is a run itself; of `folders` only those remain in which there may be other runs."""
+    """Whether a folder is itself a run; removes from `folders` those that can't contain other runs."""
     if "events" in folders and event_files(here):
         folders.remove("events")
         return True
@@ -103,15 +101,16 @@ def _is_run(here: Path, folders: list[str], files: list[str]) -> bool:
 
 
 _SUMMARIES = frozenset({"result.json", "results.json"})
-"""Files with the result of a trial, or of several trials in folders beside them."""
+"""Files with the result of a trial, or of several trials in sibling folders."""
 
 
 def _repeating_files(here: Path, files: list[str]) -> set[str]:
-    """Return the files of a folder that only show again what others hold."""
+    """Return the names of files in a folder that only repeat what others contain."""
     found = set[str]()
-    if not _SUMMARIES.isdisjoint(files) and holds_trials(here):
+    has_summary = not _SUMMARIES.isdisjoint(files)
+    if has_summary and holds_trials(here):
         found |= _SUMMARIES
-    if "api_conversation_history.json" in files:  # the same task as Cline's window showed it
+    if "api_conversation_history.json" in files:  # ui_messages.json is the same task as Cline showed it
         found.add("ui_messages.json")
     return found
 
@@ -121,13 +120,13 @@ def list_runs(
     *,
     cancel: CancelToken = NEVER,
     wants: Wants = lambda _probe, _format: True,
-    tells_unread: bool = False,
-) -> Iterator[Listed]:
+    with_unread: bool = False,
+) -> Iterator[ListedRun]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
-    Files in a folder or archive that are not runs are skipped; files that were named are listed with their
-    problem. The runs of files that are not wanted are left out. With `tells_unread` files in a folder are
-    listed with their problem too if they can't be read, or are in no known format and named as runs are.
+    Files that are named in `paths` and are no runs are listed with their problem; in a folder or archive they
+    are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no known
+    format although their suffix is one of runs. `wants` decides which files to list at all.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -140,69 +139,80 @@ def list_runs(
             for listed in _guarded(str(file), partial(_in_file, file, wants)):
                 if is_named or _is_reported(listed):
                     yield listed
-                elif tells_unread and _seems_meant(listed, file):
-                    yield replace(listed, problem=listed.problem.partition(" Known: ")[0])
+                elif with_unread and _may_be_expected(listed, file):
+                    without_list = listed.problem.partition(" Known: ")[0]
+                    yield replace(listed, problem=without_list)
 
 
-def _is_reported(listed: Listed) -> bool:
-    """Whether to list a file that was not named: if it is a run, or some kind of run, or dangerous."""
-    if listed.header is not None or listed.problem.startswith(("Refused", "Damaged")):
+def _is_reported(listed: ListedRun) -> bool:
+    """Whether to list a file that was not named: it is a run, has the format of one, or is dangerous."""
+    if listed.header is not None:
+        return True
+    if listed.problem.startswith(("Refused", "Damaged")):
         return True
     return listed.is_verdict and _UNKNOWN not in listed.problem
 
 
-def _seems_meant(listed: Listed, file: Path) -> bool:
-    """Whether somebody may miss a file that is not listed: it can't be read, or its name is that of a run."""
-    return not listed.is_verdict or file.suffix.lower() in _MEANT
+def _may_be_expected(listed: ListedRun, file: Path) -> bool:
+    """Whether people may miss a file that is not listed: it can't be read, or has the suffix of a run."""
+    if not listed.is_verdict:
+        return True
+    return file.suffix.lower() in _SUFFIXES_OF_RUNS
 
 
-def _guarded(name: str, entries: Callable[[], Iterator[Listed]]) -> Iterator[Listed]:
+def _guarded(name: str, entries: Callable[[], Iterator[ListedRun]]) -> Iterator[ListedRun]:
     try:
         yield from entries()
     except RunFileError as error:
-        yield Listed(name, 0, None, str(error), isinstance(error, NoRunError))
+        yield ListedRun(name, 0, None, str(error), isinstance(error, NoRunError))
 
 
-def _named(path: Path, id: str) -> Iterator[Listed]:
-    probe, rest = probe_of(path, id)
-    wanted = join_name(str(path), *()) + "#" + id
-    name = wanted.removesuffix("#" + rest) if rest else wanted
-    found = _runs(probe, name, probe.blob.size)
-    yield from (listed for listed in found if not rest or listed.name == wanted)
+def _named(path: Path, id: str) -> Iterator[ListedRun]:
+    probe, run_id = probe_of(path, id)
+    wanted = f"{path}#{id}"
+    name = wanted.removesuffix(f"#{run_id}") if run_id else wanted
+    for listed in _runs(probe, name, probe.blob.size):
+        if not run_id or listed.name == wanted:
+            yield listed
 
 
-def _in_file(path: Path, wants: Wants) -> Iterator[Listed]:
+def _in_file(path: Path, wants: Wants) -> Iterator[ListedRun]:
     if path.is_dir():
         probe, _ = probe_of(path)
         yield from _runs(probe, str(path), sum(part.size for part in probe.parts), wants)
         return
     if not path.is_file():
         problem = "is not a regular file" if path.exists() else "does not exist"
-        yield Listed(str(path), 0, None, f"{path} {problem}.")
+        yield ListedRun(str(path), 0, None, f"{path} {problem}.")
         return
     blob = opened(FileBlob(path))
     if not isinstance(blob, Archive) or is_log(blob):
         probe, _ = probe_of(path)
         yield from _runs(probe, str(path), path.stat().st_size, wants)
         return
+    yield from _in_members(path, blob, wants)
+
+
+def _in_members(path: Path, blob: Archive, wants: Wants) -> Iterator[ListedRun]:
     for member in blob.members.values():
         name = join_name(str(path), member.name)
         if member.refused:
-            yield Listed(name, member.size, None, f"Refused: {member.refused}.")
+            yield ListedRun(name, member.size, None, f"Refused: {member.refused}.")
             continue
         yield from _guarded(name, partial(_in_member, path, blob, member.name, name, wants))
 
 
-def _in_member(path: Path, archive: Archive, member: str, name: str, wants: Wants) -> Iterator[Listed]:
+def _in_member(path: Path, archive: Archive, member: str, name: str, wants: Wants) -> Iterator[ListedRun]:
     try:
         probe = member_probe(str(path), archive, member)
         yield from _runs(probe, name, archive.members[member].size, wants)
     except RunFileError as error:
-        if "bomb" in error.message or "damaged" in error.message:
-            yield Listed(name, 0, None, f"Refused: {error}")
+        is_dangerous = "bomb" in error.message or "damaged" in error.message
+        if is_dangerous:
+            yield ListedRun(name, 0, None, f"Refused: {error}")
 
 
-def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) -> Iterator[Listed]:
+def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) -> Iterator[ListedRun]:
     format = recognise(probe)
     if wants is not None and not wants(probe, format):
         return
@@ -210,9 +220,11 @@ def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) ->
     for entry in format.runs(probe):
         has_runs = True
         header = entry.header
-        if not header.task and not header.id:
-            header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})
-        yield Listed(join_name(name, entry.id), size, header, format=format)
+        is_anonymous = not header.task and not header.id
+        if is_anonymous:
+            file_name = Path(name.split("#")[0]).name
+            header = replace(header, task=file_name, derived=header.derived | {"task"})
+        yield ListedRun(join_name(name, entry.id), size, header, format=format)
     if not has_runs:
         raise NoRunError(f"{name} holds no run of {format.name}.", hint="It was cut off, or is only begun.")
 
@@ -221,10 +233,11 @@ JOURNAL = "journal.jsonl"
 
 
 def split_name(name: str) -> tuple[Path, str]:
-    """Split `PATH#ID`; an existing path has no id. The id stays encoded.
+    """Split `PATH#ID`, and return the path and the encoded id; the id is empty if all of `name` is a path.
 
     Characters that are printed as signs, such as control characters, may be given as these signs.
     """
+    # A name of a file may contain `#`: the longest path is tried first.
     ends = (len(name), *(sign.start() for sign in re.finditer("#", name)))
     for end in ends:
         if _is_there(name[:end]):
@@ -239,7 +252,7 @@ def split_name(name: str) -> tuple[Path, str]:
 
 
 def _as_printed(path: Path) -> Path | None:
-    """Return the only file that is printed as `path`; None if there is none or several."""
+    """Return the only file that is printed as `path`; None if no file is, or several are."""
     found = Path(path.anchor)
     for part in path.parts[bool(path.anchor) :]:
         if _is_there(str(found / part)):
@@ -263,32 +276,33 @@ def _is_there(path: str) -> bool:
 
 
 def join_name(path: str, *ids: str) -> str:
-    """Return the name of a run: a path, then members and ids, percent-encoded."""
+    """Return the name of a run: a path, and members and ids, percent-encoded; empty ids are left out."""
     return "#".join([path, *(quote(id, safe="/@:+,=") for id in ids if id)])
 
 
 def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
-    """Open a run by path or `PATH#ID`; read only both ends of the file. Raises `RunFileError` if that is
-    impossible.
+    """Return the run with a name, after reading only both ends of its file.
 
-    A folder is opened if it contains a journal. A file with several runs requires an id. `known` is the
-    format of a run that was listed under the name, which is then not recognised again.
+    A folder can be opened if it contains a journal, or is itself a run. A file with several runs requires an
+    id. `known` is the format of a run that was listed under the name, which is then not detected again.
+    Raises `RunFileError` if there is no such run or it can't be opened.
     """
     path, id = split_name(str(name))
     if path.is_dir() and (path / JOURNAL).is_file():
         path = path / JOURNAL
-    probe, rest = probe_of(path, id)
+    probe, encoded_id = probe_of(path, id)
     format = known or recognise(probe)
     probe.widen()
-    run = unquote(rest)
+    run = unquote(encoded_id)
     if not run and known is None:
-        run = _only(format.runs(probe), probe.name)
+        run = _only_id(format.runs(probe), probe.name)
     return RunDocument(
         format.open(probe, run), format, name=str(name), id=run, another=lambda: format.open(probe, run)
     )
 
 
-def _only(entries: Iterator[RunEntry], name: str) -> str:
+def _only_id(entries: Iterator[RunEntry], name: str) -> str:
+    """Return the id of the only run. Raises `RunFileError` if there is none or there are several."""
     listed: list[str] = []
     for entry in entries:
         if not entry.id:
@@ -305,7 +319,10 @@ def _only(entries: Iterator[RunEntry], name: str) -> str:
 
 
 def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
-    """Return the probe of a file, or of the member of an archive that `id` begins with, and the rest of `id`."""
+    """Return the probe of a file, and `id`; in an archive, the probe of its member, and the rest of `id`.
+
+    Raises `RunFileError` if there is no such file.
+    """
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
     if path.is_dir():
@@ -327,19 +344,26 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
 
 
 def is_log(archive: Archive) -> bool:
-    """Whether an archive is itself a run file, like Inspect's, and not a collection of files."""
-    marked = "header.json" in archive.members or "_journal/start.json" in archive.members
-    return marked or (bool(archive.damage) and any(name.startswith("samples/") for name in archive.members))
+    """Whether an archive is itself a run, as Inspect's logs are, and not a collection of files."""
+    if "header.json" in archive.members or "_journal/start.json" in archive.members:
+        return True
+    if not archive.damage:
+        return False
+    # The marks may be missing from a damaged log.
+    return any(name.startswith("samples/") for name in archive.members)
 
 
 def _in_archive(path: Path, archive: Archive, id: str) -> tuple[FileProbe, str]:
     if is_log(archive):
         return FileProbe(_nothing(path), name=str(path), archive=archive), id
-    member, _, rest = (id or quote(_only_member(path, archive))).partition("#")
-    return member_probe(str(path), archive, unquote(member)), rest
+    if not id:
+        id = quote(_only_member(path, archive))
+    member, _, run_id = id.partition("#")
+    return member_probe(str(path), archive, unquote(member)), run_id
 
 
 def _only_member(path: Path, archive: Archive) -> str:
+    """Return the name of the only usable member. Raises `RunFileError` if there is none or several."""
     members = archive.members.values()
     usable = [member for member in members if not member.refused]
     if len(usable) == 1:
@@ -354,7 +378,7 @@ def _only_member(path: Path, archive: Archive) -> str:
 
 
 def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
-    """Return the probe of one member, or of the archive itself if it is an Inspect log."""
+    """Return the probe of an archive's member. Raises `RunFileError` if it is itself an archive of files."""
     inner = opened(archive.read(member))
     name = join_name(path, member)
     if not isinstance(inner, Archive):
@@ -365,34 +389,35 @@ def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
 
 
 def _nothing(path: Path) -> Blob:
-    whole = FileBlob(path)
-    return SliceBlob(whole, 0, whole.size)
+    file = FileBlob(path)
+    return SliceBlob(file, 0, file.size)
 
 
 def linked_name(name: str, link: str) -> str | None:
-    """Return the name of the run that a step or header of the run `name` links to; None if it is missing.
+    """Return the name of the run that a step or header of the run `name` links to; None if it does not exist.
 
-    `#ID` means a run in the same file, anything else a file beside it or in a folder there, which is also
-    found by the end of its name.
+    `#ID` is a run in the same file. Anything else is a file in the same folder or in a folder there; it is
+    also found by the end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):
         return join_name(str(path), link[1:])
-    beside, _, inside = link.partition("/")
-    within = path.parent / beside / inside
-    is_in_folder = beside not in ("", ".", "..") and within.name == inside != ".."
-    if is_in_folder and within.is_file():
-        return str(within)
-    last = link.replace("\\", "/").rpartition("/")[2]
-    if not last:
+    folder_name, _, file_name = link.partition("/")
+    in_folder = path.parent / folder_name / file_name
+    stays_inside = folder_name not in ("", ".", "..") and in_folder.name == file_name != ".."
+    if stays_inside and in_folder.is_file():
+        return str(in_folder)
+    last_part = link.replace("\\", "/").rpartition("/")[2]
+    if not last_part:
         return None
-    exact = path.parent / last
-    if exact.is_file():
-        return str(exact)
+    in_same_folder = path.parent / last_part
+    if in_same_folder.is_file():
+        return str(in_same_folder)
     folders = filter(Path.is_dir, (path.parent, path.with_suffix("") / "subagents"))
-    entries = chain.from_iterable(sorted(folder.iterdir()) for folder in folders)
-    found = (str(entry) for entry in entries if entry.name.endswith(last) and entry.is_file())
-    return next(found, None)
+    for entry in chain.from_iterable(sorted(folder.iterdir()) for folder in folders):
+        if entry.name.endswith(last_part) and entry.is_file():
+            return str(entry)
+    return None
 
 
 LOOKED_AT = 12
@@ -400,15 +425,15 @@ LOOKED_AT = 12
 
 
 def doubt_of(document: RunDocument) -> str:
-    """Return why a run is probably not in its recognised format, in a sentence; empty if there is no such
-    reason.
+    """Return a sentence on why a run is probably not in the detected format; empty if there is no reason.
 
     Builds the index up to the last of the checked steps.
     """
     document.ensure(LOOKED_AT)
     looked = min(document.step_count, LOOKED_AT)
     unknown = sum(document.step(index).kind is StepKind.UNKNOWN for index in range(looked))
-    if looked and 2 * unknown <= looked:
+    knows_most = 2 * unknown <= looked
+    if looked and knows_most:
         return ""
     from gistpoint.sessions.formats._appearance import shape_of_json
 

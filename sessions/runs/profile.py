@@ -1,8 +1,6 @@
-"""The course of a run at a glance: what was done when, waste, test runs, context and when the right code was
-reached.
+"""Summarises a run: its work over time, waste, test runs, context, and when the broken code was reached.
 
-One pass over the steps; what is kept does not grow with the run beyond stated limits. Nothing is guessed by a
-model.
+The steps are read once, and what is kept of them is limited, however long the run is. No model is involved.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from enum import StrEnum
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.model import CutText, Run, Step, StepKind, Tokens
-from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
+from gistpoint.sessions.runs.commands import path_of, same_path, views_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import (
     FIRSTS,
@@ -29,17 +27,17 @@ from gistpoint.sessions.runs.facts import (
 )
 
 MOST_BINS = 480
-"""Bins of the course: when there are more steps, two neighbours become one."""
+"""The most bins of a profile; when there are more, every two neighbours are merged."""
 MOST_TEST_RUNS = 500
 MOST_MOVES = 400
 _MOST_NAMED = 20
-"""Steps of a kind of waste that are named; all are counted."""
+"""The most steps of a kind that are listed; all of them are counted."""
 _TAIL = 4000
-"""Characters at the end of a result in which a test runner prints its counts."""
+"""Characters at the end of a result that are searched for the counts of a test runner."""
 
 
 class Work(StrEnum):
-    """What the solver does in a step in which something is called."""
+    """What the solver does in a step with a call."""
 
     READ = "read"
     SEARCH = "search"
@@ -64,8 +62,9 @@ _WORK_OF = {
 
 @dataclass(slots=True)
 class Bin:
-    """Consecutive steps: how many are of each kind of work, failed or wasted, and the fullest context in
-    tokens.
+    """Consecutive steps: how many are of each kind of work, failed or were wasted, and the largest context.
+
+    `work` is in the order of `WORKS`; `context` is in tokens, 0 if it is unknown.
     """
 
     work: list[int] = field(default_factory=lambda: [0] * len(WORKS))
@@ -74,7 +73,7 @@ class Bin:
     context: int = 0
 
     def add(self, other: Bin) -> None:
-        """Add the bin that follows."""
+        """Merge the next bin into this one."""
         self.work = [one + two for one, two in zip(self.work, other.work, strict=True)]
         self.failed += other.failed
         self.wasted += other.wasted
@@ -82,14 +81,16 @@ class Bin:
 
     @property
     def main(self) -> Work | None:
-        """The kind of most of its steps, of two alike the later in the order of `Work`; None without any."""
+        """The most frequent kind of work, of equally frequent ones the last in `WORKS`; None without any."""
         most = max(self.work)
-        return WORKS[len(WORKS) - 1 - self.work[::-1].index(most)] if most else None
+        if not most:
+            return None
+        return max(WORKS, key=lambda work: (self.work[WORKS.index(work)], WORKS.index(work)))
 
 
 @dataclass(slots=True)
 class Counted:
-    """How many steps are of some sort, and the first of them."""
+    """The number of steps of some kind, and the first of them."""
 
     count: int = 0
     steps: list[int] = field(default_factory=list)
@@ -103,7 +104,7 @@ class Counted:
 
 @dataclass(slots=True)
 class WorkShare:
-    """The steps of a kind of work, and the seconds they took."""
+    """The number of steps of a kind of work, and the seconds they took."""
 
     steps: int = 0
     seconds: float = 0.0
@@ -111,7 +112,7 @@ class WorkShare:
 
 @dataclass(frozen=True, slots=True)
 class TestRunCounts:
-    """A run of tests; the counts are None if the results do not show them."""
+    """The result of a test run; the counts are None if the results do not show them."""
 
     __test__ = False
 
@@ -119,12 +120,12 @@ class TestRunCounts:
     passed: int | None = None
     failed: int | None = None
     went_well: bool | None = None
-    """Whether all that was run passed; None if it is not known."""
+    """Whether all tests that were run passed; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoalReached:
-    """The steps at which a broken function's file was first read, it was first seen, and first edited."""
+    """The steps at which a broken function's file was first read, and the function first seen and edited."""
 
     function: str
     read: int | None = None
@@ -134,15 +135,17 @@ class GoalReached:
 
 @dataclass(frozen=True, slots=True)
 class SolverMove:
-    """A step of the solver in short: its work, and the file that it is about, if it names one."""
+    """A step of the solver in short: its kind of work, and the file that it is about, if it names one."""
 
     step: int
     work: Work
     path: str = ""
 
-    def like(self, other: SolverMove) -> bool:
-        """Whether two runs do the same: the same kind of work, on the same file."""
-        return self.work is other.work and (self.path == other.path or same_path(self.path, other.path))
+    def is_like(self, other: SolverMove) -> bool:
+        """Whether two moves are the same kind of work on the same file."""
+        if self.work is not other.work:
+            return False
+        return self.path == other.path or same_path(self.path, other.path)
 
     def __str__(self) -> str:
         return f"{self.work.value} {self.path}".rstrip()
@@ -150,16 +153,16 @@ class SolverMove:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profile of a run; steps are counted from 0."""
+    """The profile of a run; steps are indices from 0."""
 
     steps: int
     bins: tuple[Bin, ...]
     bin_steps: int
-    """The steps of a bin; the last may have fewer."""
+    """The number of steps in a bin; the last bin may have fewer."""
     shares: Mapping[Work, WorkShare]
-    """The kinds of work that occur."""
+    """The kinds of work that occur, in the order of `WORKS`."""
     reached: tuple[GoalReached, ...]
-    """Empty if the functions that are broken are not known."""
+    """An item for each broken function; empty if they are unknown."""
     first_edit: int | None
     submissions: Counted
     failing: Counted
@@ -167,49 +170,50 @@ class Profile:
     reread: Counted
     reverted: Counted
     wasted: int
-    """Steps that called something and failed, repeat a call, read again what did not change, or take an edit
-    back.
-    """
+    """The number of steps with a call that failed, repeated a call, reread the same or undid an edit."""
     test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
-    """Test runs beyond the first `MOST_TEST_RUNS`."""
+    """The number of test runs after the first `MOST_TEST_RUNS`."""
     condensed: Counted
-    """Steps at which the context was condensed or copied."""
+    """The steps at which the context was condensed or copied."""
     last_context: int | None
     spent: Spent
     moves: tuple[SolverMove, ...]
-    """The first `MOST_MOVES`."""
+    """The first `MOST_MOVES` steps of the solver with a call."""
     timed: bool
     """Whether times or durations are recorded."""
 
     @property
     def worked(self) -> int:
-        """The number of steps in which the solver called something."""
+        """The number of the solver's steps with a call."""
         return sum(share.steps for share in self.shares.values())
 
     @property
     def fullest(self) -> int | None:
-        """The most tokens that a request held; None if they were not counted."""
+        """The most tokens in a request; None if no step counts them."""
         return max((found.context for found in self.bins), default=0) or None
 
 
 def tokens_of(run: Run, profile: Profile) -> Tokens:
-    """Return the tokens of a run: as its header says, else the sum of its steps."""
+    """Return the tokens that a run's header records, or else the sum over its steps."""
     return run.tokens if run.tokens else profile.spent.tokens
 
 
 def cost_of(run: Run, profile: Profile) -> float | None:
-    """Return the cost of a run in US dollars: as its header says, else the sum of its steps; None if unknown."""
+    """Return the cost in US dollars that a run's header records, or else the sum over its steps.
+
+    None if neither is known.
+    """
     return profile.spent.cost if run.cost is None else run.cost
 
 
 def seconds_of(run: Run, profile: Profile) -> float | None:
-    """Return how long a run took: as its header says, else by its steps; None if unknown."""
+    """Return the seconds that a run took by its header, or else by its steps; None if neither is known."""
     return profile.spent.elapsed_s if run.duration_s is None else run.duration_s
 
 
 def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
-    """Return what is not known of a run, and so not in its profile, in words."""
+    """Return what a profile does not show because the run does not record it, a few words each."""
     uncounted = sum(found.passed is None for found in profile.test_runs)
     found = (
         (not profile.worked, "what was done (no step of the solver calls anything)"),
@@ -223,13 +227,13 @@ def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
 
 
 class Profiler:
-    """Makes the profile of a run whose steps are fed in order."""
+    """Builds the profile of a run; the steps are fed in order."""
 
     def __init__(self, header: Run | None = None, goals: Iterable[Goal] = ()) -> None:
         self._marks = MarkTracker(header, goals)
         self._clock = StepClock()
         self.fed = 0
-        """The number of steps that were fed."""
+        """The number of steps fed so far."""
         self._bins: list[Bin] = []
         self._bin_steps = 1
         self._shares: dict[Work, WorkShare] = {}
@@ -272,7 +276,7 @@ class Profiler:
         self._add(found)
 
     def _count(self, step: Step, marked: StepMarks, found: Bin, seconds: float) -> None:
-        """Count a step of the solver, and put it into its bin `found`."""
+        """Count a step of the solver, and enter it in `found`, its own bin."""
         work = _work_of(step, marked)
         marks = marked.marks & self._counted.keys()
         if work is None:
@@ -317,7 +321,7 @@ class Profiler:
         self._bins.append(found)
 
     def profile(self) -> Profile:
-        """Return the profile of the steps that were fed."""
+        """Return the profile of the steps fed so far."""
         goals = (
             GoalReached(str(goal.ref), *(self._firsts.get((number, mark)) for mark in FIRSTS))
             for number, goal in enumerate(self._marks.goals)
@@ -346,7 +350,7 @@ class Profiler:
 
 
 def profile_of(document: RunDocument, goals: Iterable[Goal] = (), *, cancel: CancelToken = NEVER) -> Profile:
-    """Read a run to its end and return its profile; raises `CancelledError` when cancelled."""
+    """Read a run to its end and return its profile. Raises `CancelledError` when cancelled."""
     document.build(cancel=cancel)
     profiler = Profiler(document.header, goals)
     for step in document.steps():
@@ -358,8 +362,10 @@ def profile_of(document: RunDocument, goals: Iterable[Goal] = (), *, cancel: Can
 def _work_of(step: Step, marked: StepMarks) -> Work | None:
     work = _WORK_OF.get(step.kind)
     if work is None and step.calls:
-        return Work.RUN  # the call failed, or its tool is not known
-    return Work.TEST if work is Work.RUN and StepMark.TEST_RUN in marked.marks else work
+        return Work.RUN  # the call failed, or its tool is unknown
+    if work is Work.RUN and StepMark.TEST_RUN in marked.marks:
+        return Work.TEST
+    return work
 
 
 def _path(step: Step, work: Work) -> str:
@@ -372,7 +378,7 @@ def _paths(step: Step) -> Iterator[str]:
     yield from (edit.path for edit in step.edits)
     for call in step.calls:
         yield path_of(call)
-        yield from (look.path for look in looks_of(call))
+        yield from (look.path for look in views_of(call))
 
 
 # Test runs
@@ -384,8 +390,9 @@ _UNITTEST_COUNT = re.compile(r"([a-z ]*[a-z])=(\d{1,7})")
 
 
 def test_run_of(step: Step) -> TestRunCounts:
-    """Return the counts of a test run: as recorded, else as pytest, unittest, Jest or Cargo print them at the
-    end.
+    """Return the counts of a test run: recorded ones, or those that its runner printed at the end.
+
+    The known runners are pytest, unittest, Jest and Cargo.
     """
     match step.state.get("test_run"):
         case {"passed": int(passed), "failing": [*failing]}:
@@ -402,11 +409,11 @@ def _counted_run(step: Step, passed: int, failed: int) -> TestRunCounts:
     return TestRunCounts(step.index, passed, failed, not failed and passed > 0)
 
 
-test_run_of.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test's
+test_run_of.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it because of its name
 
 
 def _counts(text: str) -> tuple[int, int] | None:
-    """Return how many tests passed and failed by the last line with counts; None if there is none."""
+    """Return how many tests passed and failed according to the last line with counts; None without one."""
     *_, ran = (None, *_UNITTEST.finditer(text))
     if ran is not None:
         ended = _UNITTEST_END.search(text, ran.end())
@@ -431,20 +438,19 @@ def _counts(text: str) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
-    """Where runs of one task part ways: their moves at the first place (from 0) at which these are not alike.
+class Divergence:
+    """Where runs of one task diverge: the first `place` in their moves, from 0, at which they differ.
 
-    `ways` has for each different move the runs that make it, by number; a run that had ended has None.
+    `ways` lists each different move and the numbers of the runs that make it; the move is None for runs that
+    have ended.
     """
 
     place: int
     ways: tuple[tuple[SolverMove | None, tuple[int, ...]], ...]
 
 
-def parting_of(profiles: list[Profile]) -> Parting | None:
-    """Return where runs part ways; None if fewer than two runs are given, or all do the same as far as is
-    kept.
-    """
+def divergence_of(profiles: list[Profile]) -> Divergence | None:
+    """Return where runs diverge; None if all kept moves are alike, or there are fewer than two runs."""
     for place in range(max((len(profile.moves) for profile in profiles), default=0)):
         ways: list[tuple[SolverMove | None, list[int]]] = []
         for number, profile in enumerate(profiles):
@@ -455,9 +461,9 @@ def parting_of(profiles: list[Profile]) -> Parting | None:
             else:
                 same.append(number)
         if len(ways) > 1:
-            return Parting(place, tuple((move, tuple(runs)) for move, runs in ways))
+            return Divergence(place, tuple((move, tuple(runs)) for move, runs in ways))
     return None
 
 
 def _alike(one: SolverMove | None, other: SolverMove | None) -> bool:
-    return one is other if one is None or other is None else one.like(other)
+    return one is other if one is None or other is None else one.is_like(other)

@@ -1,5 +1,6 @@
-"""A run or a step as plain text for people, raw: the caller makes control characters visible when printing
-it.
+"""Renders a run or a step as plain text for people.
+
+Texts are returned as they are recorded: whoever prints them makes control characters visible.
 """
 
 from __future__ import annotations
@@ -61,18 +62,17 @@ SHELLS = frozenset(
         "command_execution",
     )
 )
-"""Tools that a row does not name: the kind of the step shows what the command does."""
+"""Tools that a row does not name, because the kind of the step already shows what the command does."""
 _WORDS = 160
-"""Characters of a step in one line."""
+"""The most characters of a step's row."""
 FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
 
 
 def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
-    """Yield the lines of a run: its header and one line per step, or the whole step with the 1-based number
-    `step`.
+    """Yield the lines of a run: its header and one line per step, or all lines of `step`, counted from 1.
 
-    Texts longer than `limit` characters are cut in their middle, with a line that says so. Raises IndexError
-    if there is no such step.
+    Texts longer than `limit` characters are cut in the middle, with a line that says so. Raises IndexError if
+    there is no such step.
     """
     if step is not None:
         yield from step_lines(document.step(step - 1), limit=limit)
@@ -88,12 +88,13 @@ def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000)
 def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of a header: its facts, other texts of the file, what is not shown, and warnings.
 
-    Those other texts are cut in their middle if they have more than `limit` characters.
+    Other texts longer than `limit` characters are cut in the middle.
     """
     for name, value in header_facts(run):
         yield f"{name:<12} {value}"
     for noted in run.also:
-        yield f"{noted.path}: {noted.text if limit is None else bounded(noted.text, limit)}"
+        text = noted.text if limit is None else bounded(noted.text, limit)
+        yield f"{noted.path}: {text}"
     for item in run.not_shown:
         yield f"{'not shown':<12} {', '.join(item.names)}: {item.reason}"
     for warning in run.warnings:
@@ -101,7 +102,8 @@ def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
 
 
 def header_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield the known facts about a run with their names; derived values are marked with a tilde."""
+    """Yield the name and value of each known fact about a run; a tilde marks derived values."""
+    tokens = filter(None, map(_formatted, (run.tokens.prompt, run.tokens.completion)))
     facts = {
         "format": f"{run.format} {run.format_version}".strip(),
         "id": run.id,
@@ -114,14 +116,14 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
         "confirmation": run.confirmation,
         "score": _formatted(run.score, "g"),
         "exit_status": run.exit_status,
-        "tokens": " / ".join(filter(None, map(_formatted, (run.tokens.prompt, run.tokens.completion)))),
+        "tokens": " / ".join(tokens),
         "cost": _formatted(run.cost, ".4f", before="$"),
         "duration_s": _formatted(run.duration_s, ".1f"),
         "step_count": _formatted(run.step_count),
     }
     for name, value in facts.items():
         if value:
-            yield name.replace("_", " "), f"{about(run, name)}{value}"
+            yield name.replace("_", " "), f"{tilde_of(run, name)}{value}"
     for link in run.links:
         yield "goes on in", link
     for name, fact in run.extra.items():
@@ -129,8 +131,10 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _formatted(value: float | None, form: str = "", *, before: str = "", after: str = "") -> str:
-    """Return a number between two texts; empty if it is None."""
-    return "" if value is None else f"{before}{value:{form}}{after}"
+    """Return a formatted number between two texts; an empty text if it is None."""
+    if value is None:
+        return ""
+    return f"{before}{value:{form}}{after}"
 
 
 def _fact_text(fact: Json) -> str:
@@ -138,35 +142,43 @@ def _fact_text(fact: Json) -> str:
 
 
 def header_texts(run: Run) -> list[str]:
-    """Return the texts that a run's header has from its file, as its lines and the text of its task show
-    them.
-    """
+    """Return the texts of a run's header that its file records, including its prompt and submission."""
     recorded = {"task": run.task, "exit_status": run.exit_status}
     texts = [text for name, text in recorded.items() if name not in run.derived]
     texts += map(_fact_text, run.extra.values())
-    return [*texts, *(noted.text for noted in run.also), run.prompt, run.submission]
+    texts += [noted.text for noted in run.also]
+    return [*texts, run.prompt, run.submission]
 
 
 def summary(step: Step, width: int = 100) -> str:
-    """Return a step in one line: the call that gives it its kind, or the beginning of its text."""
+    """Return a step in one line of `width` characters, and its flags.
+
+    The line shows the call that determines the kind of the step, or else the beginning of its text.
+    """
     line = " ".join(_summarised(step)[: width * 4].split())
     if len(line) > width:
         line = line[: width - 1] + "…"
-    return f"{line}  [{', '.join(sorted(step.flags))}]" if step.flags else line
+    if not step.flags:
+        return line
+    flags = ", ".join(sorted(step.flags))
+    return f"{line}  [{flags}]"
 
 
 def _summarised(step: Step) -> str:
-    """Return the call that gives a step its kind, or its first text."""
+    """Return the call that determines the kind of a step, or else the step's first text."""
     if not step.calls:
         results = (result.text for result in step.results[:1])
         return next(filter(None, (step.text, step.thought, *results, step.label)), "")
     call = _main_call(step)
-    commands = map(arguments_of(call).get, COMMAND_KEYS)
-    shown = next(
-        (command_in(command) for command in commands if isinstance(command, str | list)), call.arguments
-    )
+    shown = call.arguments
+    for command in map(arguments_of(call).get, COMMAND_KEYS):
+        if isinstance(command, str | list):
+            shown = command_in(command)
+            break
     names_tool = shown.split(None, 1)[:1] == [call.tool]
-    return f"{shown if names_tool else f'{call.tool} {shown}'}{_more_calls(step)}"
+    if not names_tool:
+        shown = f"{call.tool} {shown}"
+    return f"{shown}{_more_calls(step)}"
 
 
 def _more_calls(step: Step) -> str:
@@ -175,29 +187,31 @@ def _more_calls(step: Step) -> str:
 
 
 def _main_call(step: Step) -> RunCall:
-    """Return the call that gives the step its kind: an edit, where a list of things to do was written with
-    it.
-    """
+    """Return the call that determines the kind of a step, such as an edit among calls that write notes."""
     first, *others = step.calls
-    return next((call for call in step.calls if kind_of((call,)) is step.kind), first) if others else first
+    if not others:
+        return first
+    return next((call for call in step.calls if kind_of((call,)) is step.kind), first)
 
 
 def row_words(step: Step) -> str:
-    """Return a step in one line: the call that gives it its kind, with its object, else its text."""
+    """Return a step in one line: the call that determines its kind and the call's file, or else its text."""
     if not step.calls:
         return summary(step, _WORDS)
     call = _main_call(step)
     path = _first_text(call, "path", "file_path")
     if path is None:
         return _words_without_path(step, call)
-    doing = _first_text(call, "command")
+    action = _first_text(call, "command")
+    if action is None:
+        action = call.tool
     name = _first_text(call, "function_name", "func_name")
     place = f"{path}::{name}" if name else path
-    return f"{call.tool if doing is None else doing} {place}{_more_calls(step)}"[:_WORDS]
+    return f"{action} {place}{_more_calls(step)}"[:_WORDS]
 
 
 def _first_text(call: RunCall, *names: str) -> str | None:
-    """Return the first of some arguments of a call that is a text."""
+    """Return the first of the named arguments of a call that is a text; None if none is."""
     values = map(arguments_of(call).get, names)
     return next((value for value in values if isinstance(value, str)), None)
 
@@ -207,12 +221,15 @@ def _words_without_path(step: Step, call: RunCall) -> str:
     if plain:
         return plain
     words = summary(step, _WORDS)
-    return words.removeprefix(f"{call.tool} ") if call.tool.lower() in SHELLS else words
+    if call.tool.lower() in SHELLS:
+        return words.removeprefix(f"{call.tool} ")
+    return words
 
 
 def _plain_call(call: RunCall) -> str:
-    """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a
-    text.
+    """Return a call without JSON syntax if it has no argument or only a text; empty for other calls.
+
+    Shell commands are excluded too.
     """
     arguments = arguments_of(call)
     values = list(arguments.values())
@@ -226,52 +243,52 @@ def _plain_call(call: RunCall) -> str:
 
 
 def money(dollars: float) -> str:
-    """Return an amount of US dollars: whole cents, and below one of them hundredths."""
-    return f"${dollars:,.2f}" if not dollars or abs(dollars) >= 0.01 else f"${dollars:.4f}"
+    """Return an amount of US dollars, rounded to cents, or below one cent to hundredths of a cent."""
+    is_below_a_cent = 0 < abs(dollars) < 0.01
+    return f"${dollars:.4f}" if is_below_a_cent else f"${dollars:,.2f}"
 
 
-def about(run: Run | Step, field: str) -> str:
-    """Return the tilde of a value of a run's header, or of a step, that the file does not hold; else nothing."""
+def tilde_of(run: Run | Step, field: str) -> str:
+    """Return the tilde that marks a derived field; empty if the field is recorded."""
     return "~" if field in run.derived else ""
 
 
 def moment(seconds: float, *, naive: bool) -> str:
-    """Return a time as ISO 8601, without a time zone if it was written without one."""
+    """Return a POSIX time as ISO 8601 in UTC; `naive` omits the zone, if the file records none."""
     at = datetime.fromtimestamp(seconds, UTC)
     return (at.replace(tzinfo=None) if naive else at).isoformat(timespec="milliseconds")
 
 
 def step_facts(step: Step) -> list[str]:
     """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
-    # The label or the model may be the same word as the kind or the actor.
+    # The label or the model may be the same word as the kind or the actor: each word appears once.
     facts = list(dict.fromkeys((step.kind.value, step.actor.value, step.label, step.model)))
     if step.started is not None:
         facts += _times(step, step.started)
     counts = {"in": step.tokens.prompt, "cached": step.tokens.cached, "out": step.tokens.completion}
     counted = [_formatted(count, ",", before=f"{name} ") for name, count in counts.items()]
     if any(counted):
-        facts.append(f"{about(step, 'tokens')}tokens {', '.join(filter(None, counted))}")
-    facts.append(_formatted(step.cost, ".4f", before=f"{about(step, 'cost')}$"))
+        facts.append(f"{tilde_of(step, 'tokens')}tokens {', '.join(filter(None, counted))}")
+    facts.append(_formatted(step.cost, ".4f", before=f"{tilde_of(step, 'cost')}$"))
     facts += [FLAG_WORDS.get(flag, flag) for flag in sorted(step.flags)]
     return list(filter(None, facts))
 
 
 def _times(step: Step, started: float) -> Iterator[str]:
-    """Yield when a step began, and how long it took, if its end is known."""
+    """Yield when a step began, and if its end is known, how long it took."""
     stamp = moment(started, naive=step.naive)[:19].replace("T", " ")
-    yield f"{about(step, 'started')}{stamp}{' (no zone)' if step.naive else ''}"
+    zone = " (no zone)" if step.naive else ""
+    yield f"{tilde_of(step, 'started')}{stamp}{zone}"
     if step.ended is not None and step.ended > started:
-        yield f"{about(step, 'ended')}{step.ended - started:.1f} s"
+        yield f"{tilde_of(step, 'ended')}{step.ended - started:.1f} s"
 
 
 def language_of(call: RunCall) -> str:
-    """Return the language of a call's argument: a shell's command, or the code of a Python file; empty if
-    neither.
-    """
+    """Return the language of a call's arguments, `bash` or `python`; empty if it is neither."""
     if call.tool.lower() in SHELLS:
         return "bash"
     arguments = arguments_of(call)
-    # A path has one line: the text of a file may end in `.py` by chance.
+    # A path is a single line; the text of a file may end in `.py` by chance.
     paths = (value for value in arguments.values() if isinstance(value, str) and "\n" not in value)
     has_code = "func_code" in arguments or any(path.endswith(".py") for path in paths)
     return "python" if has_code else ""
@@ -286,10 +303,10 @@ def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
         yield f"derived: {', '.join(sorted(step.derived))}"
     for link in dict.fromkeys(step.links):
         yield f"leads to {link}"
-    silent = unanswered(step)
+    without_result = unanswered(step)
     for scope, number, text in parts_of(step):
         yield from _block(title_of(step, scope, number), text or EMPTY.get(scope, ""), limit)
-        if scope is TextScope.CALL and number in silent:
+        if scope is TextScope.CALL and number in without_result:
             yield from _block(f"result {step.calls[number].id}".rstrip(), UNANSWERED, limit)
     raw = step.raw
     member = f" of {raw.member}" if raw.member else ""
@@ -304,19 +321,21 @@ UNANSWERED = "(no result was recorded)"
 
 
 def unanswered(step: Step) -> frozenset[int]:
-    """Return which calls of a step have no recorded result, submissions aside, which mostly end the run.
+    """Return the positions of the calls of a step without a recorded result.
 
-    A result that names no call of the step counts for the first of the others.
+    Submissions are left out, because they usually end the run. A result that names no call of the step is
+    taken for that of the first call without one.
     """
     ids = {call.id for call in step.calls} - {""}
-    loose = sum(result.call_id not in ids for result in step.results)
+    unassigned = sum(result.call_id not in ids for result in step.results)
     answered = ids.intersection(result.call_id for result in step.results)
-    left = [number for number, call in enumerate(step.calls) if call.id not in answered][loose:]
+    without_result = [number for number, call in enumerate(step.calls) if call.id not in answered]
+    left = without_result[unassigned:]
     return frozenset(number for number in left if kind_of((step.calls[number],)) is not StepKind.SUBMIT)
 
 
 def title_of(step: Step, scope: TextScope, number: int) -> str:
-    """Return the heading of a part of a step: its scope, and the facts of a call or a result."""
+    """Return the heading of a part of a step: its scope, and facts about a call or result."""
     match scope:
         case TextScope.CALL:
             call = step.calls[number]

@@ -1,4 +1,4 @@
-"""The repository as it was at each step of a run, with a badge that says how that is known."""
+"""The repository as it was at each step of a run, and how its state is known."""
 
 from __future__ import annotations
 
@@ -11,29 +11,22 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, DiffLineKind, FileDiff, apply, compute, parse
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.records.model import CutText, Step
-from gistpoint.sessions.runs.changes import (
-    Change,
-    EditedTree,
-    FileState,
-    NotAppliedError,
-    Restored,
-    changes_of,
-    window_path,
-)
-from gistpoint.sessions.runs.commands import looks_in
+from gistpoint.sessions.runs.changes import Change, NotAppliedError, Restored, changes_of, window_path
+from gistpoint.sessions.runs.commands import views_in
+from gistpoint.sessions.runs.edited_tree import EditedTree, FileState
 
 
 class Badge(StrEnum):
     """How the state of the repository at a step is known."""
 
     RECORDED = "recorded"
-    """The run recorded it: a cumulative diff."""
+    """The run recorded the state, as a cumulative diff."""
     FROM_EDITS = "from edits"
-    """Inferred from the arguments of the edits."""
+    """The state was inferred from the arguments of the edits."""
     RE_EXECUTED = "re-executed"
-    """The calls were repeated in a fresh workspace."""
+    """The calls were repeated in a new workspace."""
     UNKNOWN = "unknown"
-    """A change was not recorded; only the known part is shown."""
+    """A change was not recorded; the state shows only what is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +36,15 @@ class RepositoryState:
     step: int
     badge: Badge
     diff: tuple[FileDiff, ...] = ()
-    """Every change since the start. Without the files at the start, only the known parts, whose line numbers
-    count from the part's own beginning."""
+    """Every change since the start.
+
+    If the files at the start are unknown, only the known parts, whose line numbers count from their own
+    beginning.
+    """
     this_step: tuple[FileDiff, ...] = ()
     """The changes of this step."""
     tree: SourceTree | None = None
-    """All files, if those at the start are known. A file that was deleted is empty in it and named in
-    `deleted`.
-    """
+    """All files, if those at the start are known; a deleted file is empty here and listed in `deleted`."""
     files: Mapping[str, bytes] | None = None
     """The changed files whose whole text is known."""
     deleted: frozenset[str] = frozenset()
@@ -60,7 +54,10 @@ class RepositoryState:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """The state at a change; lists are shared with other points, and only the first `..._count` items apply."""
+    """The state after a change.
+
+    Points share their lists: only the first `parts_count` and `problems_count` items belong to this one.
+    """
 
     step: int
     badge: Badge
@@ -74,10 +71,10 @@ class _Point:
 
 
 class RepositoryHistory:
-    """Follows the steps of a run, fed in order; `at` returns the repository after any of them.
+    """Follows the steps of a run, which are fed in order; `at` returns the repository after any of them.
 
-    `tree` is that of the task, at the start of the run. Without it, whole files are known from their first
-    complete write on, and everything else is known in parts.
+    `tree` contains the task's files at the start of the run. Without it, whole files are known only from
+    their first complete write on, and everything else is known in parts.
     """
 
     def __init__(self, tree: SourceTree | None = None, *, target: FunctionRef | None = None) -> None:
@@ -95,13 +92,13 @@ class RepositoryHistory:
 
     @property
     def fed(self) -> int:
-        """The number of steps that were fed."""
+        """The number of steps fed so far."""
         return self._fed
 
     def feed(self, step: Step) -> Badge:
-        """Follow the next step and return how the state after it is known."""
+        """Follow the next step, and return how the state after it is known."""
         self._fed = step.index + 1
-        for look in looks_in(step):
+        for look in views_in(step):
             self._edited.look(look.path)
         self._edited.look(window_path(step))
         if step.diff_so_far is not None and self._take_recorded(step.index, step.diff_so_far):
@@ -114,16 +111,14 @@ class RepositoryHistory:
         return self._badge
 
     def end(self, submission: str) -> None:
-        """Use the diff that a run submitted as the state after its last step, if that is not recorded
-        already.
-        """
+        """Use the diff that a run submitted as the state after its last step, unless that was recorded."""
         if not self._fed or self._badge is Badge.RECORDED:
             return
         if _is_diff(submission):
             self._take_recorded(self._fed - 1, submission)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
-        """Set the files that differ from the start after a re-executed step; None for deleted ones."""
+        """Set the files that differ from the start after a re-executed step; None for deleted files."""
         self._executed[step] = dict(files)
 
     def at(self, step: int) -> RepositoryState:
@@ -144,8 +139,8 @@ class RepositoryHistory:
         return RepositoryState(
             step,
             badge,
-            self._whole({}, files) + parts,
-            self._whole(before, files) + new_parts,
+            self._file_differences({}, files) + parts,
+            self._file_differences(before, files) + new_parts,
             tree,
             known,
             deleted,
@@ -158,34 +153,44 @@ class RepositoryHistory:
     def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
         """Return the result of re-executing a step, or of an earlier one since which nothing changed."""
         last = max((known for known in self._executed if known <= step), default=None)
-        return None if last is None or self._point(step).step > last else self._executed[last]
+        if last is None:
+            return None
+        changed_since = self._point(step).step > last
+        return None if changed_since else self._executed[last]
 
     def _files(self, step: int) -> Mapping[str, bytes | None]:
-        """Return the files that differ from the start after a step."""
-        if (executed := self._execution(step)) is not None:
+        """Return the files that differ from the start after a step; None for deleted files."""
+        executed = self._execution(step)
+        if executed is not None:
             return executed
         found: dict[str, bytes | None] = {}
         for path, versions in self._versions.items():
             place = bisect_right(versions, step, key=lambda version: version[0]) - 1
-            if place >= 0 and versions[place][1].differs:
-                found[path] = versions[place][1].data
+            if place < 0:
+                continue
+            _, state = versions[place]
+            if state.differs:
+                found[path] = state.data
         return found
 
     def _new_parts(self, step: int, point: _Point) -> tuple[FileDiff, ...]:
         before = self._point(step - 1)
         if before is point:
             return ()
-        if point.badge is not Badge.RECORDED or before.badge is not Badge.RECORDED:
-            same = before.parts is point.parts
-            return point.known_parts[before.parts_count if same else 0 :]
-        old, new = ({part.path: part for part in place.known_parts} for place in (before, point))
+        are_recorded = point.badge is Badge.RECORDED and before.badge is Badge.RECORDED
+        if not are_recorded:
+            shares_list = before.parts is point.parts
+            first_new = before.parts_count if shares_list else 0
+            return point.known_parts[first_new:]
+        old = {part.path: part for part in before.known_parts}
+        new = {part.path: part for part in point.known_parts}
         changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
         return tuple(filter(None, changes))
 
-    def _whole(
+    def _file_differences(
         self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
     ) -> tuple[FileDiff, ...]:
-        """Return the differences between the files of two points; {} is the start."""
+        """Return the differences between the whole files of two points; {} is the start."""
         found: list[FileDiff] = []
         for path in sorted(before.keys() | after.keys()):
             start = self._edited.original(path)
@@ -196,14 +201,11 @@ class RepositoryHistory:
 
     def _take_recorded(self, index: int, text: str) -> bool:
         """Apply a recorded cumulative diff; return False if it is unreadable."""
-        if text == self._recorded and self._badge is Badge.RECORDED:
+        is_unchanged = text == self._recorded and self._badge is Badge.RECORDED
+        if is_unchanged:
             return True
         try:
-            if isinstance(text, CutText):
-                raise DiffError("The recorded diff is too long to be followed.")
-            diffs = parse(text)
-            if text.strip() and not diffs:
-                raise DiffError("The recorded diff is none.")
+            diffs = _recorded_diffs(text)
         except DiffError as error:
             self._problem(index, str(error))
             return False
@@ -243,10 +245,13 @@ class RepositoryHistory:
             self._problem(index, str(error))
 
     def _drop_parts(self, path: str) -> None:
-        """Drop the known parts of a file that was restored; those of all files if `path` is empty."""
-        place = self._edited.place(path)
+        """Drop the known parts of a file that was restored, or of all files if `path` is empty."""
         # Earlier points share the list: it is replaced, never changed.
-        self._parts = [part for part in self._parts if part.path != place] if path else []
+        if not path:
+            self._parts = []
+            return
+        place = self._edited.place(path)
+        self._parts = [part for part in self._parts if part.path != place]
 
     def _problem(self, index: int, text: str) -> None:
         self._problems.append(f"step {index + 1}: {text}")
@@ -259,6 +264,16 @@ class RepositoryHistory:
             self._versions.setdefault(path, []).append((index, state))
 
 
+def _recorded_diffs(text: str) -> tuple[FileDiff, ...]:
+    """Return the diffs of files in a recorded cumulative diff. Raises `DiffError` if it can't be followed."""
+    if isinstance(text, CutText):
+        raise DiffError("The recorded diff is too long to be followed.")
+    diffs = parse(text)
+    if text.strip() and not diffs:
+        raise DiffError("The recorded diff is none.")
+    return diffs
+
+
 def _is_diff(text: str) -> bool:
     try:
         return bool(parse(text))
@@ -267,7 +282,8 @@ def _is_diff(text: str) -> bool:
 
 
 def _file_diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
-    old_path, new_path = None if old is None else path, None if new is None else path
+    old_path = None if old is None else path
+    new_path = None if new is None else path
     before, after = old or b"", new or b""
     if b"\0" in before[:8000] + after[:8000]:
         return FileDiff(old_path, new_path, binary=True)
@@ -276,15 +292,15 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
 
 
 _UNKNOWN_LINE = "\0"
+_MOST_LINES = 1_000_000
 
 
 def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
-    """Return the difference between the file after `before` and the file after `after`, None if there is
-    none.
+    """Return the difference between a file's states after two diffs of the same start; None without one.
 
-    Both are applied to the parts of the start that they show, with a placeholder for each line that neither
-    shows: lines that changed between the two, and three around them, are in one of the diffs. If they
-    contradict each other, `after` itself is returned.
+    Both diffs are applied to the lines of the start that they show, with a placeholder for every other line.
+    That suffices, because each line that changed between the two states is in one of the diffs, with three
+    lines around it. If the diffs contradict each other, `after` itself is returned.
     """
     if before == after:
         return None
@@ -306,13 +322,14 @@ def _applied(start: str, diff: FileDiff | None) -> str:
 
 
 def _path_after(diff: FileDiff | None, other: FileDiff | None) -> str | None:
-    """Return the path of a file after a diff; without a diff it is where the other one begins."""
+    """Return the path of a file after `diff`; if that is None, its path before the `other` diff."""
     if diff is not None:
         return diff.new_path
     return None if other is None else other.old_path
 
 
 def _start(diffs: list[FileDiff]) -> str:
+    """Return the text of a file before some diffs, with placeholders for lines that none of them shows."""
     lines: dict[int, str] = {}
     end = 0
     for diff in diffs:
@@ -320,8 +337,10 @@ def _start(diffs: list[FileDiff]) -> str:
             # Without old lines, the hunk comes after the line that it names.
             end = max(end, hunk.old_start + hunk.old_count - 1, hunk.old_start)
             for line in hunk.lines:
-                if line.old is not None and line.kind is not DiffLineKind.ADDED:
-                    lines[line.old] = line.text + ("\n" if line.newline else "")
-    if end > 1_000_000:
+                if line.old is None or line.kind is DiffLineKind.ADDED:
+                    continue
+                newline = "\n" if line.newline else ""
+                lines[line.old] = line.text + newline
+    if end > _MOST_LINES:
         raise DiffError("The diff speaks of more lines than files have.")
     return "".join(lines.get(number, _UNKNOWN_LINE + "\n") for number in range(1, end + 1))

@@ -1,4 +1,4 @@
-"""Searches runs for a text or a regular expression, as displayed, a step at a time."""
+"""Searches the displayed texts of runs for a text or a regular expression, one step at a time."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from gistpoint.sessions.runs.rendering import header_texts
 
 _TIMEOUT_S = 2.0
 _AROUND = 80
+_OVERLAP = 4096
+"""Characters of a piece that are searched again with the next one, in which a match may end."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
 _WRITTEN = (
@@ -30,21 +32,19 @@ _WRITTEN = (
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
     " turn"
 )
-"""Words that readers write into texts, or names of members that they put them under: no file need have them.
-"""
+"""Words that readers themselves write into texts, so that a step may have them and its file may not."""
 _LATEST_RESULT = 64
-"""Steps that the index is ahead of a search, because a result may come after the steps that follow its call.
-"""
+"""The number of steps that the index is ahead of a search, because a result may follow its call late."""
 
 
 class SearchError(UserError):
-    """A pattern can't be used."""
+    """A search pattern can't be used."""
 
 
 class Hit(NamedTuple):
-    """One match: `start` and `end` count code points of the raw text of `scope`.
+    """One match: `start` and `end` are offsets in code points in the recorded text of `scope`.
 
-    `part` counts the calls or results of the step, or the texts of the header.
+    `part` is the index of the call or result in the step, or of the text in the header.
     """
 
     run: str
@@ -55,13 +55,11 @@ class Hit(NamedTuple):
     start: int
     end: int
     line: str
-    """The line around the match, raw, at most 80 characters on either side."""
+    """The line around the match as it is recorded, at most 80 characters on either side."""
 
 
 class Query:
-    """A compiled pattern. Case matters only if the pattern has an upper-case letter, unless `ignore_case` is
-    given.
-    """
+    """A compiled pattern; by default, case matters only if the pattern contains an upper-case letter."""
 
     def __init__(
         self,
@@ -71,6 +69,7 @@ class Query:
         scopes: Iterable[TextScope] = tuple(TextScope),
         ignore_case: bool | None = None,
     ) -> None:
+        """Compile the pattern. Raises `SearchError` if it is empty or is not a regular expression."""
         import regex as engine
 
         if not pattern:
@@ -85,17 +84,19 @@ class Query:
             raise SearchError(
                 f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
             ) from error
-        word = _longest_word(required_literals(pattern) if regex else [pattern])
+        literals = required_literals(pattern) if regex else [pattern]
+        word = _longest_word(literals)
         literal = word if regex else pattern
         self.lower = ignore or not pattern.isascii()
-        self.word_form = b"" if word.lower() in _WRITTEN else (word.lower() if self.lower else word).encode()
-        """A word that is in the bytes of every match, however they are written; empty if there is none."""
+        self.word_form = _word_form(word, lower=self.lower)
+        """A word that the file of every match contains, however it is encoded; empty if there is none."""
         self.forms = _byte_forms(literal, ignore) if literal else None
+        """The encodings of a text that every match contains; None if they are unknown."""
         self._plain = None if regex else pattern
         self._ignore = ignore
 
     def hits(self, run: str, document: RunDocument, step: int | None, texts: StepTexts) -> Iterator[Hit]:
-        """Yield the matches in the texts of a step or of the header, in display order."""
+        """Yield the matches in the texts of a step, or of the header if `step` is None, in display order."""
         for scope, part, text in texts.parts:
             if scope not in self.scopes:
                 continue
@@ -107,13 +108,13 @@ class Query:
                 yield from self._in_text(run, step, scope, part, text, 0)
 
     def may_be_in(self, blob: Blob) -> bool:
-        """Whether the bytes have the word that every match has; True without such a word."""
+        """Whether a blob contains the word that every match has; True if there is no such word."""
         if not self.word_form:
             return True
         return next(search_bytes(blob, (self.word_form,), lower=self.lower), None) is not None
 
     def may_match(self, noted: Noted) -> bool:
-        """Whether the pattern matches in the lines that show a text that no field of the step has."""
+        """Whether the pattern may match the line that shows a text outside the fields of its step."""
         if self._plain is None or isinstance(noted.text, CutText):
             return True
         if "\n" in self._plain:
@@ -131,14 +132,17 @@ class Query:
             return self._matches(text)
         if not self._ignore:
             return _places(text, self._plain)
-        # Lower case may have other lengths than the text: the places would be wrong.
+        # Lowering other letters may change the length of the text, and so the offsets.
         is_ascii = text.isascii() and self._plain.isascii()
-        return _places(text.lower(), self._plain.lower()) if is_ascii else self._matches(text)
+        if not is_ascii:
+            return self._matches(text)
+        return _places(text.lower(), self._plain.lower())
 
     def _matches(self, text: str) -> Iterator[tuple[int, int]]:
         try:
             for match in self._pattern.finditer(text, timeout=_TIMEOUT_S):
-                if match.start() < match.end():
+                is_empty = match.start() == match.end()
+                if not is_empty:
                     yield match.span()
         except TimeoutError as error:
             raise SearchError("The pattern takes too long on one step.", hint="Make it simpler.") from error
@@ -146,19 +150,21 @@ class Query:
     def _in_pieces(
         self, run: str, document: RunDocument, step: int | None, scope: TextScope, part: int, text: CutText
     ) -> Iterator[Hit]:
-        """Search a long text in pieces; a match across two pieces of 1 MB is found if shorter than 4,096."""
-        offset, kept, seen = 0, "", -1
+        """Search a long text in pieces; a match across two pieces is found if shorter than `_OVERLAP`."""
+        offset, kept, last_start = 0, "", -1
         for piece in document.full_text(text):
             window = kept + piece
             for hit in self._in_text(run, step, scope, part, window, offset - len(kept)):
-                if hit.start > seen:
-                    seen = hit.start
+                was_found_before = hit.start <= last_start
+                if not was_found_before:
+                    last_start = hit.start
                     yield hit
             offset += len(piece)
-            kept = window[-4096:]
+            kept = window[-_OVERLAP:]
 
 
 def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each occurrence; occurrences do not overlap."""
     find, length = text.find, len(wanted)
     at = find(wanted)
     while at >= 0:
@@ -168,47 +174,57 @@ def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
-    """Return the possible forms of the text in JSON: escaped or not, also in nested JSON; None if that is
-    unknown.
-    """
-    is_folded = ignore and not pattern.isascii()
-    is_written_variously = not set(pattern).isdisjoint("/\x7f")
-    is_unknown = is_folded or is_written_variously
-    if is_unknown or not pattern.strip():
+    """Return the encodings that a text may have in JSON or nested JSON; None if they are unknown."""
+    if not pattern.strip():
         return None
-    once = _in_json(pattern)
-    forms = once.union(*map(_in_json, once))
+    is_ascii = pattern.isascii()
+    has_many_folds = ignore and not is_ascii
+    may_be_escaped_or_not = not set(pattern).isdisjoint("/\x7f")
+    if has_many_folds or may_be_escaped_or_not:
+        return None
+    in_json = _in_json(pattern)
+    forms = in_json.union(*map(_in_json, in_json))
     encoded = {form.encode("utf-8", "surrogatepass") for form in forms}
-    return tuple(sorted(map(bytes.lower, encoded) if ignore or not pattern.isascii() else encoded))
+    if ignore or not is_ascii:
+        encoded = set(map(bytes.lower, encoded))
+    return tuple(sorted(encoded))
 
 
 def _in_json(text: str) -> set[str]:
     return {json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True)}
 
 
-def _longest_word(literals: Iterable[str]) -> str:
-    """Return the longest word of texts that every match contains, empty if there is none.
+def _word_form(word: str, *, lower: bool) -> bytes:
+    if word.lower() in _WRITTEN:
+        return b""
+    return (word.lower() if lower else word).encode()
 
-    A word is the same in JSON as on the screen; the text around it may be escaped, and numbers and constants
-    differ.
+
+def _longest_word(literals: Iterable[str]) -> str:
+    """Return the longest word of texts that every match contains; empty if there is none.
+
+    A word is the same in JSON as on the screen, whereas the text around it may be escaped. Numbers and
+    constants may be written differently, and are left out.
     """
     words = set(chain.from_iterable(map(_WORD.findall, literals))) - _CONSTANTS
     return max(words, key=lambda word: (len(word), word), default="")
 
 
 def _line(text: str, start: int, end: int) -> str:
+    """Return the line around a match, at most `_AROUND` characters on either side."""
     first = max(start - _AROUND, 0)
-    left = text.rfind("\n", first, start) + 1
-    right = text.find("\n", end, end + _AROUND)
-    last = right if right >= 0 else end + _AROUND
-    return text[left or first : last]
+    line_start = text.rfind("\n", first, start) + 1
+    last = text.find("\n", end, end + _AROUND)
+    if last < 0:
+        last = end + _AROUND
+    return text[line_start or first : last]
 
 
 def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Generator[int, int | None]:
-    """Yield the offsets of `forms` in the raw bytes, in order; of `forms` in any case, if `lower`.
+    """Yield the offsets of `forms` in the raw bytes, in order; `lower` also finds them in any other case.
 
-    An offset that is sent says where to go on. Bytes that only Unicode takes for the same letters in another
-    case count too, so that there may be too many offsets but never too few.
+    The caller may send the offset at which to continue. Case is ignored by the rules of Unicode, so that
+    there may be too many offsets, but never too few.
     """
     import stringzilla  # pyright: ignore[reportMissingImports]
 
@@ -218,6 +234,7 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
     while chunk := blob.read(at, limits.CHUNK):
         window = kept + chunk
         base = at - len(kept)
+        # What lies completely in the kept bytes was found with the chunk before.
         starts = (max(wanted - base, len(kept) - len(form) + 1, 0) for form in forms)
         places = [find(window, form, start) for form, start in zip(forms, starts, strict=True)]
         while (place := min((place for place in places if place >= 0), default=-1)) >= 0:
@@ -234,20 +251,27 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
 def search_document(document: RunDocument, query: Query, *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
     """Yield the matches of one run in order, those in its header last.
 
-    The bytes are searched first: only steps that may match are parsed, and the header that is known before
-    them is looked at again once all of it is known.
+    The bytes are searched first, and only steps that may match are parsed. The header is searched only if its
+    early part matches or the bytes may contain a match.
     """
-    header = TextScope.HEADER in query.scopes
-    in_header = header and next(_in_header(document, query, document.early_header), None) is not None
+    searches_header = TextScope.HEADER in query.scopes
+    searches_steps = query.scopes != {TextScope.HEADER}
+    may_be_in_header = False
+    if searches_header:
+        early_hits = _in_header(document, query, document.early_header)
+        may_be_in_header = next(early_hits, None) is not None
     for index in _candidates(document, query, cancel):
-        in_header = header
-        if index is not None and query.scopes != {TextScope.HEADER}:
-            yield from query.hits(document.name, document, index, document.texts(index, query.may_match))
-    if in_header:
-        while not document.finished:
-            cancel.check()
-            document.advance()
-        yield from _in_header(document, query, document.header)
+        may_be_in_header = searches_header
+        if index is None or not searches_steps:
+            continue
+        texts = document.texts(index, query.may_match)
+        yield from query.hits(document.name, document, index, texts)
+    if not may_be_in_header:
+        return
+    while not document.finished:
+        cancel.check()
+        document.advance()
+    yield from _in_header(document, query, document.header)
 
 
 def _in_header(document: RunDocument, query: Query, run: Run) -> Iterator[Hit]:
@@ -256,32 +280,35 @@ def _in_header(document: RunDocument, query: Query, run: Run) -> Iterator[Hit]:
 
 
 def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int | None]:
-    """Yield the steps that may match, and None if there may be a match outside of them."""
+    """Yield the steps that may match, and None if there may be a match outside the steps."""
     if query.forms is not None and document.format.texts_in_records:
         yield from _at_places(document, query, query.forms, cancel)
         return
-    by_word = query.word_form and holds_its_words(document.format, document.blobs)
+    by_word = bool(query.word_form) and contains_its_words(document.format, document.blobs)
     if by_word and not any(map(query.may_be_in, document.blobs)):
         return
     yield None
     for index in _indexed(document):
         cancel.check()
-        if not by_word or any(map(query.may_be_in, document.records(index))):
+        may_match = not by_word or any(map(query.may_be_in, document.records(index)))
+        if may_match:
             yield index
 
 
 def _indexed(document: RunDocument) -> Iterator[int]:
-    """Yield the steps while the index is built ahead of them."""
+    """Yield the indices of all steps, while the index is built ahead of them."""
     index = 0
     while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
         yield index
         index += 1
 
 
-def holds_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
-    """Whether every word of a step is in the bytes of its records."""
-    if format.texts_in_records or not format.words_in_records:
-        return format.texts_in_records
+def contains_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
+    """Whether the bytes of the records contain every word of their steps."""
+    if format.texts_in_records:
+        return True
+    if not format.words_in_records:
+        return False
     marked = product(format.parted_by, tuple(blobs))
     return all(next(search_bytes(blob, (mark,)), None) is None for mark, blob in marked)
 
@@ -289,6 +316,7 @@ def holds_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
 def _at_places(
     document: RunDocument, query: Query, forms: tuple[bytes, ...], cancel: CancelToken
 ) -> Iterator[int | None]:
+    """Yield each step whose records contain one of the `forms`, and None if they occur outside of records."""
     seen: set[int | None] = set()
     for member, blob in enumerate(document.blobs):
         places = search_bytes(blob, forms, lower=query.lower)
@@ -303,6 +331,7 @@ def _at_places(
 
 
 def _after(places: Generator[int, int | None], offset: int) -> int | None:
+    """Return the next place at or after an offset; None if there is none."""
     try:
         return places.send(offset)
     except StopIteration:

@@ -1,4 +1,4 @@
-"""Searches all runs of files; by their bytes, those with several runs in which a text can't be are left out."""
+"""Searches all runs of files; files with several runs are skipped if their bytes can't contain the text."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from gistpoint.sessions.records.format import Format, SingleRun
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.tables import texts_of
 from gistpoint.sessions.runs.opening import list_runs, open_run, split_name
-from gistpoint.sessions.runs.searching import Hit, Query, holds_its_words, search_document
+from gistpoint.sessions.runs.searching import Hit, Query, contains_its_words, search_document
 
 
 class Sieve:
-    """Tells which files a search has to read. It looks for a word of the pattern, which is the same in nested
-    JSON.
-    """
+    """Decides which files a search has to read, by a word of the pattern that JSON does not escape."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._known: dict[str, bool] = {}
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
-        """Whether the file may hold a match. A single run is always wanted: its own search begins with the
-        bytes.
+        """Whether a file may contain a match.
+
+        A file with a single run is always wanted, because the search of a run begins with its bytes.
         """
         is_single = isinstance(format, SingleRun) or bool(probe.parts)
         if is_single or not self._query.word_form:
             return True
         try:
-            return not holds_its_words(format, [probe.blob]) or any(
-                map(self._query.may_be_in, texts_of(probe))
-            )
-        except RunFileError:  # reported when its runs are read
+            if not contains_its_words(format, [probe.blob]):
+                return True
+            return any(map(self._query.may_be_in, texts_of(probe)))
+        except RunFileError:  # reported when the runs of the file are read
             return True
 
     def wants_run(self, name: str) -> bool:
-        """Whether the file of one of several runs may hold a match; each file is looked through once."""
+        """Whether a run's file, if it contains several runs, may contain a match; each file is read once."""
         path, id = split_name(name)
         if not id or not self._query.word_form:
             return True

@@ -1,3 +1,1 @@
-"""The study folder: its log, what is published into it, erased from it and audited, and the runs of models in
-it.
-"""
+"""The study folder: its log, publishing, erasing and auditing its content, and the runs of models in it."""

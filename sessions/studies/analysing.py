@@ -1,4 +1,4 @@
-"""The results of a study: its analyses and their report, the power of its design, and its data as files."""
+"""The results of a study: its analyses, their report, the power of its design, and its exported data."""
 
 from __future__ import annotations
 
@@ -32,23 +32,26 @@ if TYPE_CHECKING:
 
 
 def read_study_data(study: StudyFolder, run: RunContext) -> LoadedStudy:
-    """Read a study, reporting each step. Raises `StudyError` if simulated attempts and others are mixed."""
+    """Read a study and return it, reporting each step. Raises `StudyError` as `load_study` does."""
     run.progress(RunProgress(step="reading the study"))
     return load_study(study, lambda words: run.progress(RunProgress(words)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyseStudy(Request):
-    """The analyses to run."""
+    """A request to run the analyses of a study."""
 
     only: tuple[str, ...] = ()
-    """Their ids; empty for those that the study declares, and for all if it declares none."""
+    """The ids of the analyses; empty for those that the study declares, or for all if it declares none."""
     unblind: bool = False
-    """Whether outcomes of a study that is open may be seen."""
+    """Whether to show the outcomes of a study that is still open."""
 
 
 def analyse_study(study: StudyFolder, wanted: AnalyseStudy, run: RunContext) -> StudyReport:
-    """Read a study and run its analyses. Raises `StudyError`; an analysis that fails is among the results."""
+    """Read a study, run its analyses and return the report, which also contains analyses that failed.
+
+    Raises `StudyError` if outcomes are hidden, or as `load_study` does.
+    """
     require_unblinded(study, unblind=wanted.unblind)
     declared = study.study.report.analyses
     analyses = chosen(wanted.only or ([*declared, PRIMARY] if declared else []))
@@ -63,7 +66,7 @@ def analyse_study(study: StudyFolder, wanted: AnalyseStudy, run: RunContext) -> 
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """The content of a report's three files."""
+    """The content of the three files of a report."""
 
     page: list[bytes]
     """The page, in pieces."""
@@ -80,7 +83,7 @@ def require_page() -> None:
 
 
 def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
-    """Return the files of a report without writing them. Raises `CancelledError`."""
+    """Return the content of a report's files. Raises `CancelledError`."""
     from gistpoint.sessions.exports.study.report.html import page
 
     run.progress(RunProgress(step="drawing the figures"))
@@ -96,25 +99,25 @@ def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOfStudy(Request):
-    """The numbers of people for which the power is computed, and the assumptions about outcomes."""
+    """A request for the power of a study, with the assumptions about its outcomes."""
 
     people: Count | None = None
-    """A number of people; None for several numbers."""
+    """The number of people; None for several usual numbers."""
     effect: float | None = None
-    """The difference of rates, or ratio of times, to be distinguished from none."""
+    """The difference of rates, or the ratio of times, that the study should detect."""
     rate: float = 0.5
-    """The share solved; 0.5 is the widest case."""
+    """The share of solved tasks; at 0.5, intervals are widest."""
     ability: float = 0.8
-    """Standard deviation of persons, in logits."""
+    """The standard deviation of people's abilities, in logits."""
     task: float = 1.2
-    """Standard deviation of tasks, in logits."""
+    """The standard deviation of the difficulties of tasks, in logits."""
     sigma: float = 0.9
-    """Standard deviation of the logarithm of one person's time for one task."""
+    """The standard deviation of the logarithm of one person's time for one task."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyPower:
-    """The power of a design: the primary estimate, and the figures for each number of people."""
+    """The power of a design: the figures for each number of people, and the fact that the log records."""
 
     design: PowerDesign
     figures: list[PowerFigure]
@@ -122,9 +125,9 @@ class StudyPower:
 
 
 def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
-    """Compute how wide the interval of the primary estimate will be, and record it in the study's log.
+    """Compute how wide the interval of the primary estimate will be, record it in the log and return it.
 
-    Raises `StudyError` for impossible assumptions, and without the extra.
+    Raises `StudyError` for impossible assumptions, or if the packages for analyses are not installed.
     """
     try:
         from gistpoint.core.analysis.power import PEOPLE, PowerAssumptions, design_of, power_of
@@ -146,28 +149,28 @@ def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) ->
 
 
 ExportFormats = NewType("ExportFormats", tuple[str, ...])
-"""Names of formats of `exports.study.registry`, given as one value."""
+"""Names of formats in `exports.study.registry`, which the user gives as one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportStudy(Request):
-    """The data of a study to write, the formats and the place."""
+    """A request to export the data of a study."""
 
     to: ExportFormats
     output: str
-    """The folder to write into; each format has a folder of its name there."""
+    """The output folder, in which each format has a folder with its name."""
     person: str | None = None
-    """A participant, to write only that person's data, for that person."""
+    """The code of a participant, to export that person's data for themselves; None for all data."""
     public: bool = False
     """Whether the data are for publication: with pseudonyms, and without free text."""
     simulated: bool = False
-    """Whether formats that have no place for the word may hold simulated data."""
+    """Whether formats without a place for the word SIMULATED may contain simulated data."""
     unblind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StudyExported:
-    """The names of the files that were written, and what is wrong with the data."""
+    """The names of the files that were written, and a sentence for each problem of the data."""
 
     files: list[str]
     problems: tuple[str, ...]
@@ -176,14 +179,17 @@ class StudyExported:
 def export_study(
     study: StudyFolder, wanted: ExportStudy, write: Callable[[Path, bytes], None], run: RunContext
 ) -> StudyExported:
-    """Export a study; `write` writes a file, and makes its folder. Raises `StudyError`."""
+    """Export a study; `write` writes a file and creates its folder.
+
+    Raises `StudyError` for an unknown format or person, if outcomes are hidden, or as `load_study` does.
+    """
     if wanted.person is None:
         require_unblinded(study, unblind=wanted.unblind)
     exporters = {name: study_exporter(name, public=wanted.public) for name in wanted.to}
     data = read_study_data(study, run).data
     if wanted.person is not None:
         data = of_person(data, wanted.person)
-    given = _given(study, data, wanted)
+    given = _data_for_export(study, data, wanted)
     out, files = path_of(wanted.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
     for number, (name, exporter) in enumerate(exporters.items()):
@@ -197,7 +203,7 @@ def export_study(
     return StudyExported(files, data.problems)
 
 
-def _given(study: StudyFolder, data: StudyData, wanted: ExportStudy) -> StudyExport:
+def _data_for_export(study: StudyFolder, data: StudyData, wanted: ExportStudy) -> StudyExport:
     ids = {row.attempt for row in data.rows}
     journals = {one.id: one.journal for one in study.attempts() if one.id in ids}
     if wanted.public:

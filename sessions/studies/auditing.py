@@ -1,5 +1,6 @@
-"""The audit of a study: its plans, derived again from what their planner had read, journals, writers and
-leftovers.
+"""The audit of a study's folder: its log, protocol, plans, journals, and data of erased people.
+
+Each plan is derived again from the lines of the log that its planner had read.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _WITHOUT_DATA = frozenset(StudyOperationKind) - DATA_OF.keys()
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A deviation from what the program writes; a `note` is no fault, but worth knowing."""
+    """A deviation from what the program writes; a `note` is no fault, but useful to know."""
 
     name: str
     sentence: str
@@ -51,7 +52,7 @@ class AuditFinding:
 
 
 def audit(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Yield faults of a study's folder, and notes. Nothing is changed."""
+    """Yield the faults of a study's folder, and notes; nothing is changed."""
     study.reload()
     yield from _log(study)
     yield from _protocol(study)
@@ -68,7 +69,7 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _log(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Check each line of the log by itself."""
+    """Check each line of the log on its own."""
     store = study.files.log
     owners = {found.id: name_in(found.writer) for found in study.attempts()}
     for path in store.files():
@@ -86,14 +87,12 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
             if operation is not None:
                 yield from _operation(operation, writer, place, where, owners)
         if content.torn:
-            cut = _is_cut(content.torn)
-            why = (
-                "was torn while it was written"
-                if cut
-                else "has no end, and was not torn while it was written"
-            )
+            why = "has no end, and was not torn while it was written"
+            is_cut = _is_cut(content.torn)
+            if is_cut:
+                why = "was torn while it was written"
             yield AuditFinding(
-                "line_unreadable", f"{where}, line {len(content.lines) + 1} {why}", where, note=cut
+                "line_unreadable", f"{where}, line {len(content.lines) + 1} {why}", where, note=is_cut
             )
 
 
@@ -101,7 +100,7 @@ def _operation(
     operation: StudyOperation, writer: str, place: str, where: str, owners: dict[str, str]
 ) -> Iterator[AuditFinding]:
     kind, subject = operation.kind, operation.subject
-    # An operation without a checksum counts as changed, even if its own would be empty.
+    # An operation without a checksum counts as changed, even if it can't have one.
     if not operation.extra.get(SUM) or operation.extra[SUM] != checksum(operation):
         yield AuditFinding(
             "operation_changed", f"{place}: {kind!r} of {subject} is not what was written.", where
@@ -135,7 +134,7 @@ def _operation(
 
 
 def _is_cut(line: bytes) -> bool:
-    """Whether a line is the beginning of an object, and nothing else."""
+    """Whether a line is the beginning of a JSON object."""
     try:
         json.loads(line)
     except json.JSONDecodeError as error:
@@ -170,7 +169,7 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Derive each plan again from what its planner had read."""
+    """Derive each plan again from what its planner had read, and compare them."""
     here, gone = study.basis(), {log for erased in study.ledger.erased.values() for log in erased.logs}
     seen = set[tuple[str, int]]()
     for code, who in study.ledger.people.items():
@@ -196,15 +195,18 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
                 yield AuditFinding(
                     "earlier_protocol", f"{place} was made by another protocol than today's.", note=True
                 )
-            elif (
-                _rows(plan_tasks(study.study, study.tasks, _ledger_of(study, plan), code)) != plan.assignments
-            ):
+            elif _plan_again(study, plan, code) != plan.assignments:
                 yield AuditFinding("plan_differs", f"{place} is not the one that follows from what was read.")
 
 
+def _plan_again(study: StudyFolder, plan: Planned, code: str) -> tuple[tuple[str, str, str, int], ...]:
+    return _rows(plan_tasks(study.study, study.tasks, _ledger_of(study, plan), code))
+
+
 def _ledger_of(study: StudyFolder, plan: Planned) -> Ledger:
-    """Return the ledger that a planner had, without the plan itself, even if the basis was changed to include
-    it.
+    """Return the ledger that a planner had read.
+
+    It excludes the plan itself, which a manipulated basis could include.
     """
     return Ledger(one for one in study.store.operations_at(plan.basis) if one.op != plan.op)
 
@@ -214,7 +216,7 @@ def _rows(assignments: Iterable[Assignment]) -> tuple[tuple[str, str, str, int],
 
 
 def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Look for attempts without a consent or an assignment, and for forms answered on two machines."""
+    """Yield attempts without consent or assignment, and forms that were answered more than once."""
     for code, who in study.ledger.people.items():
         given = {assignment.id for assignment in who.assignments} | _trainings(study, who)
         for assignment in who.begun.keys() - given:
@@ -231,7 +233,7 @@ def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _trainings(study: StudyFolder, who: Person) -> set[str]:
-    """Return the possible ids of a person's tries of training tasks."""
+    """Return all possible assignment ids of a person's attempts at training tasks."""
     found = [task_named(name, study.tasks) for name in study.study.training.tasks]
     known = [task for task in found if task is not None]
     return {
@@ -286,9 +288,7 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
 def _header(
     study: StudyFolder, identity: str, header: AttemptStarted, begun: tuple[str, str] | None, where: str
 ) -> Iterator[AuditFinding]:
-    """Compare an attempt's header with the study; `begun` is the person and assignment that the log has for
-    it.
-    """
+    """Compare an attempt's header with the study; `begun` is its person and assignment in the log, if any."""
     own = (header.participant or "", header.assignment or "")
     if header.study != study.study.id:
         yield AuditFinding("wrong_study", f"Attempt {identity} is of the study {header.study!r}.", where)

@@ -1,4 +1,4 @@
-"""The checks of a study before anybody is asked to take part."""
+"""The checks of a study before people are invited to take part."""
 
 from __future__ import annotations
 
@@ -28,35 +28,36 @@ from gistpoint.sessions.studies.metrics import complete_metrics, with_metrics
 from gistpoint.sessions.studies.people import stratum_in_turn
 
 PEOPLE = 100
-"""How many enrolments are simulated."""
+"""The number of simulated enrolments."""
 LEAST_RUNS = 3
-"""How many runs of the original prove a task."""
+"""The least number of runs of the original that prove a task."""
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly tasks are spread over a number of people: the least and the most attempts."""
+    """How evenly tasks are spread over a number of people, as the least and the most attempts."""
 
     people: int
     per_task: tuple[int, int]
     per_cell: tuple[int, int]
-    """Per task and condition."""
+    """Attempts per task and condition."""
     per_position: tuple[int, int]
-    """Per condition and position."""
+    """Attempts per condition and position."""
     fewest_tasks: int
-    """The fewest tasks that one of them gets."""
+    """The fewest tasks that anybody gets."""
     short: int
-    """How many of them get fewer than requested."""
+    """The number of people who get fewer tasks than requested."""
 
 
 def check_study(
     study: StudyFolder, backend: Callable[[str | None], str], make_help: Callable[[Task], HelpGist]
 ) -> Iterator[CheckFinding]:
-    """Yield the finding of each check. `make_help` makes the gist of a task, if a condition shows gists.
+    """Yield the finding of each check.
 
-    `backend` returns the name of a backend that works on this machine, the requested one or any that
-    isolates, or raises `SandboxUnavailableError`.
+    `backend` returns the name of a backend that works on this machine: the requested one, or any that
+    isolates if None is requested; it may raise `SandboxUnavailableError`. `make_help` makes the gist of a
+    task, and is called only if a condition shows gists.
     """
     declared, tasks = study.study, study.tasks
     yield _declaration(study)
@@ -76,9 +77,7 @@ def check_study(
 
 
 def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) -> Balance:
-    """Return how evenly tasks are spread over so many people, enrolled one after the other into strata in
-    turn.
-    """
+    """Return how evenly tasks are spread over `people`, who are enrolled into the strata in turn."""
     operations: list[StudyOperation] = []
     given: list[Assignment] = []
     lengths: list[int] = []
@@ -126,7 +125,7 @@ def _range(counts: Mapping[object, int], cells: Sequence[object]) -> tuple[int, 
 
 
 def _declaration(study: StudyFolder) -> CheckFinding:
-    """Report the protocol, and whether it is in force."""
+    """Return the finding on the protocol, and whether it is in force."""
     detail = f"{study.study.id}, protocol {study.protocol[:12]}"
     in_force = study.ledger.protocol
     changed = study.ledger.opened is not None and in_force != study.protocol
@@ -176,16 +175,17 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
     yield CheckFinding("tasks", not problems, _first(problems) or read)
     if study.tasks:
         proof = f"all were proven by {LEAST_RUNS} runs of the original or more"
-        made_up = study.study.simulated and bool(
-            unproven
-        )  # nobody works on them, so nobody has to prove them
-        yield CheckFinding("evidence", made_up or not unproven, _first(unproven) or proof, reduced=made_up)
+        # In a simulated study nobody works on the tasks, so that they need no proof.
+        needs_no_proof = study.study.simulated and bool(unproven)
+        yield CheckFinding(
+            "evidence", needs_no_proof or not unproven, _first(unproven) or proof, reduced=needs_no_proof
+        )
     if not study.study.simulated:
         yield from _confirmable(study)
 
 
 def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Report how many tasks have passes that can be confirmed: others rest on the tests and the text alone."""
+    """Yield how many tasks have passes that can be confirmed; for others, only tests and reviews decide."""
     known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:
@@ -195,14 +195,14 @@ def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _readable(study: StudyFolder) -> Iterator[Task]:
-    """Yield the readable tasks; faults of others are reported elsewhere."""
+    """Yield the tasks that can be read; another check reports the others."""
     for identity in study.tasks:
         with suppress(UserError):
             yield study.task(identity)
 
 
 def _unproven(task: Task) -> str:
-    """Return what is missing in the stored evidence of a task."""
+    """Return what is missing from the stored evidence of a task, in words; empty if nothing is."""
     answer = read_answer(task)
     kind = kind_of(task)
     if kind.suite and not answer.baselines:
@@ -210,7 +210,9 @@ def _unproven(task: Task) -> str:
     if kind.suite and not all(baseline.failing for baseline in answer.baselines):
         return "has a baseline on which no test fails"
     runs = kind.originals(answer)
-    return f"was run only {runs} times" if runs is not None and runs < LEAST_RUNS else ""
+    if runs is not None and runs < LEAST_RUNS:
+        return f"was run only {runs} times"
+    return ""
 
 
 def _design(study: Study, tasks: Mapping[str, StudyTask]) -> str:
@@ -257,7 +259,7 @@ def _elsewhere(study: StudyFolder) -> CheckFinding:
 
 
 def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator[CheckFinding]:
-    """Make the missing gists, which are kept in the study's folder."""
+    """Make the missing gists, store them in the study's folder, and yield a finding for each."""
     for identity, known in study.tasks.items():
         if not _is_repair(known):
             continue
@@ -274,7 +276,7 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
 
 
 def _metrics(study: StudyFolder) -> CheckFinding:
-    """Measure the libraries of tasks without metrics; the results are kept next to the declaration."""
+    """Measure the libraries of tasks without metrics, store the results, and return the finding."""
     found, problems = complete_metrics(study.root, study.tasks, study.task)
     repairs = [task for task in with_metrics(study.tasks, found).values() if _is_repair(task)]
     known = sum(bool(task.metrics) for task in repairs)
@@ -283,11 +285,15 @@ def _metrics(study: StudyFolder) -> CheckFinding:
 
 
 def _is_repair(task: StudyTask) -> bool:
-    """Whether functions are to be repaired: such tasks have metrics, and a gist can be shown with them."""
+    """Whether a task is a repair of functions, so that it has metrics and can be shown with a gist."""
     kind = kind_named(task.mode)
     return kind is not None and kind.has_targets
 
 
 def _first(problems: Sequence[str]) -> str:
+    """Return the first problems in words, and how many more there are; empty if there are none."""
+    words = "; ".join(problems[:_NAMED])
     more = len(problems) - _NAMED
-    return "; ".join(problems[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    if more > 0:
+        words += f"; and {more} more"
+    return words

@@ -1,4 +1,4 @@
-"""The confirmation of the passes of a study, on the machine that has their journals (decision 114)."""
+"""Confirms the passes of a study, on the machines that have their journals (decision 114)."""
 
 from __future__ import annotations
 
@@ -21,33 +21,34 @@ from gistpoint.sessions.studies.repairs import state_of
 
 @dataclass(frozen=True, slots=True)
 class PassesToConfirm:
-    """The attempts of a study with a pass whose confirmation nobody has requested."""
+    """The attempts of a study with a pass that can still be confirmed."""
 
     here: tuple[str, ...]
-    """Attempts with their journals on this machine, which may add to them."""
+    """The ids of attempts with journals on this machine, which can confirm them."""
     elsewhere: tuple[str, ...]
-    """Attempts that other machines have to confirm."""
+    """The ids of attempts that other machines must confirm."""
 
 
 def passes_to_confirm(folder: StudyFolder) -> PassesToConfirm:
-    """Return the attempts of people in a study whose pass can be confirmed and is not, the oldest first."""
+    """Return the attempts of people in a study with a pass that can still be confirmed, the oldest first."""
     local = {attempt.folder.name: attempt.folder / JOURNAL for attempt in folder.local_attempts()}
     places = {published.id: published.journal for published in folder.attempts()} | local
-    open_ones = [
-        identity for identity, place in sorted(places.items()) if _waits(state_of(read_journal(place).events))
-    ]
+    unconfirmed: list[str] = []
+    for identity, place in sorted(places.items()):
+        if _is_unconfirmed(state_of(read_journal(place).events)):
+            unconfirmed.append(identity)
     return PassesToConfirm(
-        tuple(identity for identity in open_ones if identity in local),
-        tuple(identity for identity in open_ones if identity not in local),
+        tuple(identity for identity in unconfirmed if identity in local),
+        tuple(identity for identity in unconfirmed if identity not in local),
     )
 
 
-def _waits(state: AttemptState | None) -> bool:
+def _is_unconfirmed(state: AttemptState | None) -> bool:
     return state is not None and to_be_confirmed(state) is not None
 
 
 def _make_controls(services: Services, task: Task, run: RunContext) -> None:
-    """Make the controls of a task that has none. Raises `TaskError` if they can't be written."""
+    """Make the controls of a task that has none yet. Raises `TaskError` if they can't be written."""
     confirmer = services.confirmer_for(task) if known_controls(task) is None else None
     if confirmer is None:
         return
@@ -61,11 +62,10 @@ def _make_controls(services: Services, task: Task, run: RunContext) -> None:
 def confirm_study(
     services: Services, folder: StudyFolder, attempt_ids: tuple[str, ...], run: RunContext = UNATTENDED
 ) -> Iterator[AskedPass]:
-    """Confirm passes one after the other, and publish each journal again; each result names its fault.
+    """Confirm passes one after another, publish each journal again, and yield the results.
 
-    A task made before controls existed gets them first, in its own folder.
-
-    Raises `CancelledError` when stopped; what was written before stays.
+    Errors are in the results. A task without controls gets them first, in its own folder. Raises
+    `CancelledError` when cancelled; earlier confirmations remain.
     """
     for number, identity in enumerate(attempt_ids, start=1):
         step = run.step(f"confirming {identity} ({number} of {len(attempt_ids)})")

@@ -1,4 +1,4 @@
-"""The phases of a study: it is made, opened, perhaps amended, and closed; until then outcomes are hidden."""
+"""The phases of a study: it is created, opened, amended if necessary, and closed; then outcomes are shown."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from gistpoint.core.study.operations import (
 )
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.soundness import faults_with_tasks
-from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found
+from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, create_study
 from gistpoint.sessions.tasks import TaskStore, read_set
 
 DEMO = "demo"
-"""The name of the set of tasks that come with gistpoint."""
+"""The name of the set of tasks that gistpoint contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStudy(Request):
-    """The initial content of a new study."""
+    """A request to create a study."""
 
     tasks: str | None = None
-    """The set of tasks to copy, or `demo`."""
+    """The set of tasks to copy, or `demo`; None for none."""
     template: StudyTemplate = StudyTemplate.BASELINE
 
 
 def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
-    """Write the folder of a study. Raises `StudyError` if it is not empty, or a task can't be used."""
+    """Write a new study into a folder. Raises `StudyError` if it is not empty, or a task can't be used."""
     demo = wanted.tasks == DEMO
     store = TaskStore(locations.tasks, demo=locations.demo)
     selected = None if demo or wanted.tasks is None else read_set([wanted.tasks], store)
@@ -45,13 +45,16 @@ def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
         raise StudyError(
             f"A task of the set can't be used: {selected.problems[0]}", hint="Leave it out of the set."
         )
-    found(folder, wanted.template, selected.tasks if selected else (), demo=demo)
+    create_study(folder, wanted.template, selected.tasks if selected else (), demo=demo)
     if demo:
         list(unpack_demo(locations.demo))
 
 
 def open_for_people(study: StudyFolder) -> None:
-    """Freeze the declaration and let people take part. Raises `StudyError` if it is already open, or unsound."""
+    """Freeze the declaration and let people take part.
+
+    Raises `StudyError` if the study is open already or its tasks have faults.
+    """
     if study.ledger.opened is not None:
         raise StudyError(
             f"{study.study.id} is open already.",
@@ -74,13 +77,17 @@ def record_opening(study: StudyFolder, version: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmendStudy(Request):
-    """The reason for changing the declaration."""
+    """A request to put a changed declaration in force, with the reason."""
 
     why: str
 
 
 def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
-    """Put the present declaration in force, and return the previous protocol. Raises `StudyError`."""
+    """Put the current declaration in force, and return the hash of the previous protocol.
+
+    Raises `StudyError` if the study is not open, nothing has changed, the reason is empty, or tasks have
+    faults.
+    """
     require_opened(study)
     before, why = study.ledger.protocol, wanted.why.strip()
     if before == study.protocol:
@@ -96,7 +103,7 @@ def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
 
 
 def close_study(study: StudyFolder) -> None:
-    """End a study: nobody continues with it, and outcomes are shown. Raises `StudyError`."""
+    """Close a study: nobody can continue with it, and outcomes are shown. Raises `StudyError` if not open."""
     require_opened(study)
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed already.", hint=f"gistpoint study report {study.named}")
@@ -104,7 +111,7 @@ def close_study(study: StudyFolder) -> None:
 
 
 def preregistration(study: StudyFolder) -> str:
-    """Return the sections of a pre-registration as Markdown. Raises `StudyError` for a study that is open."""
+    """Return the pre-registration of a study as Markdown. Raises `StudyError` if the study was opened."""
     if study.ledger.opened is not None:
         raise StudyError(
             f"{study.study.id} is open already: it is too late to register it.",
@@ -114,7 +121,7 @@ def preregistration(study: StudyFolder) -> str:
 
 
 def require_opened(study: StudyFolder) -> None:
-    """Raise `StudyError` if a study is not open yet."""
+    """Raise `StudyError` if a study has not been opened."""
     if study.ledger.opened is None:
         raise StudyError(f"{study.study.id} is not open yet.", hint=f"gistpoint study open {study.named}")
 
@@ -126,9 +133,9 @@ def _require_tasks(study: StudyFolder) -> None:
 
 
 def outcomes_hidden(study: StudyFolder, *, unblind: bool) -> bool:
-    """Whether outcomes are hidden: those of people are hidden while the study is open, except to `unblind`.
+    """Whether people's outcomes are hidden, as they are while a study of people is open.
 
-    The log records that somebody sees them before the end.
+    `unblind` shows them, and records in the log that somebody sees them before the end.
     """
     if study.study.simulated or study.ledger.opened is None or study.ledger.closed:
         return False

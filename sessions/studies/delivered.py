@@ -1,4 +1,4 @@
-"""The expected hashes of an attempt's brief and tools, from its task and condition."""
+"""Computes the hashes that an attempt's brief and tools should have, from its task and condition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 
 
 class Delivery:
-    """Computes the hashes of each task under each condition of a study, each pair once."""
+    """Computes the expected hashes of each task under each condition of a study, each only once."""
 
     def __init__(self, folder: StudyFolder) -> None:
         self._folder = folder
@@ -34,7 +34,10 @@ class Delivery:
         fault: str = "",
         decisions: tuple[ReviewerDecision, ...] = (),
     ) -> RecordedAttempt:
-        """Return an attempt with its expected hashes, or without them if they can't be computed."""
+        """Return a recorded attempt with its expected hashes, which are empty if they can't be computed.
+
+        `condition` is used in place of the one in the attempt's header, unless it is empty.
+        """
         recorded = RecordedAttempt(content.events, content.head, fault or content.fault, accepted, decisions)
         header = content.events[0].data if content.events else None
         if not isinstance(header, AttemptStarted):

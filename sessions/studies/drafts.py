@@ -1,4 +1,4 @@
-"""Half-filled forms of participants on this machine, so that a killed program loses nothing that was typed."""
+"""Drafts of participants' forms on this machine, so that nothing that was typed is lost in a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.study.ledger import person_sha256
 
 
 class FormDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers so far, by the question's id, and the seconds that the form was on the screen."""
+    """The answers so far, by question id, and the seconds for which the form was on the screen."""
 
     values: dict[str, Any] = {}
     seconds: float = 0.0
@@ -28,9 +28,7 @@ def drafts_folder(data: Path, study: str, person_sha256: str) -> Path:
 
 
 class FormDrafts:
-    """One participant's drafts in one study. An unreadable draft counts as missing: the questions are asked
-    again.
-    """
+    """One participant's drafts in one study; an unreadable draft counts as missing."""
 
     def __init__(self, data: Path, study: str, code: str) -> None:
         """`data` is the data folder; the name of the person's folder is a hash."""
@@ -38,7 +36,10 @@ class FormDrafts:
         self._lock: FileLock | None = None
 
     def hold(self) -> bool:
-        """Claim the person's part on this machine while this object exists; False if another process has it."""
+        """Lock the participation for this process; return False if another process has the lock.
+
+        The lock lasts as long as this object.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = take(self.folder / "lock")
@@ -47,14 +48,14 @@ class FormDrafts:
         return self._lock is not None
 
     def read(self, form: str, assignment: str = "") -> FormDraft:
-        """Return the draft of a form; if the form is asked after each task, the draft for an assignment."""
+        """Return the draft of a form, which may be empty; `assignment` is that of a form about a task."""
         try:
             return msgspec.convert(json.loads(read_regular(self._path(form, assignment))), FormDraft)
         except (OSError, ValueError, RecursionError):
             return FormDraft()
 
     def write(self, form: str, assignment: str, draft: FormDraft) -> None:
-        """Store a draft in place of the previous one. Raises OSError."""
+        """Replace the draft of a form. Raises OSError."""
         text = json.dumps(msgspec.to_builtins(draft))  # escapes lone surrogates
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self._path(form, assignment), text.encode("ascii"), durable=False)

@@ -1,4 +1,4 @@
-"""Erasing: all data of a person are in separate files, which are deleted whenever they turn up."""
+"""Erases people: all data of a person are in separate files, which are deleted, also if they reappear."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LOG, ATTEMPTS, REVIEWS = "log", "attempts", "reviews"
 
 @dataclass(frozen=True, slots=True)
 class PersonsFiles:
-    """The files of people who were, or are to be, erased."""
+    """The files and folders with data of some people."""
 
     logs: tuple[Path, ...] = ()
     attempts: tuple[Path, ...] = ()
     reviews: tuple[Path, ...] = ()
-    """Files of their reviews."""
+    """The files with their reviews."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -36,8 +36,9 @@ class PersonsFiles:
 
 
 def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) -> PersonsFiles:
-    """Return what a study's folder contains of people, by the hashes of their codes, and of the attempts
-    `begun`.
+    """Return the files in a study's folder that belong to people, given by the hashes of their codes.
+
+    `begun` are ids of attempts that are theirs according to the log.
     """
     if not erased:
         return PersonsFiles()
@@ -49,17 +50,21 @@ def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) 
 
 
 def local_leftovers(attempts: Path, study: str, erased: Collection[str]) -> tuple[Path, ...]:
-    """Return the attempts of a study below this machine's folder of attempts that are of these people."""
+    """Return the folders of people's attempts at a study below this machine's folder of attempts."""
+    if not erased:
+        return ()
     found = []
-    for place in _folders(attempts) if erased else []:
+    for place in _folders(attempts):
         header = _header(place)
-        if header is not None and header.study == study and _is_of(header.participant or "", erased):
+        if header is None or header.study != study:
+            continue
+        if _is_of(header.participant or "", erased):
             found.append(place)
     return tuple(found)
 
 
 def delete(found: PersonsFiles) -> Erasure:
-    """Delete the found files of a study's folder."""
+    """Delete files of a study's folder, and return the logs and attempts that were deleted."""
     for path in (*found.logs, *found.reviews):
         path.unlink(missing_ok=True)
     for place in found.attempts:
@@ -76,7 +81,7 @@ def delete(found: PersonsFiles) -> Erasure:
 
 
 def refuse_open(found: Collection[Path]) -> None:
-    """Raise `StudyError` if one of these attempts is open."""
+    """Raise `StudyError` if one of the attempts is open."""
     for place in found:
         if is_open(place):
             raise StudyError(
@@ -86,7 +91,7 @@ def refuse_open(found: Collection[Path]) -> None:
 
 
 def delete_local(found: Collection[Path]) -> tuple[str, ...]:
-    """Delete attempts of this machine with the heads of their journals, and return their ids."""
+    """Delete attempts of this machine, with the heads of their journals, and return their ids."""
     for place in found:
         remove_head(place)
         shutil.rmtree(place)
@@ -98,34 +103,38 @@ def _is_of(writer: str, erased: Collection[str]) -> bool:
 
 
 def _attempt_of(place: Path, erased: Collection[str], begun: Collection[str]) -> bool:
-    """Whether a published attempt is of one of these people: by its header, by who published it, or by the
-    log.
-    """
-    header, note = _header(place), read_note(place)
-    return (
-        (header is not None and _is_of(header.participant or "", erased))
-        or (note is not None and _is_of(note.writer, erased))
-        or _identity(place) in begun
-    )
+    """Whether a published attempt belongs to one of the people, by its header, its publisher or the log."""
+    header = _header(place)
+    if header is not None and _is_of(header.participant or "", erased):
+        return True
+    note = read_note(place)
+    if note is not None and _is_of(note.writer, erased):
+        return True
+    return _identity(place) in begun
 
 
 def _identity(place: Path) -> str:
-    """Return the id of an attempt from the name of its folder, even while it is being published."""
+    """Return the id of an attempt from the name of its folder, which differs during publication."""
     return place.name.removeprefix(".").removesuffix(".tmp").partition(CONFLICT)[0]
 
 
 def _header(place: Path) -> AttemptStarted | None:
     event = first_event(place / JOURNAL)
-    return event.data if event is not None and isinstance(event.data, AttemptStarted) else None
+    if event is None or not isinstance(event.data, AttemptStarted):
+        return None
+    return event.data
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the logs in a folder, and their torn-off lines."""
-    logs = folder.glob("*.jsonl") if folder.is_dir() else ()
-    return sorted({*logs, *folder.glob(torn_path(Path("*.jsonl")).name)})
+    """Return the logs in a folder, and the files with their torn lines."""
+    if not folder.is_dir():
+        return []
+    return sorted({*folder.glob("*.jsonl"), *folder.glob(torn_path(Path("*.jsonl")).name)})
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    for place in sorted(folder.iterdir()) if folder.is_dir() else []:
+    if not folder.is_dir():
+        return
+    for place in sorted(folder.iterdir()):
         if place.is_dir() and place.name != HEADS:
             yield place

@@ -1,4 +1,4 @@
-"""Records in a study's log what a person has seen in other studies that it declares, or read blind."""
+"""Records in a study's log which of its tasks a person has seen in other studies, or read blind."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ READ_BLIND = "a function of it was read blind"
 
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:
-    """Return the folders of `exposed_elsewhere` by the names given there; None for one that is not here."""
-    named = {name: study.root / name for name in study.study.design.exposed_elsewhere}
-    return {name: folder if (folder / LOG).is_dir() else None for name, folder in named.items()}
+    """Return the folders of the studies that `exposed_elsewhere` names; None for a folder that is missing."""
+    found: dict[str, Path | None] = {}
+    for name in study.study.design.exposed_elsewhere:
+        folder = study.root / name
+        found[name] = folder if (folder / LOG).is_dir() else None
+    return found
 
 
 def record_exposures(study: StudyFolder, code: str) -> int:
-    """Record which tasks of this study a person has seen elsewhere, and return how many are new.
+    """Record which tasks of a study a person has seen elsewhere, and return how many are new.
 
-    A person has seen the tasks begun in, or exposed by, other studies, and every task of which the person has
-    read a corrupted function blind on this machine, in any version or task. Equal codes, and names of
-    readers, are the same person. A study whose folder is missing is skipped; `study check` reports it.
+    A person has seen the tasks that they began in other studies, or that those record as exposed, and every
+    task with a corrupted function that they read blind on this machine, in any version or task. Equal codes
+    and names of readers mean the same person. A study whose folder is missing is skipped; `study check`
+    reports it.
     """
     known = {fact.task for fact in study.ledger.person(code).exposures}
     new = 0
@@ -51,10 +55,13 @@ def _seen(who: Person) -> Iterator[str]:
 
 
 def _read_blind(study: StudyFolder, code: str) -> set[str]:
+    """Return the ids of the tasks with a function that a person has read blind."""
     read = study.glances.read_by(code)
-    tasks, functions = {task for task, _ in read}, {(found.source, found.function) for _, found in read}
-    return {
-        identity
-        for identity, task in study.tasks.items()
-        if identity in tasks or any((task.source, target) in functions for target in task.targets)
-    }
+    tasks = {task for task, _ in read}
+    functions = {(found.source, found.function) for _, found in read}
+    seen: set[str] = set()
+    for identity, task in study.tasks.items():
+        targets = {(task.source, target) for target in task.targets}
+        if identity in tasks or not targets.isdisjoint(functions):
+            seen.add(identity)
+    return seen

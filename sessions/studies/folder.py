@@ -1,4 +1,4 @@
-"""A study's folder: new, or opened with its declaration, its tasks, its log and its attempts."""
+"""A study's folder: created from a template, or opened with its declaration, tasks, log and attempts."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LocalAttempt:
-    """An attempt of the study that is kept on this machine."""
+    """An attempt of a study that is stored on this machine."""
 
     folder: Path
     header: AttemptStarted
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id of the attempt."""
         return self.folder.name
 
 
 class StudyFolder:
-    """A study, as one process uses it."""
+    """An open study."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class StudyFolder:
         clock: TimeSource,
         shared: Callable[[FolderStore], StudyStore] | None = None,
     ) -> None:
-        """Open the study in `root`. Raises `StudyError` if it can't be used, naming file and key.
+        """Open the study in `root`. Raises `StudyError`, with the file and key, if it can't be used.
 
-        `shared` returns the store of which the folder is a copy, if there is one.
+        `shared` returns the store that the folder is a copy of, if there is one.
         """
         self.root = root.absolute()
         self.named = str(root)
-        """The user's name for it, for commands recommended in messages."""
+        """The user's name for the folder, for the commands that messages recommend."""
         self._locations = locations
         self.study: Study = read_study(self.root)
         self.files = FolderStore(self.root, machine_of(locations.data), clock)
@@ -77,7 +77,7 @@ class StudyFolder:
 
     @property
     def clock(self) -> TimeSource:
-        """The clock of its operations."""
+        """The clock of the study's operations."""
         return self.files.clock
 
     @property
@@ -87,34 +87,34 @@ class StudyFolder:
 
     @property
     def glances(self) -> GlanceBook:
-        """The blind readings on this machine, in their present state on the disk."""
+        """The blind readings on this machine, as they are on the disk now."""
         from gistpoint.sessions.annotations.glance_reader import GlanceStore
 
         return GlanceStore(self._locations.glances, self.clock).book
 
     @property
     def machine(self) -> str:
-        """The six characters of this machine."""
+        """The name of this machine, see `machine_of`."""
         return self.files.machine
 
     @cached_property
     def read(self) -> StudyTasks:
-        """Its tasks, with their faults."""
+        """The study's tasks, and the problems of those that can't be read."""
         locations = self._locations
         store = TaskStore(locations.tasks, demo=locations.demo)
         return read_tasks(self.root, self.study.tasks, store, locations.cache / "study-tasks")
 
     def comes_with_program(self, task: Path) -> bool:
-        """Whether the folder of a task is the demo's, which every machine has."""
+        """Whether the folder of a task belongs to the demo, which every machine has."""
         return task.is_relative_to(self._locations.demo)
 
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
-        """The part of each task that assigning and analysing need, by its whole id."""
+        """The facts about each task that assigning and analysing need, by the whole id."""
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
-        """Return a task by its whole id, verified. Raises `StudyError` if the study has none of that id."""
+        """Return the task with a whole id, after verifying it. Raises `StudyError` if the study has none."""
         folder = self.read.folders.get(identity)
         if folder is None:
             raise StudyError(
@@ -125,12 +125,12 @@ class StudyFolder:
 
     @cached_property
     def protocol(self) -> str:
-        """The hash of the present declaration: study.toml, texts, questions, ids of the tasks."""
+        """The hash of the current declaration: study.toml, texts, questions and the ids of the tasks."""
         return protocol_sha256(self.study, self.tasks)
 
     @property
     def ledger(self) -> Ledger:
-        """The log, folded; the same object until something is recorded or `reload` is called."""
+        """The ledger of the log; the same object until something is recorded or `reload` is called."""
         if self._ledger is None:
             self._ledger = Ledger(self.store.operations())
         return self._ledger
@@ -143,49 +143,49 @@ class StudyFolder:
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` after reading what others have written, while nobody else plans or begins a task.
 
-        `act` may be called again, after its records were withdrawn. Raises `UserError` if the others can't be
-        reached.
+        `act` may be called again, after its records were withdrawn. Returns what `act` returns. Raises
+        `UserError` if the store that others share can't be reached.
         """
 
-        def afresh() -> T:
+        def act_on_current_log() -> T:
             self._ledger = None
             return act()
 
         try:
-            return self.store.exclusively(afresh)
+            return self.store.exclusively(act_on_current_log)
         finally:
             self._ledger = None
 
     def record(
         self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
     ) -> StudyOperation:
-        """Append an operation of now; it is on the disk on return.
+        """Append an operation with the current time and return it; it is on the disk on return.
 
-        `name` is a participant's code, even if an organiser records something about the participant or one of
-        their attempts; otherwise it is `ORGANISER`. Erasing a person deletes the files of the code.
+        `name` is the code of the participant whom the operation concerns, even if an organiser records it;
+        otherwise it is `ORGANISER`. Erasing a person deletes all files of their code.
         """
         operation = self.store.record(name, subject, kind, data)
         self._ledger = None
         return operation
 
     def basis(self) -> Mapping[str, int]:
-        """Return how many lines of each log file `ledger` was folded from, by the hash of the file's writer."""
+        """Return the number of lines of each log file in `ledger`, by the hash of the file's writer."""
         return self.store.basis()
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the present journal in an attempt's folder into the study. Raises `StudyError`."""
+        """Copy the current journal in an attempt's folder into the study. Raises `StudyError`."""
         return self.store.publish(folder)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published attempts, the oldest first; for one in conflict, each journal."""
+        """Yield the published attempts, the oldest first; one in conflict occurs once for each journal."""
         return self.store.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
-        """Return a published attempt."""
+        """Return a published attempt; None if there is none with the id."""
         return self.store.attempt(identity)
 
     def local_attempts(self) -> Iterator[LocalAttempt]:
-        """Yield the attempts of this study that are kept on this machine, the oldest first."""
+        """Yield the attempts of this study that are stored on this machine, the oldest first."""
         for folder in sorted(self.local.glob(f"*/{JOURNAL}")):
             event = first_event(folder)
             header = event.data if event is not None else None
@@ -193,9 +193,9 @@ class StudyFolder:
                 yield LocalAttempt(folder.parent, header)
 
     def erase(self, code: str) -> Erasure:
-        """Delete all data of a person, in the study and on this machine, now and whenever they turn up again.
+        """Delete all data of a person, in the study and on this machine, and return what was deleted.
 
-        Raises `StudyError` if an attempt of the person is open.
+        Data that reappear are deleted by `sweep`. Raises `StudyError` if an attempt of the person is open.
         """
         here = local_leftovers(self.local, self.study.id, {person_sha256(code)})
         refuse_open(here)
@@ -205,7 +205,7 @@ class StudyFolder:
         return Erasure(found.logs, tuple(sorted({*found.attempts, *delete_local(here)})))
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people, in the study and on this machine."""
+        """Delete reappeared data of erased people, in the study and on this machine, and return which."""
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)
         found = self.store.sweep()
@@ -218,7 +218,7 @@ class StudyFolder:
             shutil.rmtree(drafts_folder(self._locations.data, self.study.id, who), ignore_errors=True)
 
     def require_people(self) -> None:
-        """Raise `StudyError` if the study is simulated: it takes no people."""
+        """Raise `StudyError` if the study is simulated, because people can't take part then."""
         if self.study.simulated:
             raise StudyError(
                 f"{self.study.id} is a simulated study: it takes no people.",
@@ -226,7 +226,7 @@ class StudyFolder:
             )
 
     def require_simulated(self) -> None:
-        """Raise `StudyError` if the study is for people: nothing simulated is mixed into it."""
+        """Raise `StudyError` if the study is for people, because simulated data must not be mixed into it."""
         if not self.study.simulated:
             raise StudyError(
                 f"{self.study.id} is a study of people: nothing simulated goes into it.",
@@ -234,7 +234,7 @@ class StudyFolder:
             )
 
 
-# The folder of a new study: a declaration from a template, texts to be edited, and the tasks
+# The folder of a new study: a declaration from a template, texts to edit, and the tasks
 
 
 TEXTS = ("welcome", "consent", "rules", "debrief")
@@ -253,8 +253,10 @@ class StudyTemplate(StrEnum):
     BUDGETS = "budgets"
 
 
-def found(folder: Path, template: StudyTemplate, tasks: Sequence[Task] = (), *, demo: bool = False) -> None:
-    """Write a study into a new or empty folder, with copies of the tasks; the demo's are only named.
+def create_study(
+    folder: Path, template: StudyTemplate, tasks: Sequence[Task] = (), *, demo: bool = False
+) -> None:
+    """Write a study into a new or empty folder, with copies of the tasks; the demo's tasks are only listed.
 
     Raises `StudyError` if the folder is not empty.
     """
@@ -286,7 +288,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _write_tasks(folder: Path, tasks: Sequence[Task] | None) -> None:
-    """Copy tasks into a study's folder; None for those of the demo, of which it gets a list."""
+    """Copy tasks into a study's folder; None for the demo's tasks, which are only listed there."""
     if tasks is None:
         named = "".join(f"{task.name}\n" for task in demo_tasks())
         text = f"# The tasks of the demo, which come with gistpoint\n{named}"
@@ -298,7 +300,7 @@ def _write_tasks(folder: Path, tasks: Sequence[Task] | None) -> None:
 
 
 def study_id(name: str) -> str:
-    """Return the id of a study from the name of its folder: 3 to 40 small letters, digits and hyphens."""
+    """Return an id for a study from its folder's name: 3 to 40 lower-case letters, digits and hyphens."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
     return words if len(words) >= 3 else f"study-{words}".strip("-")
 

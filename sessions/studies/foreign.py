@@ -1,4 +1,4 @@
-"""Rows of runs recorded by other programs, from what their files state and their steps show."""
+"""Rows of runs that other programs recorded, from the facts in their files and their steps."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _KINDS: Mapping[StepKind, str] = {
 def foreign_row(
     document: RunDocument, key: str, study: Study, solver: DeclaredSolver, task: StudyTask, full: Task
 ) -> AttemptRow:
-    """Return the row of a run of another program; facts missing from its file are None.
+    """Return the row of a run of another program; facts that its file does not record are None.
 
-    A run that its file calls solved does not count as solved while its pass still needs review. The functions
-    that were found follow from the edits in the steps.
+    A run with a suspicious pass does not count as solved before it has been reviewed. Which functions were
+    found is inferred from the edits in the steps.
     """
     document.build()
     goals = goals_of(read_answer(full)) if kind_of(full).has_targets else ()
@@ -95,7 +95,7 @@ def foreign_row(
 
 
 def _edited_goals(marks: StepMarks) -> set[int]:
-    """Return the corrupted functions that a step edits for the first time."""
+    """Return the indices of the corrupted functions that a step is the first to edit."""
     first = (marked.goal for marked in marks.marked if marked.mark is StepMark.FIRST_EDIT_RIGHT_FUNCTION)
     return {goal for goal in first if goal is not None}
 
@@ -138,15 +138,17 @@ def _share(touched: set[int], goals: tuple[Goal, ...]) -> float | None:
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:
     table = extra.get("budgets")
     values = table if isinstance(table, dict) else extra
-    return _whole(values.get("tool_uses")), _whole(values.get("submissions", values.get("test_runs")))
+    return _natural(values.get("tool_uses")), _natural(values.get("submissions", values.get("test_runs")))
 
 
-def _whole(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else None
+def _natural(value: Json) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < 1 << 53 else None
 
 
 def _key(format: str, budgets: tuple[int | None, int | None], solver: DeclaredSolver) -> str:
-    """Return the key of runs that can be pooled: their tools and their brief are another program's."""
+    """Return the key by which runs are pooled; their tools and brief are those of the other program."""
     uses, submissions = ("not recorded" if value is None else str(value) for value in budgets)
     shared = f"uses {uses} / submissions {submissions} / tools and brief of {solver.scaffold or format}"
     return f"{shared} | recorded by {format}"

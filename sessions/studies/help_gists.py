@@ -1,4 +1,4 @@
-"""The gists that a study shows with its repairs, kept in its folder: `help/TASK.py`, one for each task."""
+"""The gists that a study shows with its repairs, stored in its folder as `help/TASK.py`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ def wants_help(study: Study) -> bool:
 
 
 def help_path(root: Path, task: str) -> Path:
-    """Return the place of a task's gist below a study's folder."""
+    """Return the path of a task's gist in a study's folder."""
     return root / FOLDER / f"{task}.py"
 
 
 def read_help(root: Path, task: str) -> HelpGist:
-    """Return the gist that is kept for a task; one without text if there is none. Raises `StudyError`."""
+    """Return the stored gist of a task, which has no text if there is none.
+
+    Raises `StudyError` if it can't be read.
+    """
     try:
         return HelpGist(read_regular_text(help_path(root, task), links=False, errors="surrogateescape"))
     except FileNotFoundError:
@@ -37,7 +40,7 @@ def read_help(root: Path, task: str) -> HelpGist:
 
 
 def write_help(root: Path, task: str, made: HelpGist) -> None:
-    """Keep a gist. Raises `StudyError` if it can't be written."""
+    """Store the gist of a task. Raises `StudyError` if it can't be written."""
     path = help_path(root, task)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

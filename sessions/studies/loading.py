@@ -1,6 +1,4 @@
-"""From a study's folder to the input of analyses: the log, the tasks with their metrics, a row for each
-attempt.
-"""
+"""Reads a study's folder for its analyses: the log, the tasks with their metrics, and a row per attempt."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, ReviewBook, RunVerdict
-from gistpoint.sessions.annotations.settling import accepted, verdicts
+from gistpoint.sessions.annotations.settling import ruling_on, verdicts
 from gistpoint.sessions.journal import JournalContent, read_journal
 from gistpoint.sessions.studies.delivered import Delivery
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -40,14 +38,14 @@ _ACCEPTING = (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME, RunVerdict.SO
 
 @dataclass(frozen=True)
 class LoadedStudy:
-    """A study with its rows, and the runs of each declared model with their outcomes."""
+    """The data of a study, and the runs of each declared model."""
 
     data: StudyData
     solvers: tuple[SolverRuns, ...] = ()
 
 
 def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words: None) -> LoadedStudy:
-    """Read all attempts of a study; `report` gets each step in words.
+    """Read a study and return its data; `report` receives each step of the reading in words.
 
     Raises `StudyError` if simulated attempts and others are mixed.
     """
@@ -86,9 +84,9 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
 
 
 def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[str, ...]]:
-    """Return the rows of the published attempts of people, and a sentence for each that can't be read.
+    """Return the rows of the published attempts of people, and a sentence for each problem.
 
-    Measures no task, so it is quick. Raises `StudyError` as `load_study` does.
+    Tasks are not measured, so that it is quick. Raises `StudyError` as `load_study` does.
     """
     book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
     problems = [*folder.files.problems, *folder.read.problems]
@@ -97,7 +95,7 @@ def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[s
 
 
 def require_unmixed(simulated_study: bool, header: AttemptStarted, what: str) -> None:
-    """Raise `StudyError` for something simulated in a study of people, or the reverse."""
+    """Raise `StudyError` for a simulated attempt in a study of people, or the reverse."""
     if (header.actor == SIMULATED) != simulated_study:
         made = "is simulated" if header.actor == SIMULATED else f"was made by a {header.actor or 'solver'}"
         kind = "simulated" if simulated_study else "not simulated"
@@ -134,7 +132,7 @@ def _rows_of_people(
         if task is None:
             problems.append(f"Attempt {identity}: its task {header.task_id[:12]} is none of this study's.")
             continue
-        ruling = accepted(book, attempt_key(identity))
+        ruling = ruling_on(book, attempt_key(identity))
         fault = _fault(folder, journal, content, len(of_attempt))
         judged = tuple(one for one, of_pass in _decisions(book, identity) if not of_pass)
         recorded = delivery.recorded(content, "", accepted=ruling, fault=fault, decisions=judged)
@@ -142,7 +140,7 @@ def _rows_of_people(
 
 
 def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecision, bool]]:
-    """Yield each reviewer's decision on an attempt, and whether it only rejects the pass."""
+    """Yield each reviewer's decision on an attempt, and whether it rejects only the pass."""
     for given in verdicts(book, attempt_key(identity)):
         if given.verdict in _ACCEPTING:
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT), False
@@ -158,7 +156,7 @@ def _longest(versions: Iterable[PublishedAttempt]) -> PublishedAttempt:
 
 
 def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalContent, versions: int) -> str:
-    """Return why a published journal can't be believed, in a sentence; empty if it can."""
+    """Return why a published journal does not count, in a sentence; empty if it does."""
     if content.fault:
         return content.fault
     if versions > 1:
@@ -173,7 +171,7 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
 
 
 def _heads(content: JournalContent) -> set[str]:
-    """Return the hashes of a journal's last line, with and without confirmations added after its end."""
+    """Return the hashes that a journal's last line has had since its end, before each added confirmation."""
     found = {content.head}
     for event in reversed(content.events):
         if not isinstance(event.data, PassConfirmed):
@@ -190,9 +188,9 @@ def _head_at(path: Path, size: int) -> str:
 
 
 def of_person(data: StudyData, code: str) -> StudyData:
-    """Return a study's data without those of other people, and of models.
+    """Return the part of a study's data that concerns one person, without other people and models.
 
-    Raises `StudyError` for a code that the log does not know.
+    Raises `StudyError` if the log does not contain the code.
     """
     if code not in data.ledger.people:
         raise StudyError(f"Nobody with the code {code[:60]!r} takes part in {data.study.id}.")

@@ -1,7 +1,6 @@
-"""`metrics.json` next to a study's declaration: the metrics of its tasks and of all functions of their
-libraries.
+"""The metrics of a study's tasks, and of all functions of their libraries, in `metrics.json`.
 
-Measuring a library takes seconds, so it is done once, when an analysis needs it, and kept.
+Measuring a library takes seconds, so it is done once, when an analysis first needs it.
 """
 
 from __future__ import annotations
@@ -32,13 +31,16 @@ class StudyMetrics(msgspec.Struct, frozen=True, kw_only=True):
     format: str = FORMAT
     version: int = VERSION
     tasks: dict[str, dict[str, float]] = {}
-    """By the task's id, the metrics of its target, or their mean over targets."""
+    """The metrics of each task's target, or their means over several targets, by the task's id."""
     libraries: dict[str, dict[str, dict[str, float]]] = {}
-    """By `name revision`, the metrics of each function, by `path::qualname`."""
+    """The metrics of each library's functions, by `name revision` and `path::qualname`."""
 
 
 def read_metrics(root: Path) -> StudyMetrics:
-    """Read the metrics kept in a study's folder; empty ones if there are none. Raises `StudyError`."""
+    """Return the metrics stored in a study's folder, which are empty if there is no file.
+
+    Raises `StudyError` if the file can't be read.
+    """
     try:
         return msgspec.json.decode(read_regular(root / METRICS_FILE, links=False), type=StudyMetrics)
     except FileNotFoundError:
@@ -50,7 +52,7 @@ def read_metrics(root: Path) -> StudyMetrics:
 
 
 def library_key(task: StudyTask) -> str:
-    """Return the key of a task's library."""
+    """Return the key of a task's library: its name and revision."""
     return f"{task.source} {task.revision}".strip()
 
 
@@ -60,9 +62,9 @@ def complete_metrics(
     find: Callable[[str], Task],
     report: Callable[[str], None] = lambda words: None,
 ) -> tuple[StudyMetrics, tuple[str, ...]]:
-    """Return the metrics of the study in `root`, with what was missing measured and kept.
+    """Measure and store the metrics that are missing from the study in `root`, and return all of them.
 
-    `find` returns a task by its id. Also returns a sentence for each library that can't be measured.
+    Also returns a sentence for each library that can't be measured. `find` returns the task with an id.
     """
     known, problems = read_metrics(root), list[str]()
     tasks, libraries = dict(known.tasks), dict(known.libraries)
@@ -87,7 +89,7 @@ def complete_metrics(
 
 
 def with_metrics(tasks: Mapping[str, StudyTask], measured: StudyMetrics) -> dict[str, StudyTask]:
-    """Return tasks with the measured metrics where their answers have none."""
+    """Return the tasks by id, with the measured metrics for those whose answers have none."""
     return {
         id: task if task.metrics else msgspec.structs.replace(task, metrics=measured.tasks.get(id, {}))
         for id, task in tasks.items()
@@ -123,5 +125,5 @@ def _of_targets(library: Mapping[str, Mapping[str, float]], task: StudyTask) -> 
 
 
 def _write(path: Path, metrics: StudyMetrics) -> None:
-    with suppress(OSError):  # on a read-only disk, they are measured again the next time
+    with suppress(OSError):  # on a read-only disk, the libraries are measured again the next time
         replace_file(path, msgspec.json.encode(metrics, order="sorted") + b"\n", durable=False)

@@ -34,18 +34,19 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolPeople(Request):
-    """The people to enrol: one with a given code, or several with random codes."""
+    """A request to enrol people: one with a given code, or several with random codes."""
 
     code: str = ""
     number: Count = 1
     stratum: str = ""
     role: Literal["baseline", "author", "qa"] | None = None
-    """The role; None for baseline, or for author if the code is one of the study's team."""
+    """The role; None for author if the code belongs to the study's team, and otherwise for baseline."""
 
 
 def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
-    """Enrol people and return their codes. Raises `StudyError`, before anybody is enrolled, if somebody can't
-    be.
+    """Enrol people and return their codes.
+
+    Raises `StudyError` if one of them can't be enrolled; then nobody is.
     """
     study.require_people()
     require_opened(study)
@@ -68,13 +69,13 @@ def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
 
 
 def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELINE) -> None:
-    """Enrol a person, and record which tasks the person has seen elsewhere."""
+    """Enrol a person, and record which tasks they have seen elsewhere."""
     study.record(code, person(code), StudyOperationKind.ENROLLED, Enrolled(stratum=stratum, role=role.value))
     record_exposures(study, code)
 
 
 def stratum_in_turn(study: Study, number: int) -> str:
-    """Return the stratum of one of many people, counted from 0, who are enrolled into each stratum in turn."""
+    """Return the stratum of the person with a number, from 0, if people are enrolled in turn by stratum."""
     strata = study.participants.strata or ("",)
     return strata[number % len(strata)]
 
@@ -123,7 +124,7 @@ def _random_codes(study: StudyFolder, number: int) -> list[str]:
 
 
 def require_servable(study: StudyFolder) -> None:
-    """Raise `StudyError` if people can't take part in a study in browsers."""
+    """Raise `StudyError` if a study can't be served to people in browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
             f"{study.study.id} has conditions in which a model assists, and what is served gets no key to"
@@ -133,7 +134,7 @@ def require_servable(study: StudyFolder) -> None:
 
 
 def codes_to_serve(study: StudyFolder) -> list[str]:
-    """Return the codes that may still take part. Raises `StudyError` if there is none."""
+    """Return the codes of the people who may still take part. Raises `StudyError` if there are none."""
     study.require_people()
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed: nobody takes part any more.")
@@ -147,15 +148,19 @@ def codes_to_serve(study: StudyFolder) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnAssignment(Request):
-    """The assignment to free for others, and the reason."""
+    """A request to free an assignment for others, with the reason."""
 
     assignment: str
-    """Its id, or the beginning of its id."""
+    """The id of the assignment, or the beginning of it."""
     why: str
 
 
 def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignment:
-    """Record that an assignment is returned, and return it. Raises `StudyError` if it can't be."""
+    """Record that an assignment was returned, and return the assignment.
+
+    Raises `StudyError` if the id is not unique, the reason is empty, or the assignment was returned or has
+    ended.
+    """
     given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
     if len(given) != 1 or not wanted.assignment:
         raise StudyError(
@@ -184,38 +189,38 @@ def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignmen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithdrawPerson(Request):
-    """The person who withdraws, and the fate of their data: either `keep` or `erase` is set."""
+    """A request to withdraw a person; either `keep` or `erase` their data is set."""
 
     code: str
     keep: bool = False
     erase: bool = False
     words: str = ""
-    """The person's words; not kept if the person is erased."""
+    """The person's own words, which are not stored if the person is erased."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """What happened to the data of somebody who has withdrawn."""
+    """What happened to the data of a person who has withdrawn."""
 
     code: str
     data: str
     """`keep` or `erase`."""
     erasure: Erasure | None = None
-    """What was deleted; None if everything was kept."""
+    """The deleted files; None if everything was kept."""
     away: str = ""
-    """Why the team's store, which has a copy, can't be reached; empty if it has none or can."""
+    """Why the team's store with a copy can't be reached; empty if it can, or there is none."""
     named: bool = False
-    """Whether the declaration still has the code."""
+    """Whether the declaration still contains the code."""
     exports: tuple[Exported, ...] = ()
-    """The exports that hold copies."""
+    """The exports that contain copies of the data."""
     reported: bool = False
-    """Whether a report was made earlier."""
+    """Whether the folder contains a report, which may contain the data."""
 
 
 def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
-    """Record a withdrawal, erase on request, and return what deleting files did not reach.
+    """Record a withdrawal, erase the person's data on request, and return what happened to the data.
 
-    Raises `StudyError` for an unknown code, and if an attempt of somebody who is to be erased is open.
+    Raises `StudyError` for an unknown code, and if an attempt of a person to erase is open.
     """
     code = _known(study, wanted.code).code
     data = Withdrawn(data=ERASE if wanted.erase else KEEP, words="" if wanted.erase else wanted.words)
@@ -254,9 +259,9 @@ def _known(study: StudyFolder, code: str) -> Person:
 
 
 def people_expired(study: StudyFolder) -> list[str]:
-    """Return the codes of the people whose last operation is older than the study keeps data.
+    """Return the codes of the people whose last operation is before the study's retention period.
 
-    Raises `StudyError` if the declaration does not say how long that is.
+    Raises `StudyError` if the declaration defines no such period.
     """
     days = study.study.privacy.retention_days
     if not days:
@@ -274,6 +279,6 @@ def people_expired(study: StudyFolder) -> list[str]:
 
 
 def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
-    """Erase people. Raises `StudyError` if an attempt of one is open."""
+    """Erase all data of some people. Raises `StudyError` if an attempt of one of them is open."""
     for code in codes:
         study.erase(code)

@@ -1,7 +1,7 @@
-"""Public pseudonyms, which replace codes, attempts and assignments in data that anybody may read.
+"""Pseudonyms, which replace codes and the ids of attempts and assignments in published data.
 
-They are derived from a key that never leaves the study's folder, so that two exports of one folder agree, and
-nobody without the key can try out codes.
+They are derived from a key that never leaves the study's folder: all exports of one folder have the same
+pseudonyms, and nobody without the key can test which code belongs to one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
 
 
 def key_of(root: Path) -> bytes:
-    """Return the key of the study in a folder, made at the first use and readable by its owner alone.
+    """Return the key of the study in a folder; it is created at its first use, readable only by its owner.
 
     Raises `StudyError` if it is damaged or can't be written.
     """
@@ -64,7 +64,7 @@ class Pseudonyms:
 
     @classmethod
     def of(cls, data: StudyData, key: bytes) -> Pseudonyms:
-        """Return the pseudonyms of everybody in a study's data."""
+        """Return the pseudonyms of all people in a study's data."""
         return cls(key, {*data.ledger.people, *(row.participant for row in data.rows if row.participant)})
 
     @cached_property
@@ -77,21 +77,22 @@ class Pseudonyms:
         return {code: f"{prefix}{number:0{width}}" for number, code in enumerate(ordered, 1)}
 
     def person(self, code: str) -> str:
-        """Return the pseudonym of a code: H01, H02 ... in an order that only the key determines; empty for
-        none.
+        """Return the pseudonym of a code, such as H01; empty for an empty code.
+
+        The key alone determines the order of the numbers.
         """
         return self._people[code] if code else ""
 
     def attempt(self, identity: str) -> str:
-        """Return the pseudonym of an attempt, whose own id begins with a time; empty for none."""
+        """Return the pseudonym of an attempt's id, which would reveal a time; empty for an empty id."""
         return self._mac("attempt", identity)[:16] if identity else ""
 
     def assignment(self, identity: str) -> str:
-        """Return the pseudonym of an assignment, whose own id can be derived from the code; empty for none."""
+        """Return the pseudonym of an assignment's id, which would reveal the code; empty for an empty id."""
         return self._mac("assignment", identity)[:12] if identity else ""
 
     def writer(self, name: str) -> str:
-        """Return the public name of a writer: a person's pseudonym, or `organiser`."""
+        """Return the public name of a writer: a person's pseudonym, or `ORGANISER`."""
         return self._people.get(name, ORGANISER)
 
     def _mac(self, kind: str, text: str) -> str:
@@ -99,7 +100,7 @@ class Pseudonyms:
 
 
 def monday(utc_ms: int) -> int:
-    """Return the beginning of the week of a time, Monday 0:00 UTC, in milliseconds of UTC; 0 for 0."""
+    """Return the start of the week of a time, Monday 0:00 UTC, in milliseconds since 1970; 0 for 0."""
     if not utc_ms:
         return 0
     day = datetime.fromtimestamp(utc_ms / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""A study's data for publication: pseudonyms for people, weeks for dates, and no free text."""
+"""Prepares a study's data for publication: with pseudonyms for people, weeks for dates, and no free text."""
 
 from __future__ import annotations
 
@@ -44,11 +44,10 @@ _NAME_OF_A_RULE = re.compile(r"[a-z_]{1,40}")
 
 
 def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
-    """Return a study's data with pseudonyms, weeks and no free text, unless its declaration permits free
-    text.
+    """Return a study's data with pseudonyms and weeks, and no free text unless the declaration permits it.
 
-    Only data known to be harmless are included: operations of newer programs, and the reviews and readings of
-    attempts, are left out.
+    Only data known to be harmless are included: operations of newer programs are left out, and reviews and
+    readings of attempts.
     """
     return StudyData(
         msgspec.structs.replace(data.study, participants=Participants()),
@@ -64,7 +63,7 @@ def _order(row: AttemptRow) -> tuple[str, str, int, str]:
 
 
 def public_week(utc: str) -> str:
-    """Return the Monday of a time in ISO 8601; empty if there is none."""
+    """Return the Monday of a time in ISO 8601; empty for an empty text."""
     return utc_text(monday(round(datetime.fromisoformat(utc).timestamp() * 1000))) if utc else ""
 
 
@@ -92,11 +91,12 @@ def _row(row: AttemptRow, study: Study, names: Pseudonyms) -> AttemptRow:
 
 
 def _reason(reason: str, *, free: bool, otherwise: str = "excluded") -> str:
-    return reason if free or not reason or is_rule(reason) else otherwise
+    is_public = free or not reason or is_rule(reason)
+    return reason if is_public else otherwise
 
 
 def is_rule(reason: str) -> bool:
-    """Whether a reason is the name of a rule or a flag, not a sentence."""
+    """Whether a reason is the name of a rule or a flag, and not free text."""
     return bool(_NAME_OF_A_RULE.fullmatch(reason))
 
 
@@ -104,14 +104,18 @@ def is_rule(reason: str) -> bool:
 
 
 def may_be_public(study: Study, form: str, item: str, value: object) -> bool:
-    """Whether an answer may be published: a number, a declared choice, nothing, or permitted free text."""
-    return study.privacy.free_text_public or not [*free_texts(study, form, item, value)]
+    """Whether an answer may be published: it contains no free text, or the declaration permits free text."""
+    if study.privacy.free_text_public:
+        return True
+    return not list(free_texts(study, form, item, value))
 
 
 def free_texts(study: Study, form: str, item: str, value: object) -> Iterator[str]:
-    """Yield the texts in an answer that no question offers as a choice."""
+    """Yield the texts in an answer that are not among the choices that its question offers."""
     question = _question(study, form, item)
-    offered = question.options if question is not None and question.kind is not QuestionKind.TEXT else ()
+    offered: tuple[str, ...] = ()
+    if question is not None and question.kind is not QuestionKind.TEXT:
+        offered = question.options
     for one in value if isinstance(value, list | tuple) else (value,):
         if isinstance(one, Mapping):
             yield str(dict(one))
@@ -128,9 +132,9 @@ def _question(study: Study, form: str, item: str) -> Question | None:
 
 
 def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
-    """Yield the log's operations on people and attempts for publication, in the same order.
+    """Yield the log's operations on people and attempts in a form for publication, in the order of the log.
 
-    Their times are the Monday of the week; milliseconds after it keep the order of operations on one person.
+    Their times are moved to the Monday of the week, plus milliseconds that keep the order for each subject.
     """
     known, place = {row.attempt for row in data.rows}, Counter[str]()
     machines: dict[str, list[str]] = defaultdict(list)
@@ -144,7 +148,9 @@ def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
             continue
         record = DATA_OF.get(operation.kind)
         fact = operation.read(record) if record is not None else None
-        public = _fact(fact, data.study, names) if fact is not None else None
+        if fact is None:
+            continue
+        public = _fact(fact, data.study, names)
         if public is None or not _is_in_force(data, operation):
             continue
         place[subject] += 1
@@ -161,7 +167,7 @@ _OF_EACH = frozenset(Fact.__struct_fields__)
 
 
 def _is_in_force(data: StudyData, operation: StudyOperation) -> bool:
-    """Whether an operation was not withdrawn."""
+    """Whether an operation has not been withdrawn."""
     kind, _, identity = operation.subject.partition(":")
     facts = data.ledger.person(identity).facts if kind == "person" else None
     if facts is not None:
@@ -173,7 +179,7 @@ def _is_in_force(data: StudyData, operation: StudyOperation) -> bool:
 
 
 def _fact(fact: Fact, study: Study, names: Pseudonyms) -> Fact | None:
-    """Return a fact for publication; None for one that is not published."""
+    """Return a fact in a form for publication; None if it must not be published."""
     free = study.privacy.free_text_public
     match fact:
         case Answers():
@@ -206,7 +212,7 @@ _FREE_TEXT: Mapping[type[Fact], str] = {
     TimesCorrected: "why",
     Included: "why",
 }
-"""The member with free text of each such fact, which is emptied unless free text may be published."""
+"""The member of each fact that contains free text, which is removed unless free text may be published."""
 _PUBLISHED: tuple[type[Fact], ...] = (
     Enrolled,
     Consented,
@@ -216,7 +222,7 @@ _PUBLISHED: tuple[type[Fact], ...] = (
     Remark,
     *_FREE_TEXT,
 )
-"""Facts that are published without further changes; facts that are not known to be harmless are left out."""
+"""The facts that are published without further changes; those not known to be harmless are left out."""
 
 
 def _answers(fact: Answers, study: Study, names: Pseudonyms) -> Answers:

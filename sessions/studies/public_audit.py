@@ -1,4 +1,4 @@
-"""The audit of a public export: whether any code, writer, attempt id or free text of the study occurs in it."""
+"""The audit of a public export, which must not contain a study's codes, writers, ids or free texts."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 
 @dataclass
 class Secrets:
-    """What a public export must not contain."""
+    """The words and texts that a public export must not contain."""
 
     words: dict[str, str] = field(default_factory=dict)
-    """By word, what it is; a word is found only as a whole word."""
+    """The forbidden words, each with a description; only whole words are searched for."""
     texts: set[str] = field(default_factory=set)
-    """Lines of free text, in the form of `_plain`."""
+    """Lines of free text, in the form that `_blanks` returns."""
     unsearchable: list[str] = field(default_factory=list)
-    """Codes that can't be distinguished from numbers, and texts that are too short."""
+    """Codes that look like numbers, and texts that are too short to be searched for."""
 
     def word(self, word: str, what: str) -> None:
-        """Add a word."""
+        """Add a word; `what` describes it."""
         if word.isdigit():
             self.unsearchable.append(word)
         elif word:
             self.words.setdefault(word, what)
 
     def text(self, text: str) -> None:
-        """Add a free text; each of its lines is searched for."""
+        """Add a free text, whose lines are searched for individually."""
         for line in text.splitlines():
             plain = _blanks(line)
             if len(plain) >= _SHORTEST_TEXT:
@@ -64,8 +64,9 @@ class Secrets:
 
 
 def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
-    """Yield what a public export must not contain, with the name of the file. Raises `StudyError` without a
-    folder.
+    """Yield a finding for each file of a public export with content that must not be public.
+
+    `out` is the folder of the export. Raises `StudyError` if it does not exist.
     """
     if not out.is_dir():
         raise StudyError(
@@ -73,11 +74,10 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
         )
     secrets = secrets_of(study)
     words = _alternation(secrets.words)
-    texts = (
-        re.compile("|".join(map(re.escape, sorted(secrets.texts, key=len, reverse=True))))
-        if secrets.texts
-        else None
-    )
+    texts = None
+    if secrets.texts:
+        longest_first = sorted(secrets.texts, key=len, reverse=True)
+        texts = re.compile("|".join(map(re.escape, longest_first)))
     files = 0
     for name, content in _files(out):
         files += 1
@@ -103,7 +103,7 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
 
 
 def secrets_of(study: StudyFolder) -> Secrets:
-    """Return what the log and the journals of a study contain about people."""
+    """Return everything in the log and the journals of a study that a public export must not contain."""
     secrets = Secrets()
     for path in (*study.files.log.files(), *(study.root / "reviews").glob("*.jsonl")):
         secrets.word(path.stem, "the name of a file of the log")
@@ -134,7 +134,7 @@ def _add_operation(secrets: Secrets, study: Study, operation: StudyOperation) ->
 
 
 _IDENTITIES = {"person": "a code", "attempt": "the id of an attempt"}
-"""By kind of a subject, what identifies it."""
+"""The description of the identity of each kind of subject."""
 
 
 def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) -> None:
@@ -164,7 +164,7 @@ def _texts_of(study: Study, values: Mapping[str, object], answers: Answers | Non
 
 
 def _written(study: Study, data: EventData) -> Iterator[str]:
-    """Yield what a participant wrote in words."""
+    """Yield the free texts of a participant in an event."""
     match data:
         case NotesWritten(text=text) | Paused(text=text) | AssistAsked(text=text) | HandedOver(note=text):
             yield text
@@ -192,8 +192,12 @@ def _files(out: Path) -> Iterator[tuple[str, str]]:
 
 
 def _alternation(words: Iterable[str]) -> re.Pattern[str] | None:
-    known = sorted(words, key=len, reverse=True)
-    return re.compile(rf"(?<!{_WORD})(?:{'|'.join(map(re.escape, known))})(?!{_WORD})") if known else None
+    """Return a pattern that finds each of some words as a whole word; None without words."""
+    longest_first = sorted(words, key=len, reverse=True)
+    if not longest_first:
+        return None
+    alternatives = "|".join(map(re.escape, longest_first))
+    return re.compile(rf"(?<!{_WORD})(?:{alternatives})(?!{_WORD})")
 
 
 def _unescaped(text: str) -> str:
@@ -208,5 +212,5 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _blanks(text: str) -> str:
-    """Return a text with each run of blanks as one blank, so that any layout of it is found."""
+    """Return a text with single blanks in place of whitespace, so that it is found in any layout."""
     return " ".join(text.replace('""', '"').split())

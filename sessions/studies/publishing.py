@@ -1,7 +1,7 @@
-"""Published journals: copies of attempts in a study's folder, each with a note of how far it was written.
+"""Published journals: copies of attempts in a study's folder, each with a note of its size and last line.
 
-An attempt is written in the data folder of its machine, and published whenever somebody may want to see it. A
-copy is replaced only by a journal that extends it, so that two versions of one attempt are never confused.
+An attempt is written in the data folder of its machine, and published whenever others may want to see it. A
+copy is replaced only by a journal that extends it, so that two versions of an attempt are never mixed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gistpoint.sessions.journal import JOURNAL, decoded
 PUBLISHED = "published.json"
 FORMAT, VERSION = "gistpoint.published", 1
 CONFLICT = "~"
-"""Separates an attempt's id from the head of a second journal of it, in the name of a folder."""
+"""In the name of a folder, separates an attempt's id from the head of a second journal of it."""
 
 
 class PublishedNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A `published.json`: the hash of the journal's last line, its size, and the writer `CODE@MACHINE`."""
+    """The content of `published.json`: the journal's last hash, its size, and the writer `CODE@MACHINE`."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -37,13 +37,15 @@ class PublishedNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def header_of(journal: bytes) -> AttemptStarted | None:
-    """Return the header in a journal's first line."""
+    """Return the header in a journal's first line; None if there is none."""
     event = decoded(journal.partition(b"\n")[0])
-    return event.data if event is not None and isinstance(event.data, AttemptStarted) else None
+    if event is None or not isinstance(event.data, AttemptStarted):
+        return None
+    return event.data
 
 
 def head_at(journal: bytes, size: int) -> str:
-    """Return the hash of the line that ends at a size; empty if none ends there."""
+    """Return the hash of the line of a journal that ends after `size` bytes; empty if none ends there."""
     if not 0 < size <= len(journal) or journal[size - 1 : size] != b"\n":
         return ""
     return line_hash(journal[journal.rfind(b"\n", 0, size - 1) + 1 : size])
@@ -52,10 +54,11 @@ def head_at(journal: bytes, size: int) -> str:
 def publish(attempt: Path, into: Path, machine: str) -> Publication:
     """Copy the whole lines of the journal in the folder `attempt` into a folder of published attempts.
 
-    Raises `StudyError` if there is no journal that names its participant, or if the copy can't be written.
+    Returns the outcome. Raises `StudyError` if the journal names no participant, or if the copy can't be
+    written.
     """
     try:
-        with wait_for(os.open(attempt, os.O_RDONLY)):  # two processes of this machine, one after the other
+        with wait_for(os.open(attempt, os.O_RDONLY)):  # one process of this machine at a time
             return _published(read_regular(attempt / JOURNAL), attempt.name, into, machine)
     except OSError as error:
         raise StudyError(
@@ -65,9 +68,12 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
 
 
 def published(folder: Path) -> Iterator[PublishedAttempt]:
-    """Yield the published attempts in a folder by id; one in conflict has several."""
-    for place in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if place.name.startswith(".") or place.is_symlink() or not _is_there(place / JOURNAL):
+    """Yield the published attempts in a folder by id; one in conflict occurs once for each journal."""
+    if not folder.is_dir():
+        return
+    for place in sorted(folder.iterdir()):
+        is_folder_of_attempt = not place.name.startswith(".") and not place.is_symlink()
+        if not is_folder_of_attempt or not _is_there(place / JOURNAL):
             continue
         note = read_note(place) or PublishedNote()
         yield PublishedAttempt(
@@ -76,7 +82,7 @@ def published(folder: Path) -> Iterator[PublishedAttempt]:
 
 
 def _is_there(journal: Path) -> bool:
-    """Whether a journal is a file; a link in its place could lead to any file of the user."""
+    """Whether a journal exists as a file; a link is refused, since it could lead to any file of the user."""
     return journal.is_file() and not journal.is_symlink()
 
 
@@ -90,7 +96,10 @@ def read_note(place: Path) -> PublishedNote | None:
 
 
 def put(journal: bytes, note: PublishedNote, identity: str, into: Path) -> Publication:
-    """Add a journal to the published ones; one that extends a published one replaces it."""
+    """Add a journal to the published attempts in `into`, and return the outcome.
+
+    A journal that extends the published one replaces it. One that contradicts it is added next to it.
+    """
     place = into / identity
     here = _journal_in(place)
     if here is None:
@@ -98,7 +107,7 @@ def put(journal: bytes, note: PublishedNote, identity: str, into: Path) -> Publi
         return Publication.NEW
     if journal == here:
         noted = read_note(place)
-        if noted is None or noted.bytes != len(journal):  # a process was killed between the two files
+        if noted is None or noted.bytes != len(journal):  # a process was killed between the two writes
             _replace(journal, note, place)
         return Publication.SAME
     if here.startswith(journal):
@@ -136,16 +145,19 @@ def _journal_in(place: Path) -> bytes | None:
 
 
 def _place(journal: bytes, note: PublishedNote, place: Path) -> None:
-    """Make the folder of a published attempt, which appears whole or not at all."""
+    """Create the folder of a published attempt, which appears complete or not at all."""
     part = _written(journal, note, place)
-    if place.is_dir():  # left without a journal by a synchronisation
+    if place.is_dir():  # a synchronisation left it without a journal
         shutil.rmtree(place)
     part.rename(place)
     sync_folder(place.parent)
 
 
 def _replace(journal: bytes, note: PublishedNote, place: Path) -> None:
-    """Replace a published attempt. A reader in between finds the note of the shorter one, which is a prefix."""
+    """Replace a published attempt.
+
+    In between, readers find the note of the shorter journal, which is a prefix of the new one.
+    """
     part = _written(journal, note, place)
     for name in (JOURNAL, PUBLISHED):
         (part / name).replace(place / name)

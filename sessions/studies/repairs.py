@@ -1,4 +1,4 @@
-"""The passing repairs of a study: their comparison with the originals, and the queue of a blind reader."""
+"""The passing repairs of a study: comparisons with the originals, and the queues of blind readers."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from gistpoint.sessions.studies.solvers import SolverRuns
 
 @dataclass(frozen=True, slots=True)
 class PassingAttempt:
-    """An attempt that solved its task, with its repair."""
+    """An attempt with a passing repair, and the repair."""
 
     id: str
     name: str
-    """Whose file records facts about it: the participant's code, or the organiser."""
+    """The name whose file records facts about the attempt: the participant's code, or the organiser."""
     repair: AttemptRepair
 
 
 def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path]:
-    """Return the journals of a study: people's published ones, and models' runs that are journals."""
+    """Return the paths of a study's journals: people's published ones, and models' runs that are journals."""
     models = (folder.root / run.name for found in solvers for run in found.runs if run.row is not None)
     return [published.journal for published in folder.attempts()] + [
         path for path in models if path.name == JOURNAL
@@ -53,7 +53,7 @@ def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path
 
 
 def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
-    """Yield the attempts among journals that solved a repair; a journal with a fault proves nothing."""
+    """Yield the attempts with a passing repair; journals with a fault are skipped, as they prove nothing."""
     for path in journals:
         content = read_journal(path)
         state = None if content.fault else state_of(content.events)
@@ -63,7 +63,7 @@ def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
 
 
 def state_of(events: tuple[JournalEvent, ...]) -> AttemptState | None:
-    """Return the final state of a journal; None if it does not begin like one, or can't be folded."""
+    """Return the state after the events of a journal; None if they are no valid journal."""
     first = events[0].data if events else None
     if not isinstance(first, AttemptStarted):
         return None
@@ -76,9 +76,9 @@ def state_of(events: tuple[JournalEvent, ...]) -> AttemptState | None:
 def compare_attempt(
     folder: StudyFolder, passing: PassingAttempt, tester: EquivalenceTester, *, run: RunContext = UNATTENDED
 ) -> EquivalenceReport:
-    """Compare an attempt's repair with the original, and note the result in the study's log.
+    """Compare an attempt's repair with the original, record the result in the log, and return the report.
 
-    Raises as `compare_repair` does, and `StudyError` if the task is not here.
+    Raises the errors of `compare_repair`, and `StudyError` if the task is missing.
     """
     task = folder.task(passing.repair.task)
     repaired = passing.repair.on(SourceTree.open(task.tree_path))
@@ -104,7 +104,7 @@ def compare_attempt(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareRepairs(Request):
-    """The passing repairs to compare with the originals."""
+    """A request to compare passing repairs with the originals."""
 
     again: bool = False
     """Whether to repeat earlier comparisons."""
@@ -117,9 +117,9 @@ def compare_repairs(
     make_tester: Callable[[], EquivalenceTester],
     run: RunContext,
 ) -> tuple[RepairEquivalence, ...]:
-    """Make missing comparisons, and return the results of all; a repair that can't be compared is noted.
+    """Make the missing comparisons, report repairs that can't be compared, and return all results.
 
-    Raises `StudyError` without the extra, and `UserError` when cancelled.
+    Raises `StudyError` if packages are not installed, and `CancelledError` when cancelled.
     """
     known = {found.attempt for found in equivalences(folder.ledger, passing)}
     left = [one for one in passing if wanted.again or one.id not in known]
@@ -139,7 +139,7 @@ def compare_repairs(
 
 
 def equivalences(ledger: Ledger, passing: Iterable[PassingAttempt]) -> tuple[RepairEquivalence, ...]:
-    """Return the comparisons of passing attempts in the log."""
+    """Return the comparisons of passing attempts that the log records."""
     found = []
     for one in passing:
         result = ledger.notes(one.id).compared
@@ -153,17 +153,17 @@ def equivalences(ledger: Ledger, passing: Iterable[PassingAttempt]) -> tuple[Rep
 
 @dataclass(frozen=True, slots=True)
 class ReadingItem:
-    """A change, as shown to a blind reader: nothing in it reveals its author."""
+    """A change for a blind reader, which does not reveal its author."""
 
     task: Task
     repair: AttemptRepair
 
 
 def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader: str) -> list[ReadingItem]:
-    """Return the queue of a reader: every passing repair once, mixed with the originals of their tasks.
+    """Return the queue of a reader: each different passing repair, mixed with the originals of their tasks.
 
-    Each reader has an order of their own, from the study's seed. A repair equal to the original, letter by
-    letter, is one item with it.
+    The order depends on the reader and the study's seed. A repair that is identical to the original is one
+    item with it.
     """
     repairs = {one.repair.key: one.repair for one in passing}
     tasks = {identity: folder.task(identity) for identity in {made.task for made in repairs.values()}}
@@ -178,7 +178,7 @@ def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader
 def decided_before(
     folder: StudyFolder, items: Iterable[ReadingItem], reader: str
 ) -> dict[int, tuple[MergeDecision, str]]:
-    """Return a reader's earlier decisions on changes with their reasons, by position in the queue."""
+    """Return a reader's earlier decisions and reasons, by position among the items."""
     readings = folder.ledger.readings()
     earlier = ((place, readings.get(item.repair.key, {}).get(reader)) for place, item in enumerate(items))
     return {
@@ -191,7 +191,7 @@ def decided_before(
 def record_reading(
     folder: StudyFolder, reader: str, item: ReadingItem, decision: MergeDecision, why: str
 ) -> None:
-    """Note a reader's decision on a change in the study's log."""
+    """Record a reader's decision on a change in the study's log."""
     data = ReadBlind(task=item.task.id, decision=decision, why=why)
     folder.record(reader, repair(item.repair.key), StudyOperationKind.READ, data)
 
@@ -199,7 +199,10 @@ def record_reading(
 def merge_readings(
     folder: StudyFolder, passing: Iterable[PassingAttempt], readings: Mapping[str, Mapping[str, ReadBlind]]
 ) -> tuple[MergeReading, ...]:
-    """Return the decisions by attempt, and on originals; one on a change by several authors counts for each."""
+    """Return readers' decisions on attempts and on originals, which have an empty attempt id.
+
+    A decision on a change that several attempts have in common counts for each of them.
+    """
     attempts: dict[str, list[PassingAttempt]] = {}
     for one in passing:
         attempts.setdefault(one.repair.key, []).append(one)

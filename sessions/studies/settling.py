@@ -1,4 +1,4 @@
-"""An organiser's decisions on attempts: corrected times, exclusions, and the runs of models that were read."""
+"""An organiser's decisions on attempts: corrected times and exclusions; and the record of models' runs."""
 
 from __future__ import annotations
 
@@ -30,18 +30,16 @@ from gistpoint.sessions.studies.solvers import SolverRuns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleAttempt(Request):
-    """The attempt of a decision, and the reason."""
+    """A request for a decision on an attempt, with the reason."""
 
     attempt: str
-    """Its id, or the beginning of its id."""
+    """The id of the attempt, or the beginning of it."""
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSpan(Request):
-    """The activity for which a span of an attempt counts; positions are milliseconds of running time from its
-    start.
-    """
+    """A span of an attempt, in milliseconds of running time since its start, and what it counts as."""
 
     start: int
     end: int
@@ -58,8 +56,9 @@ class Correction:
 
 
 def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -> Correction:
-    """Record the activity of a span of an attempt. Raises `StudyError` for a span that the attempt does not
-    have.
+    """Record the activity that a span of an attempt counts as, and return the effect.
+
+    Raises `StudyError` if the attempt is unknown or does not have the span.
     """
     published = published_attempt(study, wanted.attempt)
     before, length_ms = _row(study, published)
@@ -74,13 +73,14 @@ def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -
 
 
 def exclude_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
-    """Exclude an attempt from the analyses, and return its row. Raises `StudyError`."""
+    """Exclude an attempt from the analyses, and return its row. Raises `StudyError` if it is unknown."""
     return _settled(study, wanted, StudyOperationKind.EXCLUDED, Excluded(why=wanted.why))
 
 
 def include_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
-    """Include an attempt in the analyses again, and return its row, which may still not count. Raises
-    `StudyError`.
+    """Include an attempt in the analyses again, and return its row, which may still not count.
+
+    Raises `StudyError` if the attempt is unknown.
     """
     return _settled(study, wanted, StudyOperationKind.INCLUDED, Included(why=wanted.why))
 
@@ -92,7 +92,7 @@ def _settled(study: StudyFolder, wanted: SettleAttempt, kind: StudyOperationKind
 
 
 def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
-    """Return the one published attempt with this id or prefix of an id. Raises `StudyError`."""
+    """Return the published attempt with an id or unambiguous prefix. Raises `StudyError` if there is none."""
     found = {one.id: one for one in study.attempts() if named and one.id.startswith(named)}
     if len(found) != 1 and named not in found:
         what = f"is the beginning of {len(found)} attempts" if found else "is no published attempt"
@@ -107,7 +107,7 @@ def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
 
 
 def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, int]:
-    """Return the row of an attempt, without the flags that need its task, and the length of its timeline."""
+    """Return the row of an attempt, without flags that need its task, and its length in milliseconds."""
     content = read_journal(published.journal)
     header = next((event.data.written() for event in content.events[:1]), {})
     task = study.tasks.get(str(header.get("task_id")))
@@ -119,24 +119,21 @@ def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, i
 
 
 def _record(study: StudyFolder, row: AttemptRow, kind: StudyOperationKind, data: Fact) -> None:
-    """Record a fact about an attempt in a file of its participant, which is deleted if the participant is
-    erased.
-    """
+    """Record a fact about an attempt in its participant's file, which is deleted if they are erased."""
     study.record(row.participant or ORGANISER, attempt(row.attempt), kind, data)
 
 
 def position_words(ms: int) -> str:
     """Return a position on a timeline as `M:SS.mmm` or `H:MM:SS.mmm`."""
-    minutes, rest = divmod(ms, 60_000)
-    return (
-        f"{minutes // 60}:{minutes % 60:02}:{rest / 1000:06.3f}"
-        if minutes >= 60
-        else f"{minutes}:{rest / 1000:06.3f}"
-    )
+    minutes, milliseconds = divmod(ms, 60_000)
+    seconds = f"{milliseconds / 1000:06.3f}"
+    if minutes < 60:
+        return f"{minutes}:{seconds}"
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds}"
 
 
 def record_runs_read(study: StudyFolder, solvers: Iterable[SolverRuns]) -> None:
-    """Record which runs of each model were read, unless they are the same as last time."""
+    """Record which runs of each model were read, unless they are those that were recorded last."""
     for found in solvers:
         runs = tuple(sorted(run.sha256 for run in found.runs if run.row is not None))
         known = [fact for fact in study.ledger.study.all(ModelsRead) if fact.solver == found.solver.name]

@@ -1,7 +1,6 @@
-"""A study without participants: simulated people go through all of it, simulated models make its declared
-runs.
+"""Simulates a study: simulated people take part in it, and simulated models make its declared runs.
 
-The same code as in a study of people writes everything; only the clock and the runs of tests are made up.
+The same code as in a study of people writes everything; only the clock and the test runs are simulated.
 """
 
 from __future__ import annotations
@@ -62,10 +61,10 @@ from gistpoint.sessions.studies.people import admit, stratum_in_turn
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 
 FIRST_MS = 1_767_600_000_000
-"""5 January 2026, 8 o'clock UTC: when a simulated study begins, unless its log is later."""
+"""The time at which a simulated study begins unless its log is later: 5 January 2026, 8:00 UTC."""
 _DAY_MS = 86_400_000
 _SECONDS = {ConsentStep: 90, RulesStep: 60, FormStep: 75, BetweenStep: 120, ReadyStep: 10}
-"""Seconds that people spend on a step."""
+"""The seconds that people spend on a step."""
 _MOST_STEPS = 100_000
 DEMO_PEOPLE = 12
 DEMO_FUNCTIONS = 60
@@ -77,7 +76,7 @@ _USUAL = Behaviour()
 
 @dataclass
 class SimulationCount:
-    """The number of simulated people and runs."""
+    """The numbers of simulated people, attempts and runs."""
 
     people: int = 0
     withdrew: int = 0
@@ -89,7 +88,7 @@ class SimulationCount:
 
 
 class StudySimulation:
-    """Fills one study's folder."""
+    """Fills the folder of one study with simulated data."""
 
     def __init__(
         self, folder: StudyFolder, clock: SimulatedTime, crowd: Crowd, scratch: Path, version: str
@@ -101,15 +100,15 @@ class StudySimulation:
         self._attempts = AttemptStore(scratch / "attempts", clock, version)
         self._scenes: dict[tuple[str, str, str], Scene] = {}
         self._courses: dict[str, AttemptCourse] = {}
-        """Of people's attempts, by assignment."""
+        """The courses of people's attempts, by assignment id."""
 
     def open(self) -> None:
-        """Open the study, unless it is open."""
+        """Open the study, unless it is open already."""
         if self.folder.ledger.opened is None:
             record_opening(self.folder, self._version)
 
     def people(self, codes: Iterable[str], run: RunContext = UNATTENDED) -> None:
-        """Let people take part, one after the other. Raises `CancelledError` when cancelled."""
+        """Let people take part, one after another. Raises `CancelledError` when cancelled."""
         codes = list(codes)
         for number, code in enumerate(codes):
             run.progress(RunProgress("simulating people", number, len(codes), step="people"))
@@ -119,7 +118,10 @@ class StudySimulation:
     def models(
         self, models: Iterable[tuple[DeclaredSolver, ModelBehaviour]], run: RunContext = UNATTENDED
     ) -> None:
-        """Let models make the runs that the study declares for them: one for each task and repeat."""
+        """Let models make the runs that the study declares for them: one for each task and repetition.
+
+        Raises `CancelledError` when cancelled.
+        """
         for solver, model in models:
             condition = self.folder.study.condition_of(solver.condition)
             place = _place_of(self.folder.root, solver)
@@ -242,7 +244,7 @@ class StudySimulation:
         self.count.runs += 1
         self.clock.advance(60_000)
 
-    # What both need
+    # Used for people and models
 
     def _judge_for(self, task: Task) -> TaskJudge:
         return self._scene(task).judge
@@ -265,7 +267,7 @@ def _allowance(budgets: Budgets, scene: Scene) -> Allowance:
 
 
 def _place_of(root: Path, solver: DeclaredSolver) -> Path | None:
-    """Return the folder whose entries are a solver's declared runs; None if they are not in one folder."""
+    """Return the folder whose entries are a solver's declared runs; None if there is no such folder."""
     for pattern in solver.runs:
         path = PurePosixPath(pattern)
         plain = not any(character in str(path.parent) for character in "*?[")
@@ -276,11 +278,11 @@ def _place_of(root: Path, solver: DeclaredSolver) -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateStudy(Request):
-    """How many people are simulated, and how they behave; see `Behaviour`."""
+    """A request to simulate a study, with the number and the behaviour of its people; see `Behaviour`."""
 
     people: Count = DEMO_PEOPLE
     seed: int | None = None
-    """None for the study's own."""
+    """The seed; None for the study's own."""
     ability: float = _USUAL.ability
     task: float = _USUAL.task
     sigma: float = _USUAL.sigma
@@ -302,7 +304,7 @@ class SimulateStudy(Request):
 def simulate_study(
     study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext
 ) -> SimulationCount:
-    """Fill an empty simulated study. Raises `StudyError` for any other."""
+    """Fill an empty simulated study and return the numbers. Raises `StudyError` for any other study."""
     behaviour = wanted.behaviour
     study.require_simulated()
     if study.ledger.people or next(study.attempts(), None) is not None:
@@ -329,7 +331,10 @@ def fill(
     skills: Mapping[str, float] | None = None,
     run: RunContext = UNATTENDED,
 ) -> SimulationCount:
-    """Let simulated people and models work in the study in `root`; `skills` are those of models, by name."""
+    """Let simulated people and models take part in the study in `root`, and return the numbers.
+
+    `skills` are those of models in logits, by name; others are random. Raises `CancelledError`.
+    """
     clock = SimulatedTime(FIRST_MS, "simulated")
     study = StudyFolder(root, locations, clock)
     latest = max((operation.utc_ms for operation in study.ledger.operations), default=0)
@@ -357,9 +362,10 @@ def fill(
 
 
 def write_demo_study(root: Path, named: str, locations: Locations, run: RunContext) -> SimulationCount:
-    """Write the demo's study into a new or empty folder; it appears when it is complete.
+    """Write the demo's study into a new or empty folder, and return the numbers of its simulation.
 
-    `named` is the user's name for the folder. Raises `StudyError` if the folder is not empty.
+    The folder appears only when it is complete. `named` is the user's name for it. Raises `StudyError` if it
+    is not empty.
     """
     from gistpoint.core.demo.functions import write_simulated_tasks
 

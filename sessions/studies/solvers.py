@@ -1,4 +1,4 @@
-"""The runs of declared models: found below the study's folder, matched to its tasks, and made into rows."""
+"""The runs of declared models: found below a study's folder, matched to its tasks, and turned into rows."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _ID = re.compile(r"[0-9a-f]{12,64}")
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """A run of a declared model, with its row, or the reason why it has none."""
+    """A run of a declared model, with its row or the reason why it has none."""
 
     name: str
-    """Its file, relative to the study's folder; with `#ID` if the file contains several runs."""
+    """The path of its file in the study's folder, with `#ID` if the file contains several runs."""
     task: str = ""
     row: AttemptRow | None = None
     why_not: str = ""
@@ -51,12 +51,12 @@ class MatchedRun:
 
 @dataclass(frozen=True)
 class SolverRuns:
-    """The runs found of a declared model."""
+    """The runs of a declared model that were found."""
 
     solver: DeclaredSolver
     runs: tuple[MatchedRun, ...] = ()
     notes: tuple[str, ...] = ()
-    """Further remarks, a sentence each: patterns that match no file, budgets that differ from people's."""
+    """Other remarks, a sentence each: on patterns without a match, and settings that differ from people's."""
 
     @property
     def rows(self) -> tuple[AttemptRow, ...]:
@@ -75,9 +75,9 @@ class _TakenRuns:
     """The runs that were already read, so that none counts twice."""
 
     solvers: dict[str, str] = field(default_factory=dict)
-    """Names of solvers by the name of a run's file."""
+    """The name of the solver of each run, by the run's name."""
     names: dict[str, str] = field(default_factory=dict)
-    """Names of files by the key of a run."""
+    """The name of each run, by the key of its attempt."""
 
 
 def runs_of_solvers(
@@ -85,7 +85,7 @@ def runs_of_solvers(
 ) -> Iterator[SolverRuns]:
     """Yield the runs of each declared model.
 
-    Raises `StudyError` if runs of a simulated solver are mixed with others, or if a map can't be read.
+    Raises `StudyError` if simulated runs and others are mixed, or if a map can't be read.
     """
     taken = _TakenRuns()
     for solver in folder.study.solver:
@@ -93,20 +93,23 @@ def runs_of_solvers(
 
 
 def with_differences(found: Iterable[SolverRuns], people: Iterable[AttemptRow]) -> Iterator[SolverRuns]:
-    """Yield the solvers, with notes if their budgets, tools or briefs differ from people's in the condition."""
+    """Yield the solvers with notes if their settings differ from people's in the same condition.
+
+    The settings are budgets, tools and briefs.
+    """
     keys: dict[tuple[str, str], set[str]] = {}
     for row in people:
         if row.counted:
             keys.setdefault((row.condition, row.mode), set()).add(row.budget_key)
     for solver in found:
         notes = []
-        for (condition, mode), theirs in sorted(keys.items()):
+        for (condition, mode), of_people in sorted(keys.items()):
             own = {row.budget_key for row in solver.rows if (row.condition, row.mode) == (condition, mode)}
-            for other in sorted(own - theirs):
+            for other in sorted(own - of_people):
                 count = sum((row.budget_key, row.mode) == (other, mode) for row in solver.rows)
                 notes.append(
                     f"{count} runs ({mode}) had other settings than people under {condition!r}: "
-                    f"{other}; people had {'; or '.join(sorted(theirs))}."
+                    f"{other}; people had {'; or '.join(sorted(of_people))}."
                 )
         yield replace(solver, notes=(*solver.notes, *notes))
 
@@ -218,9 +221,9 @@ def _sha256(document: RunDocument) -> str:
 def _task_of(
     tasks: Mapping[str, StudyTask], given: Mapping[str, str] | None, name: str, identity: str, recorded: str
 ) -> tuple[StudyTask | None, str]:
-    """Return the task of a run, or why there is none.
+    """Return the task of a run and an empty text, or None and why there is no task.
 
-    `given` is the declared map, and `recorded` the name of the task in the run.
+    `given` is the declared map, `identity` the id of the run, and `recorded` the name of the task in the run.
     """
     if given is not None:
         keys = (name, Path(name).name, Path(name.partition("#")[0]).stem, identity)
@@ -234,7 +237,10 @@ def _task_of(
 
 
 def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
-    """Return the task named by its id, a part of at least 12 digits of the id, or one of its functions."""
+    """Return the task that a name means, as `_task_of` does.
+
+    A name is the task's id, at least its first 12 digits, or a function that is corrupted in it.
+    """
     if name in tasks:
         return tasks[name], ""
     ids = {id for part in _ID.findall(name) for id in tasks if id.startswith(part)}
@@ -260,7 +266,7 @@ def _is_named(target: str, name: str) -> bool:
 
 
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
-    """Return the task of each run from a solver's map; None if the runs name their tasks."""
+    """Return the task of each run according to a solver's map; None if the runs name their tasks."""
     if solver.map in ("", _BY_ID):
         return None
     if not solver.map.startswith(_MAP):
@@ -309,9 +315,7 @@ def _without_root(text: str, root: Path) -> str:
 
 
 def _own_task(document: RunDocument, path: str) -> str:
-    """Return the task that a run names, or the name of its file if the run has no id; a request is not a
-    name.
-    """
+    """Return the name of the task that a run records; if it also has no id, the name of its file."""
     header = document.header
     if header.task and "task" not in header.derived:
         return header.task
@@ -319,7 +323,7 @@ def _own_task(document: RunDocument, path: str) -> str:
 
 
 def _listed_task(path: str) -> str:
-    """Return the task that a list derives from the file name of a run that names none."""
+    """Return the task that `list_runs` derives from the name of a file."""
     for listed in list_runs([path]):
         if listed.header is not None:
             return listed.header.task

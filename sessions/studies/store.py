@@ -1,7 +1,7 @@
-"""The folder of a study: its log, a file for each writer, and the journals published into it.
+"""The folder of a study as its store: a log with a file for each writer, and the published journals.
 
-Every file has one writer, `NAME@MACHINE`, so the folder can be shared, synchronised or merged by hand without
-locks.
+Each file has only one writer, `NAME@MACHINE`, so that the folder can be shared, synchronised or merged by
+hand without locks.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from gistpoint.sessions.studies.writers import checked_code, writer_of
 CODEC = Codec(FORMAT, VERSION, StudyOperation, "study's log", StudyError)
 
 SUM = "sum"
-"""The member of a line that holds the checksum of its operation."""
+"""The member of a line that contains the checksum of its operation."""
 
 StudyBook = Book[StudyOperation, tuple[StudyOperation, ...]]
 T = TypeVar("T")
 
 
 def checksum(operation: StudyOperation) -> str:
-    """Return the first 16 digits of an operation's sha256, which reveals a changed byte of its line.
+    """Return the first 16 digits of an operation's SHA-256, which reveals any change of its line.
 
-    Empty for values such as NaN, which only another program can have written.
+    Empty for an operation with values such as NaN, which only another program can have written.
     """
     members = (
         operation.op,
@@ -70,16 +70,14 @@ def checksum(operation: StudyOperation) -> str:
 
 
 def summed(operation: StudyOperation) -> StudyOperation:
-    """Return an operation with its checksum, which stays with it in every copy."""
+    """Return an operation with its checksum, which is part of every copy of it."""
     if SUM in operation.extra:
         return operation
     return msgspec.structs.replace(operation, extra={**operation.extra, SUM: checksum(operation)})
 
 
 class StudyLog(SideFileStore[StudyOperation, StudyBook]):
-    """The operations of a study: all writers' files are read, and each operation is added to its writer's
-    file.
-    """
+    """The log of a study: all files are read, and each operation is appended to its writer's file."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
@@ -88,11 +86,11 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         )
 
     def basis(self) -> dict[str, int]:
-        """Return how many whole lines of each file were read, by the hash of the file's writer."""
+        """Return the number of whole lines that were read of each file, by the hash of the file's writer."""
         return {writer_sha8(writer_of(path)): lines for path, lines in self.lines.items()}
 
     def append(self, operations: Iterable[StudyOperation], *, durable: bool = True) -> int:
-        """Write operations that are not known yet, each with its checksum, and return how many."""
+        """Write the operations that are not known yet, with their checksums, and return their number."""
         new = [summed(operation) for operation in operations]
         added = super().append(new, durable=durable)
         for path in {self.path_of(operation.reviewer) for operation in new} if added else ():
@@ -100,7 +98,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         return added
 
     def _read_again(self, path: Path, added: int) -> None:
-        """Count the lines of a file after writing to it; lines of another process are read, too."""
+        """Count the lines of a file after writing to it, and read those that another process has written."""
         lines = len(read_log(path, self.codec.log).lines)
         if lines != self.lines.get(path, 1) + added:
             found = read_side_file(path, self.codec)
@@ -110,7 +108,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         self.lines[path] = lines
 
     def at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations in the first lines of each file, as many as a basis says."""
+        """Return the operations in the first lines of each file; `basis` is the number of lines of each."""
         found: dict[str, StudyOperation] = {}
         for path in self.files():
             count = basis.get(writer_sha8(writer_of(path)), 0)
@@ -128,9 +126,9 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
 
 
 def refuse_links(root: Path) -> None:
-    """Raise `StudyError` if a folder that gistpoint reads and writes in a study's folder is a link.
+    """Raise `StudyError` if a folder that gistpoint uses in a study's folder is a link.
 
-    Whoever shares the folder could have it read and written anywhere.
+    Otherwise, anybody who shares the folder could make gistpoint read and write in any other folder.
     """
     for name in (LOG, ATTEMPTS, REVIEWS, HELP, PRIVATE):
         if (root / name).is_symlink():
@@ -151,11 +149,11 @@ class FolderStore:
 
     @property
     def away(self) -> str:
-        """Empty: the folder is here."""
+        """Empty, because the folder can always be reached."""
         return ""
 
     def reload(self) -> None:
-        """Read the log again."""
+        """Read the log again, because others may have written to it."""
         self.log.reload()
 
     def exclusively(self, act: Callable[[], T]) -> T:
@@ -166,9 +164,7 @@ class FolderStore:
 
     @contextmanager
     def alone(self, *, writing: bool = True) -> Iterator[None]:
-        """Lock the log's folder against other processes of this machine; unless `writing`, readers share the
-        lock.
-        """
+        """Lock the log's folder against other processes of this machine; readers share the lock."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             with suppress(NoLocksError):  # concurrent plans only lose some balance
@@ -176,44 +172,50 @@ class FolderStore:
             yield
 
     def send(self) -> None:
-        """Do nothing: who has the folder sees it."""
+        """Do nothing, because everybody with the folder already has what was written."""
 
     def send_soon(self) -> None:
-        """Do nothing: who has the folder sees it."""
+        """Do nothing, because everybody with the folder already has what was written."""
 
     def differences(self) -> Iterator[str]:
-        """Yield nothing: there is one folder."""
+        """Yield nothing, because there is no other copy to differ from."""
         yield from ()
 
     def operations(self) -> tuple[StudyOperation, ...]:
-        """Return all operations, in the order of their times."""
+        """Return all operations, by time."""
         return self.log.book.operations
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Lines of the log that can't be read, a sentence each."""
+        """A sentence for each line of the log that can't be read."""
         return self.log.problems
 
     def basis(self) -> dict[str, int]:
-        """Return how many lines of each writer were read, by the first 8 digits of sha256 of the writer."""
+        """Return the number of lines that were read of each writer, by the writer's hash (8 digits)."""
         return self.log.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that a reader with this basis had read."""
+        """Return the operations that a reader with a basis had read."""
         return self.log.at(basis)
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Write operations that are not known yet, synced to the disk; return how many."""
+        """Write the operations that are not known yet, synced to the disk, and return their number."""
         return self.log.append(operations)
 
     def writer(self, name: str) -> str:
-        """Return the writer for facts recorded on this machine, about a participant or by the organiser."""
+        """Return the writer for facts that this machine records about a participant, or for the organiser.
+
+        Raises `StudyError` if the code is invalid.
+        """
         return f"{name if name == ORGANISER else checked_code(name)}@{self.machine}"
 
     def record(
         self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
     ) -> StudyOperation:
-        """Append an operation of now, synced to the disk, to the file of a participant, or of the organiser."""
+        """Append an operation with the current time to a participant's or the organiser's file; return it.
+
+        It is synced to the disk on return.
+        """
         operation = self.operation(name, subject, kind, data)
         self.append([operation])
         return operation
@@ -221,7 +223,7 @@ class FolderStore:
     def operation(
         self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
     ) -> StudyOperation:
-        """Return an operation of now, without writing it."""
+        """Return an operation with the current time, without writing it."""
         writer = self.writer(name)
         members = msgspec.to_builtins(data) if data is not None else {}
         for about in Fact.__struct_fields__:
@@ -235,7 +237,7 @@ class FolderStore:
         return self.root / ATTEMPTS
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the present journal in an attempt's folder. Raises `StudyError`."""
+        """Publish the current journal in an attempt's folder, and return the outcome. Raises `StudyError`."""
         return publish(folder, self.published, self.machine)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
@@ -243,11 +245,14 @@ class FolderStore:
         yield from published(self.published)
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
-        """Return the published journal of an attempt."""
+        """Return the published journal of an attempt; None if there is none."""
         return next((attempt for attempt in self.attempts() if attempt.id == identity), None)
 
     def erase(self, code: str) -> Erasure:
-        """Delete all files of a person; first record the hash of the code, so that no copy ever comes back."""
+        """Delete all files of a person, and return which.
+
+        The hash of the code is recorded first, so that copies that reappear are deleted too.
+        """
         who = person_sha256(checked_code(code))
         ledger = Ledger(self.operations())
         if ledger.is_erased(code):
@@ -258,13 +263,13 @@ class FolderStore:
         if unfinished := len(begun - person.finished.keys()):
             ends[UNFINISHED] = unfinished
         found = leftovers(self.root, {who}, begun)
-        self._tell(Erased(person_sha256=who, counts=dict(ends), logs=_logs(found)))
+        self._record_erasure(Erased(person_sha256=who, counts=dict(ends), logs=_logs(found)))
         erasure = delete(found)
         self.reload()
         return erasure
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people."""
+        """Delete reappeared data of erased people, and return which."""
         erased = Ledger(self.operations()).erased
         found = leftovers(self.root, erased.keys())
         if not found.paths:
@@ -272,19 +277,19 @@ class FolderStore:
         for who, known in erased.items():
             logs = _logs(leftovers(self.root, {who}))
             if new := set(logs) - set(known.logs):
-                self._tell(
+                self._record_erasure(
                     Erased(person_sha256=who, counts=known.counts, logs=tuple(sorted(new | set(known.logs))))
                 )
         erasure = delete(found)
         self.reload()
         return erasure
 
-    def _tell(self, erased: Erased) -> None:
+    def _record_erasure(self, erased: Erased) -> None:
         self.record(ORGANISER, ERASED, StudyOperationKind.ERASED, erased)
 
 
 UNFINISHED = "unfinished"
-"""The key, in the counts of an erased person's attempts, of those without an end."""
+"""The key of attempts without an end in the counts of an erased person's attempts."""
 
 
 def _logs(found: PersonsFiles) -> tuple[str, ...]:

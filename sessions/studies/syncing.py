@@ -1,4 +1,4 @@
-"""Bringing a study's folder up to date: journals of this machine, another copy of the folder, and erasures."""
+"""Brings a study's folder up to date: with this machine's journals, another copy, and pending erasures."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from gistpoint.sessions.studies.store import refuse_links
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
-    """What a synchronisation did."""
+class SyncEffects:
+    """The effects of a synchronisation."""
 
     published: Mapping[Publication, int] = field(default_factory=dict)
-    """Journals of this machine, by outcome."""
+    """The number of journals of this machine, by outcome."""
     taken: Mapping[Publication, int] = field(default_factory=dict)
-    """Journals of the other copy of the folder."""
+    """The number of journals in the other copy of the folder, by outcome."""
     lines: int = 0
-    """Lines of side files that came from the other copy."""
+    """The number of lines of side files that were taken from the other copy."""
     erased: Erasure = field(default_factory=Erasure)
-    """Reappeared data of erased people, which were deleted."""
+    """The data of erased people that were deleted."""
     problems: tuple[str, ...] = ()
 
 
-def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
-    """Publish this machine's journals of a study, and delete reappeared data of erased people.
+def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
+    """Publish this machine's journals of a study, and delete data of erased people; return the effects.
 
-    The lines and journals of `other`, another copy of the folder, are merged. A repetition changes nothing.
-    Raises `StudyError`.
+    The lines and journals of `other`, another copy of the folder, are merged into it. A repetition changes
+    nothing. Raises `StudyError` if `other` is no study, or if files can't be read or written.
     """
     lines, taken, problems = 0, Counter[Publication](), list[str]()
     study.reload()
@@ -72,14 +72,17 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
         tuple(log for erasure in erased for log in erasure.logs),
         tuple(attempt for erasure in erased for attempt in erasure.attempts),
     )
-    return Synced(dict(done), dict(taken), lines, both, tuple(problems))
+    return SyncEffects(dict(done), dict(taken), lines, both, tuple(problems))
 
 
-def _lines_taken(theirs: Path, ours: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:
-    """Merge the lines of another copy of a file, in place if one copy is the beginning of the other."""
-    there = read_log(theirs, store.codec.log).lines
-    ours.parent.mkdir(parents=True, exist_ok=True)
-    with AppendLog(ours, replace(store.codec.log, header=b""), wait_for(ours)) as log:
+def _lines_taken(other: Path, own: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:
+    """Merge the lines of another copy of a file into the own one, and return how many are new.
+
+    If one copy is the beginning of the other, the lines keep their order.
+    """
+    there = read_log(other, store.codec.log).lines
+    own.parent.mkdir(parents=True, exist_ok=True)
+    with AppendLog(own, replace(store.codec.log, header=b""), wait_for(own)) as log:
         here = log.read().lines
         if here[: len(there)] == there:
             return 0
@@ -87,6 +90,6 @@ def _lines_taken(theirs: Path, ours: Path, store: SideFileStore[Any, Any], probl
             new = there[len(here) :]
             log.append(b"".join(line + b"\n" for line in new))
             return len(new)
-    merged = store.merge([theirs])
+    merged = store.merge([other])
     problems += merged.problems
     return merged.added

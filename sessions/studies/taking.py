@@ -1,8 +1,8 @@
-"""A participant's way through a study, without a screen: the records of each step, and their order.
+"""A participant's way through a study, without a screen: the steps, and what each of them records.
 
-The app, simulated participants and tests drive the same object. What a method records is on the disk when it
-returns. A process may die anywhere, and the next one continues with the step that the log and the journals
-show.
+The app, simulated participants and tests use the same class. What a method records is on the disk when it
+returns. A process may be killed at any time; the next one continues with the step that follows from the log
+and the journals.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from gistpoint.sessions.studies.help_gists import read_help
 
 @dataclass(frozen=True, slots=True)
 class TakenAttempt:
-    """An attempt of an assignment that this process holds."""
+    """An attempt at an assignment that this process has open."""
 
     step: AttemptStep
     opened: OpenAttempt
@@ -84,9 +84,7 @@ class TakenAttempt:
 
 
 class Participation:
-    """One participant on this machine. Every method may raise `StudyError`, or another `UserError` of an
-    attempt.
-    """
+    """One participant on this machine; every method may raise `StudyError` or another `UserError`."""
 
     def __init__(
         self,
@@ -98,7 +96,7 @@ class Participation:
         *,
         actor: str = PERSON,
     ) -> None:
-        """`judge_for` makes the judge of a task's attempts; `actor` is `simulated` for a simulated person."""
+        """`judge_for` returns the judge of a task; `actor` is `SIMULATED` for a simulated person."""
         self.folder, self.code, self.actor = folder, code, actor
         self.drafts = drafts
         self._attempts, self._judge_for = attempts, judge_for
@@ -115,10 +113,10 @@ class Participation:
         """The participant, from the log."""
         return self.folder.ledger.person(self.code)
 
-    # What comes next
+    # The next step
 
     def come(self) -> None:
-        """Read what others have written, and complete what an earlier process left unfinished."""
+        """Read what others have written, and complete what an earlier process has not finished."""
         self.folder.reload()
         withdrawn = self.person.withdrawn
         if withdrawn is not None and withdrawn.data == ERASE:
@@ -132,22 +130,21 @@ class Participation:
                 self.folder.publish(place)
 
     def step(self) -> Step:
-        """Return the participant's next step, after recording steps that need no answer."""
+        """Return the participant's next step, after recording the steps that need no input."""
         while True:
             step = self.next()
             if not self._record_silently(step):
                 return step
 
     def next(self) -> Step:
-        """Return the next step from the log and this machine's files, and record nothing."""
+        """Return the next step according to the log and this machine's files, without recording anything."""
         folder = self.folder
         return next_step(folder.study, folder.tasks, folder.ledger, self.code, self._situation())
 
     def _situation(self) -> Situation:
-        begun = {
-            fact.attempt for facts in self.person.begun.values() for fact in facts
-        } - self.person.finished.keys()
-        found = {attempt: _journal_at(self._place(attempt)) for attempt in begun}
+        begun = {fact.attempt for facts in self.person.begun.values() for fact in facts}
+        unfinished = begun - self.person.finished.keys()
+        found = {attempt: _journal_at(self._place(attempt)) for attempt in unfinished}
         return Situation(
             now_ms=self.clock.utc_ms(),
             machine=self.folder.machine,
@@ -158,6 +155,7 @@ class Participation:
         )
 
     def _record_silently(self, step: Step) -> bool:
+        """Record a step that needs no input; return False for any other step."""
         match step:
             case ScreenOutStep(item=item):
                 self._record(StudyOperationKind.SCREENED_OUT, ScreenedOut(item=item))
@@ -170,7 +168,7 @@ class Participation:
         return True
 
     def _plan(self) -> None:
-        """Plan on the basis of everything that others have written by now, which the plan names."""
+        """Plan the person's tasks on the basis of all that others have written, which the plan records."""
 
         def plan() -> None:
             record_exposures(self.folder, self.code)
@@ -192,7 +190,7 @@ class Participation:
     # Before the tasks
 
     def consent(self, items: Sequence[bool]) -> None:
-        """Record the consent, with each item ticked or not, in the order of the declaration."""
+        """Record the consent, and whether each of its items was ticked, in the order of the declaration."""
         text = sha256_of_text(self.folder.study.texts.consent)
         self._record(
             StudyOperationKind.CONSENTED,
@@ -204,7 +202,7 @@ class Participation:
         self._record(StudyOperationKind.DECLINED)
 
     def answer(self, step: FormStep, values: Mapping[str, Any], seconds: float = 0.0) -> None:
-        """Record the answers to a form by the question's id, with None for a declined one."""
+        """Record the answers to a form, by question id; a declined answer is None."""
         answers = Answers(
             questionnaire=step.form.id,
             sha256=step.sha256,
@@ -216,19 +214,19 @@ class Participation:
         self.drafts.remove(step.form.id, step.assignment)
 
     def begin_sitting(self) -> None:
-        """Record that the rules were read, and a sitting begins."""
+        """Record that the person has read the rules and a sitting begins."""
         self._record(StudyOperationKind.SITTING, Sitting(state=BEGAN))
 
     def end_sitting(self) -> None:
-        """Record that the person stops for the day."""
+        """Record that the person ends the sitting."""
         self._record(StudyOperationKind.SITTING, Sitting(state=ENDED))
 
     def go_on(self, step: BetweenStep) -> None:
-        """Continue with the next task; another process would ask again."""
+        """Continue with the next task; only this process remembers that, another one would ask again."""
         self._went_on_after = step.finished.id
 
     def pass_over(self, step: ReadyStep) -> None:
-        """Record that a training task is skipped."""
+        """Record that a training task is skipped. Raises `StudyError` if it can't be."""
         if not step.may_skip:
             raise StudyError("This training task can't be skipped.")
         self._record(
@@ -243,17 +241,17 @@ class Participation:
         return under(step.condition, task, read_answer(task))
 
     def role_of(self, step: ReadyStep | AttemptStep) -> Role:
-        """Return the role of an assignment's attempt."""
+        """Return the role of an attempt at an assignment."""
         return Role.TRAINING if step.training else Role(self.person.role or Role.BASELINE)
 
     def gist_help(self, step: ReadyStep | AttemptStep) -> HelpGist:
-        """Return the gist that is shown with an assignment's task; one without text if there is none."""
+        """Return the gist that is shown with an assignment's task; it has no text if there is none."""
         if step.condition.gist_help is GistHelp.NONE:
             return HelpGist()
         return read_help(self.folder.root, step.assignment.task)
 
     def begin(self, step: ReadyStep) -> TakenAttempt:
-        """Record that an assignment was begun, and begin its attempt."""
+        """Record that an assignment was begun, and begin an attempt at it."""
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
 
@@ -278,7 +276,7 @@ class Participation:
         return self._start(taken, task, judge)
 
     def open(self, step: AttemptStep) -> TakenAttempt:
-        """Continue an attempt: resume its journal, or begin it with the id in the log."""
+        """Continue an attempt: resume its journal, or if there is none, begin it with the id in the log."""
         task, judge = self._prepared(step)
         if not step.resume:
             return self._begin_what_is_recorded(step, task, judge)
@@ -287,7 +285,7 @@ class Participation:
         return taken
 
     def _begin_what_is_recorded(self, step: AttemptStep, task: Task, judge: TaskJudge) -> TakenAttempt:
-        """Begin an attempt that an earlier process recorded as begun, if the others have that record."""
+        """Begin an attempt that an earlier process recorded as begun, unless that record was withdrawn."""
         begun = self.folder.exclusively(lambda: self.person.begun.get(step.assignment.id, ()))
         if not begun or begun[0].attempt != step.attempt:
             raise StudyError(
@@ -325,15 +323,16 @@ class Participation:
         return TakenAttempt(step, opened)
 
     def ask(self, taken: TakenAttempt) -> None:
-        """Stop the clock for the forms after the brief."""
+        """Stop the clock while the forms after the brief are filled in."""
         if taken.state.pause is None:
             taken.opened.attempt.pause(PauseReason.QUESTIONNAIRE)
 
     def answer_within(
         self, taken: TakenAttempt, step: FormStep, values: Mapping[str, Any], seconds: float
     ) -> None:
-        """Record the answers to a form after the brief, in the journal and then in the log; the clock is
-        stopped.
+        """Record the answers to a form after the brief, in the journal and then in the log.
+
+        The clock must be stopped; it continues after the last of these forms.
         """
         answered = QuestionnaireAnswered(
             questionnaire=step.form.id, sha256=step.sha256, values=dict(values), seconds=round(seconds, 3)
@@ -343,20 +342,20 @@ class Participation:
         self.release(taken)
 
     def release(self, taken: TakenAttempt) -> None:
-        """Let the clock run again if every form after the brief is answered."""
+        """Let the clock continue if all forms after the brief are answered."""
         pause = taken.state.pause
         if pause is not None and pause.reason == PauseReason.QUESTIONNAIRE and not taken.forecasts:
             taken.opened.attempt.resume()
 
     def _record_answers_of(self, taken: TakenAttempt) -> None:
-        """Record answers that are in the journal but not in the log, because a process died in between."""
+        """Record the answers in the journal in the log, because a process may have died in between."""
         steps = {step.form.id: step for step in taken.step.forecasts}
         for given in taken.state.questionnaires:
             if given.questionnaire in steps:
                 self.answer(steps[given.questionnaire], given.values, given.seconds)
 
     def close(self, taken: TakenAttempt) -> None:
-        """Release an attempt, publish it, and record its end if it has ended."""
+        """Close an attempt, publish it, and if it has ended, record its end."""
         ended = taken.state.ended
         taken.opened.close()
         if ended:
@@ -365,7 +364,7 @@ class Participation:
             self.folder.publish(self._place(taken.step.attempt))
 
     def pause(self, taken: TakenAttempt) -> None:
-        """Publish the present journal of an attempt whose clock was stopped."""
+        """Publish the current journal of an attempt whose clock was stopped."""
         self.folder.publish(self._place(taken.step.attempt))
 
     def _finish(self, assignment: str, attempt: str) -> None:
@@ -381,7 +380,7 @@ class Participation:
     # The end
 
     def withdraw(self, data: str, words: str = "", taken: TakenAttempt | None = None) -> None:
-        """Record that the person withdraws; `data` is `keep` or `erase`. An open attempt is ended."""
+        """Record that the person withdraws, and end the open attempt `taken`; `data` is `KEEP` or `ERASE`."""
         self._record(StudyOperationKind.WITHDRAWN, Withdrawn(data=data, words=words))
         self.drafts.remove_all()
         if taken is not None:
@@ -402,7 +401,7 @@ def _has_begun(place: Path) -> bool:
 
 
 def _journal_at(place: Path) -> LocalJournal | None:
-    """Return an attempt's journal on this machine; None before its first whole event."""
+    """Return the state of an attempt's journal on this machine; None before its first whole event."""
     if not _has_begun(place):
         return None
     ended = any(event.type == _END for event in read_journal(place / JOURNAL).events)

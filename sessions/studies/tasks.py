@@ -1,4 +1,4 @@
-"""The tasks of a study, from folders, archives or a list, with the facts that assigning and analysing need."""
+"""Reads the tasks of a study from folders, archives or a list, with the facts that assigning needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARCHIVE = ".tar.zst"
 
 @dataclass(frozen=True, slots=True)
 class StudyTasks:
-    """The tasks of a study by id, and a sentence for each that can't be read."""
+    """The tasks of a study and their folders by id, and a sentence for each problem."""
 
     by_id: Mapping[str, StudyTask] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
@@ -33,16 +33,16 @@ class StudyTasks:
 
 
 def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> StudyTasks:
-    """Read the tasks that a study names; a path in `name` is relative to the study's folder `root`.
+    """Return the tasks that a study names; a path in `name` is relative to the study's folder `root`.
 
-    Archives are unpacked below `unpacked`, once. Raises `StudyError` if there is nothing of that name.
+    Archives are unpacked once, below `unpacked`. Raises `StudyError` if nothing has that name.
     """
     metrics = read_metrics(root).tasks
     by_id: dict[str, StudyTask] = {}
     folders: dict[str, Path] = {}
     problems: list[str] = []
     read: dict[str, Task] = {}
-    for found in _found(root / name, store, unpacked):
+    for found in _tasks_at(root / name, store, unpacked):
         try:
             task = found if isinstance(found, Task) else read_task(found, verify=False)
             by_id.setdefault(task.id, study_task(task, read_answer(task), metrics.get(task.id, {})))
@@ -59,8 +59,9 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
 
 
 def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None = None) -> StudyTask:
-    """Return the facts about a task for assigning and analysing; `measured` is used if its answer has no
-    metrics.
+    """Return the facts about a task that assigning and analysing need.
+
+    `measured` are its metrics if its answer has none.
     """
     kind = kind_of(task)
     targets = kind.targets(task, answer)
@@ -82,7 +83,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
-    """Return the metrics of a task's targets in its answer: the mean of each over the targets that have it."""
+    """Return the metrics in a task's answer: the mean of each over the targets that have it."""
     values: dict[str, list[float]] = {}
     for target in targets:
         for rank in standings_from_json(answer.metrics, target):
@@ -90,7 +91,7 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
     return {metric: sum(found) / len(found) for metric, found in values.items()}
 
 
-def _found(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path]:
+def _tasks_at(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path]:
     if path.is_dir() and not (path / TASK_FILE).is_file():
         for entry in sorted(path.iterdir()):
             if (entry / TASK_FILE).is_file():
@@ -118,7 +119,7 @@ def _found(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path
 
 
 def _unpacked(archive: Path, below: Path) -> Task | Path:
-    """Return the task of an archive, unpacked if necessary; the archive's path if it can't be unpacked."""
+    """Return the task of an archive, or if it was unpacked before, the folder of the task."""
     place = below / sha256_of(archive)[:16]
     here = [folder for folder in place.iterdir() if (folder / TASK_FILE).is_file()] if place.is_dir() else []
     return here[0] if here else unpack_task(archive, place)

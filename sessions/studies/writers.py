@@ -10,7 +10,7 @@ from gistpoint.core.study.operations import ORGANISER, StudyError
 
 
 def checked_code(code: str) -> str:
-    """Return a participant's code if it is valid: it becomes part of the names of files. Raises `StudyError`."""
+    """Return a participant's code. Raises `StudyError` if it is invalid, since file names will contain it."""
     if not is_code(code) or code.lower() == ORGANISER:
         raise StudyError(
             f"{code[:60]!r} can't be the code of a participant.",
@@ -20,11 +20,11 @@ def checked_code(code: str) -> str:
 
 
 def writer_of(path: Path) -> str:
-    """Return the writer from the name of a file of operations."""
+    """Return the writer of a file of operations, from the file's name."""
     return unquote(path.stem)
 
 
 def name_in(writer: str) -> str:
-    """Return the name in a writer; the whole text if it names no machine."""
+    """Return the name in a writer; if it contains no machine, the whole text."""
     name, at, _ = writer.rpartition("@")
     return name if at else writer

@@ -1,6 +1,4 @@
-"""A team's store: a PostgreSQL database in which several machines share tasks, attempts, annotations and
-studies.
-"""
+"""A team's store: a PostgreSQL database that shares tasks, attempts, annotations and studies."""
 
 FILE = "store.toml"
-"""The file in the config folder that names the chosen store; there is none if files alone are used."""
+"""The file in the config folder that names the chosen store; it does not exist if only files are used."""

@@ -1,4 +1,4 @@
-"""The address of a team's store, and which store this user has chosen: a database, or files alone."""
+"""The address of a team's store, and the user's choice between a store and files alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gistpoint.sessions.team import FILE
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "service")
 _PLACES = ("host", "port", "user", "dbname")
-"""Parts of an address that may also be options, as in PostgreSQL's library."""
+"""The parts of an address that may also be options, as in PostgreSQL's library."""
 _OWN = ("sslcert", "sslkey")
-"""Options that are personal to a user."""
+"""The options that are personal to a user."""
 _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
 """Hosts on this machine; an empty host is the local socket."""
 _REDIRECTIONS = ("PGSERVICE", "PGHOSTADDR")
-"""Variables of the environment that override an address's host."""
+"""The environment variables that override the host of an address."""
 _VERIFIED = "verify-full"
 _HALF_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _SHAPE = "It looks like postgresql://USER@HOST/DATABASE."
@@ -33,17 +33,18 @@ class TeamStoreError(UserError):
 
 
 class UnreachableError(TeamStoreError):
-    """The team's store does not answer now; new data stay in files and are sent later."""
+    """The team's store does not answer; new data stay in files and are sent later."""
 
 
 class EmptyStoreError(TeamStoreError):
-    """The database answers, and has no tables of gistpoint."""
+    """The database answers, but has no tables of gistpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """The location of a team's store, without a password: libpq takes that from PGPASSWORD, .pgpass or a
-    service.
+    """The location of a team's store.
+
+    It has no password: libpq takes that from PGPASSWORD, .pgpass or a service.
     """
 
     host: str
@@ -55,15 +56,16 @@ class StoreAddress:
 
     @property
     def local(self) -> bool:
-        """Whether data certainly never leave this machine, whatever libpq's environment names."""
+        """Whether data certainly never leave this machine, whatever the environment of libpq contains."""
         host = (self.host or os.environ.get("PGHOST", "")).lower()
-        if "service" in self.options or any(map(os.environ.get, _REDIRECTIONS)) or "," in host:
+        is_redirected = "service" in self.options or any(map(os.environ.get, _REDIRECTIONS))
+        if is_redirected or "," in host:
             return False
         return host in _LOOPBACK or host.startswith("/")
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The connection's parameters for libpq, including TLS."""
+        """The parameters of the connection for libpq, including TLS."""
         found = {"dbname": self.database, **self.options}
         for name, value in (("host", self.host), ("user", self.user), ("port", str(self.port or ""))):
             if value:
@@ -74,36 +76,38 @@ class StoreAddress:
 
     @property
     def url(self) -> str:
-        """The address in the form that `parse_address` reads."""
+        """The address as a URL, which `parse_address` can read."""
         return self._with(self.options)
 
     @property
     def for_others(self) -> str:
-        """The address for others to type: USER replaces their name, HOST the server's if it is this machine.
+        """The address for others to type, with USER for their name, and HOST for the server if it is local.
 
-        Parts that it leaves out come from each person's environment or service file.
+        The parts that are left out come from each person's environment or service file.
         """
         options = {name: value for name, value in self.options.items() if name not in _OWN}
         host = "HOST" if self.local else self.host
         return replace(self, user=self.user and "USER", host=host)._with(options)
 
     def __str__(self) -> str:
-        """Return the address for display, with the options that locate it."""
+        """Return the address for display, with only the options that locate the store."""
         return self._with({name: value for name, value in self.options.items() if name == "service"})
 
     def _with(self, options: Mapping[str, str]) -> str:
         user = f"{quote(self.user, safe='')}@" if self.user else ""
-        asked = self.host.startswith("/") or any(
-            mark in self.host for mark in ":,"
-        )  # a socket, IPv6, several
-        options = {**({"host": self.host} if asked else {}), **options}
-        place = f"{'' if asked else self.host}{f':{self.port}' if self.port else ''}"
+        # A socket, an IPv6 address or several hosts can only be an option.
+        is_option = self.host.startswith("/") or any(mark in self.host for mark in ":,")
+        place = self.host
+        if is_option:
+            place, options = "", {"host": self.host, **options}
+        if self.port:
+            place += f":{self.port}"
         query = f"?{urlencode(options, safe='/:,')}" if options else ""
         return f"postgresql://{user}{place}/{quote(self.database, safe='')}{query}"
 
 
 def parse_address(text: str) -> StoreAddress:
-    """Return the address that a URL names. Raises `TeamStoreError`, whose message never contains a password."""
+    """Return the address in a URL. Raises `TeamStoreError`, whose message never contains a password."""
     url, port, options = _split(text)
     host = options.pop("host", "") or unquote(url.hostname or "")
     user = options.pop("user", "") or unquote(url.username or "")
@@ -125,9 +129,7 @@ _SECRETS = frozenset({"password", "passfile"})
 
 
 def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
-    """Return the parts of a URL with its port and its options. Raises `TeamStoreError` for a password among
-    them.
-    """
+    """Return the parts of a URL, its port and its options. Raises `TeamStoreError` if it has a password."""
     try:
         url = urlsplit(text)
         port = url.port
@@ -145,7 +147,7 @@ def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
 
 
 def _require_verified(address: StoreAddress) -> None:
-    """Raise `TeamStoreError` if a server on another machine would not have to prove its identity."""
+    """Raise `TeamStoreError` if a server on another machine need not prove its identity."""
     checked = address.options.get("sslmode", _VERIFIED)
     if not address.local and checked != _VERIFIED:
         raise TeamStoreError(
@@ -166,7 +168,7 @@ def _port(text: str) -> int | None:
     """Return the number of a port; None for an empty text. Raises `TeamStoreError` for any other text."""
     if not text:
         return None
-    # Nine digits decide: more are no port, and `int` refuses thousands of them.
+    # Nine digits suffice: longer numbers are no ports, and `int` refuses thousands of digits.
     is_number = text.isascii() and text.isdigit()
     if not is_number or not 0 < int(text[:9]) < 2**16:
         raise TeamStoreError("The port in the store's address is not a number from 1 to 65535.", hint=_SHAPE)
@@ -185,7 +187,10 @@ def _require_known(options: Iterable[str]) -> None:
 
 
 def chosen_address(config: Path) -> StoreAddress | None:
-    """Return the store that the user has chosen, None for files alone. Raises `TeamStoreError`."""
+    """Return the address of the store that the user has chosen; None for files alone.
+
+    Raises `TeamStoreError` if the file with the choice is invalid.
+    """
     path = config / FILE
     try:
         url = read_toml(path).get("url")
@@ -204,7 +209,7 @@ def chosen_address(config: Path) -> StoreAddress | None:
 
 
 def choose(config: Path, url: str | None) -> None:
-    """Remember the store of a URL, which `parse_address` has accepted; None for files alone."""
+    """Record the user's choice of a store by its URL, which must be valid; None for files alone."""
     path = config / FILE
     if url is None:
         path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Operations of people, merged with a team's store by uuid: reviews, validations, readings, results.
+"""Merges people's operations with a team's store by uuid: reviews, validations, readings and results.
 
-The operations of a person may come from several machines. So the store numbers them by person and machine, in
-the order of their arrival; the number shows what is new there, and says nothing about a file.
+A person's operations may come from several machines. So the store numbers them by person and machine, in the
+order of their arrival. The numbers show which operations are new, and are unrelated to lines in files.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.side_files import SideFileStore
 from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.team.conflicts import Conflict
-from gistpoint.sessions.team.replication import Source, StoreLine, beyond, by_uuid, heads, unite, uuids
+from gistpoint.sessions.team.replication import Source, StoreLine, by_uuid, heads, lines_beyond, unite, uuids
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 Annotations = SideFileStore[Any, Any]
 Stores = Mapping[str, Annotations]
-"""Stores by the names that their files have on the team's store."""
+"""Annotation stores, by the names of their files in the team's store."""
 Uuid = tuple[str, str]
-"""A file, and the uuid of an operation in it."""
+"""A file in the team's store, and the uuid of an operation in it."""
 
 
 def annotation_stores(locations: Locations, clock: TimeSource) -> dict[str, Annotations]:
-    """Return the stores of annotations that are shared, by the names of their folders."""
+    """Return the stores of the annotations that are shared, by the names of their folders."""
     return {
         "reviews": ReviewStore(locations.reviews, clock),
         "validations": ValidationStore(locations.validations, clock),
@@ -43,8 +43,8 @@ def annotation_stores(locations: Locations, clock: TimeSource) -> dict[str, Anno
 
 
 @dataclass(frozen=True, slots=True)
-class Exchanged:
-    """The number of operations added on each side."""
+class ExchangeResult:
+    """The number of operations that were added on each side, and the conflicts."""
 
     sent: int = 0
     fetched: int = 0
@@ -52,12 +52,12 @@ class Exchanged:
 
 
 def line_of(store: Annotations, operation: Any) -> bytes:
-    """Return the line of an operation in the store, without a newline."""
+    """Return the line of an operation for the team's store, without a newline."""
     return store.codec.encode(operation).rstrip(b"\n")
 
 
 def operations_in(stores: Stores) -> dict[Uuid, Any]:
-    """Return the operations in the files here."""
+    """Return the operations in this machine's files, by file and uuid."""
     return {(file, one.op): one for file, store in stores.items() for one in store.book.operations}
 
 
@@ -66,34 +66,36 @@ def exchange(
     stores: Stores,
     machine: str,
     without: Callable[[str], bool] = lambda person: False,
-) -> Exchanged:
-    """Send operations missing in the store, and fetch those missing here; differing ones of a uuid stay on
-    both sides.
+) -> ExchangeResult:
+    """Send the operations missing from the store, and fetch those missing from this machine.
 
-    Operations of people for whom `without` is true are not sent.
+    Operations with the same uuid that differ are kept on both sides and reported as conflicts. Those of
+    people for whom `without` returns True are not sent.
     """
     there = uuids(connection, stores)
-    mine = operations_in(stores)
-    new = [(place[0], one) for place, one in mine.items() if place not in there and not without(one.reviewer)]
+    local = operations_in(stores)
+    new = [
+        (place[0], one) for place, one in local.items() if place not in there and not without(one.reviewer)
+    ]
     send(connection, stores, machine, new)
-    wanted = [place for place in there if place not in mine] + other_lines(stores, mine, there)
+    wanted = [place for place in there if place not in local] + other_lines(stores, local, there)
     taken = take(stores, by_uuid(connection, wanted))
-    return Exchanged(len(new), taken.fetched, taken.conflicts)
+    return ExchangeResult(len(new), taken.fetched, taken.conflicts)
 
 
 def other_lines(
-    stores: Stores, mine: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]
+    stores: Stores, local: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]
 ) -> list[Uuid]:
-    """Return the operations, by file and uuid, whose lines differ between both sides."""
+    """Return the files and uuids of operations whose lines differ between this machine and the store."""
     return [
         (file, op)
-        for (file, op), one in mine.items()
+        for (file, op), one in local.items()
         if (file, op) in there and _sha256(line_of(stores[file], one)) != there[file, op][1]
     ]
 
 
 def send(connection: Connection, stores: Stores, machine: str, operations: Iterable[tuple[str, Any]]) -> None:
-    """Send operations, each with its file; those whose uuid the store has are left as they are there."""
+    """Send operations, each with its file; those whose uuids the store has already are not changed there."""
     unite(
         connection,
         machine,
@@ -108,22 +110,25 @@ def send(connection: Connection, stores: Stores, machine: str, operations: Itera
 
 
 def last_numbers(connection: Connection, stores: Stores) -> dict[Source, int]:
-    """Return how many operations of each person and machine have arrived."""
+    """Return the number of operations of each person and machine in the store."""
     return {source: head.number for source, head in heads(connection, stores).items()}
 
 
 def fetch_new(connection: Connection, stores: Stores, known: dict[Source, int]) -> int:
-    """Fetch the operations that arrived after `known`, and update it; return how many are new."""
+    """Fetch the operations after the numbers in `known`, update the numbers, and return how many are new."""
     now = last_numbers(connection, stores)
     new = {source: known.get(source, 0) for source, last in now.items() if last > known.get(source, 0)}
-    lines = beyond(connection, new, now)
+    lines = lines_beyond(connection, new, now)
     taken = take(stores, ((line.file, line.op or "", line.data) for line in lines))
     known.update(now)
     return taken.fetched
 
 
-def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
-    """Add operations from the store, by file and uuid, to the files here; report invalid and differing ones."""
+def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> ExchangeResult:
+    """Add lines of the store, each with its file and uuid, to this machine's files.
+
+    Invalid lines and operations that differ are reported as conflicts.
+    """
     new, conflicts = dict[str, list[Any]](), dict[Uuid, Conflict]()
     for file, op, line in lines:
         store = stores[file]
@@ -148,20 +153,20 @@ def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
         except UserError:
             stores[file].reload()
             raise
-    return Exchanged(0, fetched, conflicts)
+    return ExchangeResult(0, fetched, conflicts)
 
 
 def operation_differences(connection: Connection, stores: Stores) -> Iterator[tuple[str, Conflict]]:
-    """Yield what differs between the files here and the store, each with its kind."""
+    """Yield the differences between this machine's files and the store, each with its kind."""
     there = uuids(connection, stores)
-    mine = operations_in(stores)
-    for file, op in sorted(mine.keys() - there.keys()):
+    local = operations_in(stores)
+    for file, op in sorted(local.keys() - there.keys()):
         yield "missing there", Conflict(f"{file}: operation {op}", words="the store has none.")
-    for file, op in sorted(there.keys() - mine.keys()):
+    for file, op in sorted(there.keys() - local.keys()):
         yield "missing here", Conflict(f"{file}: operation {op[:40]}", words="it is on the store alone.")
-    for file, op, line in by_uuid(connection, other_lines(stores, mine, there)):
-        if _read(stores[file], line)[0] != mine[file, op]:
-            here = _sha256(line_of(stores[file], mine[file, op]))
+    for file, op, line in by_uuid(connection, other_lines(stores, local, there)):
+        if _read(stores[file], line)[0] != local[file, op]:
+            here = _sha256(line_of(stores[file], local[file, op]))
             yield "operation differs", Conflict(f"{file}: operation {op}", 0, here, there[file, op][1])
 
 

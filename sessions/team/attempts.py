@@ -1,11 +1,10 @@
-"""Journals of attempts on a team's store: sent under a lease, fetched line by line, hundreds of lines a round
-trip.
+"""Sends journals of attempts to a team's store, and fetches them from it, hundreds of lines per round trip.
 
-The file is authoritative for the machine that writes it. A lease says which machine may add lines, by the
-server's clock alone; it expires a minute after its last renewal. Each change of the holder increments the
-attempt's `fence`, and lines are added under the fence for which they were prepared, or not at all. A machine
-that continued without the lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that nothing is
-mixed.
+The file is authoritative for the machine that writes it. A lease determines which machine may add lines, by
+the server's clock alone; it expires a minute after its last renewal. Each change of the holder increments the
+attempt's `fence`, and lines are added only under the fence for which they were prepared. A machine that
+continued an attempt without the lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that the
+lines of two machines are never mixed.
 """
 
 from __future__ import annotations
@@ -45,20 +44,28 @@ from gistpoint.sessions.team.lines import (
     lines_after,
     safe_lines,
 )
-from gistpoint.sessions.team.replication import StoreLine, add, arrays, at, beyond, hashes, portions
+from gistpoint.sessions.team.replication import (
+    StoreLine,
+    add,
+    arrays,
+    hashes,
+    hashes_at,
+    lines_beyond,
+    portions,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 ATTEMPTS = "attempts"
-"""The file of all their lines; each attempt is a writer in it."""
+"""The file in the store with the lines of all attempts, in which each attempt is a writer."""
 LEASE_S = 60
-"""How long a machine may add lines without renewing its lease."""
+"""The seconds for which a machine may add lines without renewing its lease."""
 _TRIES = 5
 _AT_ONCE = 200
-"""Most attempts of one transaction."""
+"""The most attempts in one transaction."""
 _DEADLOCK = "40P01"
-"""SQLSTATE."""
+"""The SQLSTATE of a deadlock."""
 _UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"
 _LOCKED = text("SELECT id, seq, head FROM attempts WHERE id = ANY(:ids) ORDER BY id FOR UPDATE")
 _CLAIM = text(
@@ -80,7 +87,7 @@ _MOVE = text(
     " fence, old_seq, old, seq, head, ended, closes) WHERE attempts.id = m.id AND holder = :machine AND"
     " attempts.fence = m.fence AND attempts.seq = old_seq AND attempts.head = old RETURNING attempts.id"
 )
-"""Counts lines that are about to be added, and renews the lease or gives it back; nothing if it was lost."""
+"""Counts lines that will be added, and renews or ends the lease; changes nothing if the lease was lost."""
 _MOVED = ("id", "fence", "old_seq", "old", "seq", "head", "ended", "closes")
 _HOLDER = text("SELECT holder FROM attempts WHERE id = :id AND lease_until >= clock_timestamp()")
 _HELD = text(
@@ -94,27 +101,27 @@ _MISCOUNTED = text(
 
 
 def holder_of(connection: Connection, attempt: str) -> str:
-    """Return the machine that may add lines to an attempt now; empty if none may."""
+    """Return the machine that holds the lease of an attempt; empty if none does."""
     return str(connection.scalar(_HOLDER, {"id": attempt}) or "")
 
 
 def leases_held(connection: Connection) -> dict[str, str]:
-    """Return the machine that holds the lease of each attempt under way, by the id of the attempt."""
+    """Return the machine that holds the lease of each unfinished attempt, by the attempt's id."""
     return {row.id: row.holder for row in connection.execute(_HELD)}
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
-    """The part of an attempt's journal that is on the store."""
+class PushResult:
+    """The part of an attempt's journal that the store contains."""
 
     attempt: str
-    """Its id there; that of a branch if another machine continued the attempt."""
+    """The attempt's id in the store, which is a branch's if another machine continued the attempt."""
     position: Position = START
-    """The end of the part that the store has."""
+    """The end of the part that the store contains."""
     fence: int = 0
-    """The fence of this machine's lease; 0 without one."""
+    """The fence of this machine's lease; 0 if it has none."""
     added: int = 0
-    """How many lines were added."""
+    """The number of lines that were added."""
     conflict: Conflict | None = None
 
     @property
@@ -123,46 +130,47 @@ class Pushed:
         return bool(branch_of(self.attempt)[0])
 
 
-NOWHERE = Pushed("")
-"""Before anything was compared."""
+NOWHERE = PushResult("")
+"""The result before anything was compared."""
 
 
 class _ChangedError(Exception):
-    """The store has uncounted lines: everything is compared again."""
+    """The store contains lines that are not counted, so that everything must be compared again."""
 
 
 @dataclass(slots=True)
 class ToPush:
-    """An attempt to be sent, and its progress."""
+    """An attempt to send, and its progress."""
 
     folder: Path
     hold: bool = False
-    """Whether the lease is taken, or renewed, even if there is nothing to send."""
-    pushed: Pushed = NOWHERE
-    """What the last call returned, or found under way; without a fence everything is compared."""
+    """Whether to take or renew the lease even if there is nothing to send."""
+    pushed: PushResult = NOWHERE
+    """The last result; if it has no fence, all lines are compared."""
     done: bool = False
     added: int = 0
     lines: list[JournalLine] = field(default_factory=list)
-    """Lines that may be missing in the store."""
+    """The lines that may be missing from the store."""
     since: int = 1
-    """The first line that was written on this machine."""
+    """The number of the first line that this machine wrote."""
     targets: Iterator[str] = field(default_factory=lambda: iter(()))
+    """The ids that can be tried after `target`."""
     target: str = ""
-    """The attempt, or the branch, that the lines may be added to."""
+    """The id of the attempt or branch to which the lines may be added."""
 
     @property
     def size(self) -> int:
-        """How many bytes are to be read."""
+        """The number of bytes to read; 0 if there is no journal."""
         with suppress(FileNotFoundError):
             return (self.folder / JOURNAL).stat().st_size - self.pushed.position.offset
         return 0
 
-    def ends_as(self, pushed: Pushed) -> None:
-        """Set the result."""
+    def finish(self, pushed: PushResult) -> None:
+        """Set the final result."""
         self.pushed, self.done = replace(pushed, added=self.added), True
 
     def read(self, machine: str) -> None:
-        """Read the lines after those that the store has; all of them if these are to be compared."""
+        """Read the lines after those that the store contains, or all lines if they must be compared."""
         try:
             if self.pushed.fence:
                 self.lines = safe_lines(self.folder, self.pushed.position)
@@ -171,17 +179,17 @@ class ToPush:
         except BrokenChainError as error:
             words = "the journal here was changed, cut back or damaged, and is not sent."
             conflict = Conflict(f"attempt {self.folder.name}", error.at, words=words)
-            self.ends_as(Pushed(self.folder.name, conflict=conflict))
+            self.finish(PushResult(self.folder.name, conflict=conflict))
         except FileNotFoundError:
-            self.ends_as(Pushed(self.folder.name))
+            self.finish(PushResult(self.folder.name))
 
     def _read_whole(self, machine: str) -> None:
-        kept = head_kept(self.folder)  # before the journal, which may grow meanwhile
+        kept = head_kept(self.folder)  # before the journal, which may grow in the meantime
         self.lines = safe_lines(self.folder)
         if at := cut_at(self.lines, kept):
             raise BrokenChainError(at)
         if not self.lines or header_of(self.lines[0].data) is None:
-            self.ends_as(Pushed(self.folder.name))
+            self.finish(PushResult(self.folder.name))
         self.since = len(self.lines) + 1 if kept is None else kept.since
         name = self.folder.name
         self.targets = chain(
@@ -190,16 +198,18 @@ class ToPush:
         self.target = next(self.targets)
 
     def compare(self, there: Sequence[tuple[int, str, str]], counted: tuple[int, str], machine: str) -> bool:
-        """Compare the lines with those of the target, of which the store counts so many; True if it can be
-        claimed.
+        """Compare the lines with those of the target in the store; return whether it can be claimed.
+
+        `counted` are the number of lines and the last hash that the store records for the target. If the
+        lines differ, the next target is tried, or the difference becomes a conflict.
         """
         pairs = zip(self.lines, there, strict=False)
         other = next(((here, one) for here, one in pairs if (here.seq, here.sha256) != one[:2]), None)
         if other is not None:
             here, (_, sha256, sender) = other
             if self.target == self.folder.name and (here.seq < self.since or sender == machine):
-                self.ends_as(
-                    Pushed(
+                self.finish(
+                    PushResult(
                         self.target,
                         conflict=Conflict(f"attempt {self.target}", here.seq, here.sha256, sha256),
                     )
@@ -207,23 +217,23 @@ class ToPush:
             else:
                 self.target = next(self.targets)
         elif not self.hold and len(there) >= len(self.lines):
-            self.ends_as(Pushed(self.target, START.after(self.lines)))
+            self.finish(PushResult(self.target, START.after(self.lines)))
         elif counted != _last(there):
-            self.ends_as(Pushed(self.target, conflict=_miscounted(self.target, len(there))))
+            self.finish(PushResult(self.target, conflict=_miscounted(self.target, len(there))))
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
-        """Go on from the lines that are there; without a `fence`, in a branch if there is anything to send."""
+        """Continue after the lines in the store under a `fence`; without it, other lines make a branch."""
         if fence:
-            self.pushed = Pushed(self.target, START.after(self.lines[:there]), fence)
+            self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
             self.lines = self.lines[there:]
         elif there >= len(self.lines):
-            self.ends_as(Pushed(self.target, START.after(self.lines)))
+            self.finish(PushResult(self.target, START.after(self.lines)))
         else:
             self.target = next(self.targets)
 
     def moves(self) -> tuple[object, ...]:
-        """Return how the store's row of the attempt moves on by the lines: the values of `_MOVED`."""
+        """Return the changes of the attempt's row in the store by the lines, as the values of `_MOVED`."""
         before, after = self.pushed.position, self.pushed.position.after(self.lines)
         closes = not self.hold and not is_open(self.folder)
         ended = bool(self.lines) and ends(self.lines[-1].data)
@@ -239,7 +249,7 @@ class ToPush:
         )
 
     def claims(self) -> tuple[object, ...]:
-        """Return the store's row of an attempt that it does not have: the values of `_CLAIMED`."""
+        """Return a new row for the attempt, as the values of `_CLAIMED`."""
         name, header = self.folder.name, header_of(self.lines[0].data) or {}
         parent = name if self.target != name else branch_of(name)[0] or None
         return (self.target, parent, *header.values())
@@ -250,10 +260,11 @@ def push_attempts(
     machine: str,
     wanted: Sequence[ToPush],
     report: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> list[Pushed]:
-    """Send the lines of attempts that are missing in the store; the results report differences.
+) -> list[PushResult]:
+    """Send the lines of attempts that are missing from the store, and return a result for each.
 
-    `report` gets how many are done, of how many, and may raise to stop: sent lines stay.
+    Differences are conflicts in the results. `report` receives the number of attempts done, the number of
+    all and the current one; it may raise to stop, and sent lines remain.
     """
     waiting = list(wanted)
     for _ in range(_TRIES):
@@ -271,12 +282,12 @@ def push_attempts(
 
 
 def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
-    """Send lines of some attempts in one transaction; attempts that others changed are left for the next try."""
+    """Send lines of some attempts in one transaction; those that others changed are left for the next try."""
     for each in some:
         each.read(machine)
     try:
         with engine.begin() as connection:
-            held = _sent(connection, machine, some)
+            held = _send_lines(connection, machine, some)
     except (DBAPIError, _ChangedError) as error:
         if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") != _DEADLOCK:
             raise
@@ -284,7 +295,7 @@ def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
     for each in _undone(some):
         if each.pushed.attempt in held:
             each.added += len(each.lines)
-            each.ends_as(replace(each.pushed, position=each.pushed.position.after(each.lines)))
+            each.finish(replace(each.pushed, position=each.pushed.position.after(each.lines)))
         else:
             each.pushed = NOWHERE
 
@@ -293,8 +304,8 @@ def _undone(some: Iterable[ToPush]) -> list[ToPush]:
     return [each for each in some if not each.done]
 
 
-def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[str]:
-    """Take the leases that are missing and add the lines; return the attempts whose leases held."""
+def _send_lines(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[str]:
+    """Take the missing leases and add the lines; return the attempts whose leases were still valid."""
     while unplaced := [each for each in _undone(some) if not each.pushed.fence]:
         _place(connection, machine, sorted(unplaced, key=attrgetter("target")))
     ready = {each.pushed.attempt: each for each in _undone(some)}
@@ -311,12 +322,11 @@ def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[s
 
 
 def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None:
-    """Compare journals with the store's lines of their targets, and claim those that can be continued."""
+    """Compare journals with their targets' lines in the store, and claim those that can be continued."""
     names = [each.target for each in some]
+    # The rows are locked, so that nobody adds lines while they are compared.
     rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
-    there = hashes(
-        connection, [(ATTEMPTS, name) for name in names]
-    )  # nobody adds lines while they are compared
+    there = hashes(connection, [(ATTEMPTS, name) for name in names])
     claiming = [
         each
         for each in some
@@ -328,13 +338,14 @@ def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None
         fence, *counted = claims.get(each.target, (0, *_last(known)))
         if tuple(counted) == _last(known):
             each.claimed(fence, len(known))
-        else:  # another process of this machine was faster: nothing will be added
-            each.pushed = Pushed(each.target, fence=fence)
+        else:  # another process of this machine was faster, so that nothing will be added
+            each.pushed = PushResult(each.target, fence=fence)
 
 
 def _claim(connection: Connection, machine: str, some: Sequence[ToPush]) -> dict[str, tuple[int, int, str]]:
-    """Take or renew leases; return fence, number of lines and last hash of each attempt that no other machine
-    holds.
+    """Take or renew leases; return the fence, number of lines and last hash of each attempt claimed.
+
+    Attempts whose lease another machine holds are missing from the result.
     """
     if not some:
         return {}
@@ -358,14 +369,14 @@ def _miscounted(attempt: str, seq: int) -> Conflict:
 
 
 class AttemptElsewhereError(TeamStoreError):
-    """Another machine is continuing an attempt now."""
+    """Another machine is continuing an attempt."""
 
 
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
-    """Make an attempt ready to be resumed here: fetch what other machines added, and take the lease.
+    """Prepare an attempt for being resumed here: fetch the lines that other machines added, take the lease.
 
-    Raises `AttemptElsewhereError` while another machine holds it. A journal that diverged from the store's is
-    left alone: it is a branch.
+    A journal that differs from the store's is left unchanged, because it is a branch. Raises
+    `AttemptElsewhereError` while another machine holds the lease.
     """
     try:
         lines = lines_after(folder / JOURNAL)
@@ -385,7 +396,7 @@ def take_over(engine: Engine, folder: Path, machine: str) -> None:
                 hint="Close it there, or wait a minute after that machine was switched off.",
             )
         if len(there) > len(lines):
-            new = beyond(connection, {source: len(lines)}, {source: len(there)})
+            new = lines_beyond(connection, {source: len(lines)}, {source: len(there)})
             add_lines(folder, len(lines), [line.data for line in new])
 
 
@@ -395,9 +406,10 @@ def pull_attempts(
     machine: str,
     report: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> tuple[int, int, list[Conflict]]:
-    """Fetch lines of attempts that are missing on this machine; return the numbers of attempts and lines.
+    """Fetch the lines of attempts that are missing from this machine.
 
-    `report` gets how many are done, of how many, and may raise to stop: fetched lines stay.
+    Returns the numbers of attempts and lines, and the conflicts. `report` receives the number of attempts
+    done, the number of all and the current one; it may raise to stop, and fetched lines remain.
     """
     conflicts: list[Conflict] = []
     fetched = lines = done = 0
@@ -405,7 +417,7 @@ def pull_attempts(
         there = ends_there(connection)
         for name, (seq, head) in there.items():
             if branch_of(name)[1].startswith(machine):
-                _named_as_branch(root, name, seq, head)
+                _rename_to_branch(root, name, seq, head)
         known: dict[tuple[str, str], int] = {}
         for name, (seq, _) in there.items():
             if not is_attempt_id(name):
@@ -417,7 +429,7 @@ def pull_attempts(
             if end.seq < seq:
                 known[ATTEMPTS, name] = end.seq
         last = {source: there[source[1]][0] for source in known}
-        for (_, name), new in groupby(beyond(connection, known, last), attrgetter("source")):
+        for (_, name), new in groupby(lines_beyond(connection, known, last), attrgetter("source")):
             report(done, len(known), name)
             done += 1
             got = add_lines(root / name, known[ATTEMPTS, name], [line.data for line in new])
@@ -429,22 +441,23 @@ def pull_attempts(
 
 
 def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
-    """Add the store's lines after the line `seq` to a journal; return how many, 0 if it is open or has
-    changed.
+    """Add the store's lines after the line `seq` to a journal, and return how many, or a conflict.
+
+    Nothing is added if the journal is open or has changed.
     """
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
-    with _unopened(folder) as mine:
+    with _unopened(folder) as is_locked:
         end = end_of(path) or START
-        if not mine or end.seq != seq or (path.exists() and end.offset != path.stat().st_size):
-            return 0  # the next resumption sets a torn line aside
+        if not is_locked or end.seq != seq:
+            return 0
+        if path.exists() and end.offset != path.stat().st_size:
+            return 0  # a torn line, which the next resumption moves to another file
         try:
             new = chained(data, end.seq, end.head)
         except BrokenChainError as error:
-            words = (
-                "the store's next line does not follow ours: two machines went on with it."
-                if seq and error.at == seq + 1
-                else "the chain of hashes breaks on the store."
-            )
+            words = "the chain of hashes breaks on the store."
+            if seq and error.at == seq + 1:
+                words = "the store's next line does not follow ours: two machines went on with it."
             return Conflict(attempt, error.at, words=f"{words} It was not fetched.")
         if not new:
             return 0
@@ -456,13 +469,13 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()
         _append(path, new)
-        if has_head(folder):  # what was fetched was not written under the head that is kept here
+        if has_head(folder):  # the fetched lines were not written while this machine kept a head
             HeadFile(folder, Head(new[-1].seq, new[-1].sha256, new[-1].seq + 1)).close()
         return len(new)
 
 
 def _append(path: Path, lines: Iterable[JournalLine]) -> None:
-    """Write lines to a journal: all of them, or none if it is new."""
+    """Write lines to a journal; a new journal appears with all of them or not at all."""
     data = b"".join(line.data + b"\n" for line in lines)
     target = path if path.exists() else path.with_name(f"{JOURNAL}.part")
     file = os.open(target, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if target == path else os.O_TRUNC), 0o600)
@@ -479,7 +492,7 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
 
 @contextmanager
 def _unopened(folder: Path) -> Iterator[bool]:
-    """Hold the lock of an attempt, so that no process opens it; False if one has it open."""
+    """Lock an attempt, so that no process can open it, and yield True; yield False if one has it open."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = take(folder / LOCK)
     if lock is None:
@@ -492,10 +505,8 @@ def _unopened(folder: Path) -> Iterator[bool]:
             folder.rmdir()
 
 
-def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:
-    """Rename the folder of a journal that was sent as a branch: the attempt's own name belongs to the
-    store's.
-    """
+def _rename_to_branch(root: Path, branch: str, seq: int, head: str) -> None:
+    """Rename the folder of a journal that was sent as a branch, because the store's journal has its name."""
     folder, place = root / branch_of(branch)[0], root / branch
     end = end_of(folder / JOURNAL)
     if place.exists() or end is None or (end.seq, end.head) != (seq, head) or is_open(folder):
@@ -506,14 +517,14 @@ def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:
 
 
 def local_attempts(root: Path) -> list[Path]:
-    """Return the folders of the attempts that are here and go to the store."""
+    """Return the folders of this machine's attempts that are shared through the store."""
     if not root.is_dir():
         return []
     return sorted(place for place in root.iterdir() if (place / JOURNAL).is_file() and is_shared(place))
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the attempts with lines missing in the store, and how many; 0 if it has others in their place."""
+    """Return the attempts with lines missing from the store, and how many; 0 if the store's lines differ."""
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}
@@ -528,7 +539,7 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
             behind[ATTEMPTS, folder.name, end.seq] = (folder, end.head)
         elif end.head != head:
             found[folder] = 0
-    for place, sha256 in at(connection, behind.keys()).items():
+    for place, sha256 in hashes_at(connection, behind.keys()).items():
         folder, head = behind[place]
         if sha256 != head:
             found[folder] = 0
@@ -536,7 +547,7 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
 
 
 def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Conflict]:
-    """Return, by id, a conflict for each attempt of which the store lost lines or has lines that nobody sent."""
+    """Return a conflict, by id, for each attempt with fewer or more lines in the store than it counts."""
     names = {folder.name for folder in folders}
     return {
         row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names
@@ -544,5 +555,5 @@ def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Con
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Return how many lines of each attempt the store has, and the hash of the last of them."""
+    """Return the number of lines of each attempt in the store, and the hash of the last line."""
     return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

@@ -1,4 +1,4 @@
-"""Blobs of a team's store: large contents by their sha256, in pieces."""
+"""The blobs of a team's store: large contents, identified by their SHA-256 and stored in pieces."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 _KEPT = {False: blobs, True: public_blobs}
 _AT_ONCE = 200
-"""Most pieces of one statement."""
+"""The most pieces in one statement."""
 
 
 def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) -> list[str]:
-    """Keep the contents of files that are not kept already, and return their sha256; readers see no `secret`
-    one.
+    """Store the contents of files, unless they are stored already, and return their SHA-256.
+
+    Readers can't see `secret` blobs.
     """
     names: list[str] = []
 
@@ -45,7 +46,7 @@ def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) ->
 
 
 def blob_sizes(engine: Engine, names: Collection[str], *, public: bool = False) -> Counter[str]:
-    """Return the bytes of the blobs that are kept; a reader can ask for `public` ones alone."""
+    """Return the sizes in bytes of those blobs that are stored; readers must request `public` ones."""
     if not names:
         return Counter()
     kept = _KEPT[public]
@@ -63,13 +64,12 @@ def get_blobs(
     public: bool = False,
     streamed: bool = False,
 ) -> None:
-    """Write the blobs that are kept into files of their names; a reader can get `public` ones alone.
+    """Write the blobs that are stored to files with their names; readers must request `public` ones.
 
-    What may not fit into memory is `streamed`, with more round trips. `whole_blob` says which files can be
-    used.
+    `streamed` needs less memory and more round trips. `whole_blob` returns the files, after checking them.
     """
     kept = _KEPT[public]
-    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # they name files
+    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # these become file names
     asked = select(kept.c.sha256, kept.c.data).where(named).order_by(kept.c.sha256, kept.c.piece)
     rows = connection.execute(asked.execution_options(yield_per=2) if streamed else asked)
     for name, pieces in groupby(rows, key=itemgetter(0)):
@@ -78,7 +78,7 @@ def get_blobs(
 
 
 def whole_blob(folder: Path, sha256: str) -> Path:
-    """Return the file of a blob that was got. Raises `TeamStoreError` if it was not kept, or is damaged."""
+    """Return the file of a fetched blob. Raises `TeamStoreError` if it is missing or damaged."""
     file = folder / sha256
     if not file.exists() or sha256_of(file) != sha256:
         raise TeamStoreError(

@@ -1,4 +1,4 @@
-"""Every difference between this machine's files and the team's store, found by comparing hashes line by line."""
+"""Finds all differences between this machine's files and the team's store, by the hashes of all lines."""
 
 from __future__ import annotations
 
@@ -51,11 +51,14 @@ _ARCHIVES = text(
 
 @dataclass(frozen=True, slots=True)
 class StoreDifference:
-    """One difference: its kind, and what differs."""
+    """A difference between this machine's files and the store."""
 
     kind: str
-    """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task
-    differs`, `operation differs` or `study differs`."""
+    """The kind of difference.
+
+    It is `missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`,
+    `task differs`, `operation differs` or `study differs`.
+    """
     conflict: Conflict
 
     def __str__(self) -> str:
@@ -69,18 +72,18 @@ class _OnStore:
     seq: int
     data: bytes
     sha256: str
-    """The hash stored with it."""
+    """The hash that is stored with the line."""
     found: str
-    """The hash of its content."""
+    """The hash of the line's content."""
 
 
 def check(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext
 ) -> list[StoreDifference]:
-    """Return every difference between the files here and the store; nothing is changed."""
+    """Return all differences between this machine's files and the store; nothing is changed."""
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ")  # while others add lines
+        connection.execution_options(isolation_level="REPEATABLE READ")  # since others may add lines
         for kind, conflict in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, conflict))
         found += _attempts(connection, locations.attempts, store.machine, run)
@@ -102,7 +105,7 @@ def check(
 
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
-    """Compare the studies that were fetched from this store; `gistpoint study audit` compares one anywhere."""
+    """Compare the studies that were fetched from the store; `gistpoint study audit` compares any study."""
     for copy in fetched_studies(store.address, locations, clock):
         for words in copy.differences():
             yield StoreDifference("study differs", Conflict(f"study {copy.study}", words=words))
@@ -127,7 +130,7 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
 
 
 def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
-    """Compare what the store's columns say about an attempt with the first line that it holds of the attempt."""
+    """Compare the columns of an attempt in the store with its first line there."""
     what, first = f"attempt {name}", there[0].data
     if not is_of(first, name):
         yield StoreDifference(
@@ -142,7 +145,7 @@ def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDi
 def _attempt(
     name: str, folder: Path | None, there: list[_OnStore], counted: tuple[int, str] | None, machine: str
 ) -> Iterator[StoreDifference]:
-    """Compare an attempt's lines here and there, and look at both chains and at what the store counts."""
+    """Compare an attempt's lines on both sides, both chains of hashes, and the store's count of lines."""
     what = f"attempt {name}"
     here, faults = ([], []) if folder is None else _here(what, folder)
     yield from faults
@@ -161,7 +164,7 @@ def _attempt(
 
 
 def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDifference]]:
-    """Return the lines of a journal, and its own faults."""
+    """Return the lines of this machine's journal, and its faults."""
     kept = None if is_open(folder) else head_kept(folder)
     try:
         lines = safe_lines(folder)
@@ -195,7 +198,7 @@ def _compared(
 
 
 def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None) -> Iterator[StoreDifference]:
-    """Check the store's lines by themselves."""
+    """Check the store's lines of an attempt on their own."""
     for line in there:
         if line.sha256 != line.found:
             words = "on the store, this line does not have the hash that is stored with it."

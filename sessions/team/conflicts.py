@@ -1,4 +1,4 @@
-"""A conflict: two copies that must never differ do, so both are left unchanged until somebody has looked."""
+"""Conflicts: copies that must not differ but do; both are left unchanged until somebody decides."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A difference between this machine's files and the store."""
+    """A conflict between this machine's files and the store."""
 
     what: str
-    """What differs: `attempt 01J…`, `task 3f…`, `review 7c…`."""
+    """The thing that differs, such as `attempt 01J…`, `task 3f…` or `review 7c…`."""
     seq: int = 0
-    """The line of an attempt's journal; 0 for anything else."""
+    """The line of an attempt's journal; 0 for other things."""
     here: str = ""
-    """The sha256 of the copy here; empty if it is damaged."""
+    """The SHA-256 of this machine's copy; empty if it is damaged."""
     there: str = ""
-    """The sha256 of the store's copy."""
+    """The SHA-256 of the store's copy."""
     words: str = ""
-    """The fault, if it is not a difference of the two."""
+    """The fault in words, if it is not that the two copies differ."""
 
     def __str__(self) -> str:
         place = f"{self.what}, line {self.seq}" if self.seq else self.what

@@ -1,4 +1,4 @@
-"""Connections to a team's store, and upgrades of its schema to this program's revision."""
+"""Connects to a team's store, and upgrades its schema to this program's revision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 REVISION = "0002"
-"""The schema's revision that this program reads and writes."""
+"""The revision of the schema that this program uses."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _CONNECT_S = 5
@@ -25,13 +25,11 @@ _GONE = {
     "keepalives_interval": "5",
     "keepalives_count": "2",
 }
-"""A server without network or power is given up after ten to fifteen seconds; TCP alone takes a quarter of an
-hour.
-"""
+"""Settings by which a server without network or power is given up after about 10 s, not TCP's 15 minutes."""
 
 
 def require_extra() -> None:
-    """Raise `TeamStoreError` without the packages of the extra `team`."""
+    """Raise `TeamStoreError` if the packages of the extra `team` are not installed."""
     try:
         import alembic  # noqa: F401
         import psycopg  # noqa: F401
@@ -43,8 +41,9 @@ def require_extra() -> None:
 
 
 def engine_of(address: StoreAddress) -> Engine:
-    """Return an engine for a store; nothing is connected yet. Raises `TeamStoreError` without the extra
-    `team`.
+    """Return an engine for a store, which does not connect yet.
+
+    Raises `TeamStoreError` if the packages of the extra `team` are not installed.
     """
     require_extra()
     import psycopg.conninfo
@@ -68,15 +67,13 @@ def engine_of(address: StoreAddress) -> Engine:
         pool_pre_ping=True,
         pool_size=4,
         max_overflow=4,
-        use_native_hstore=False,  # otherwise it is searched for at the first connection
+        use_native_hstore=False,  # otherwise the first connection searches for the extension
     )
 
 
 @contextmanager
 def reaching(address: StoreAddress | str) -> Iterator[None]:
-    """Turn the driver's exceptions into `UnreachableError` or `TeamStoreError`, with a sentence without
-    secrets.
-    """
+    """Turn the driver's exceptions into `UnreachableError` or `TeamStoreError`, without secrets."""
     from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
     try:
@@ -96,20 +93,20 @@ def reaching(address: StoreAddress | str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of the driver's message."""
+    """Return the first line of the driver's message as a sentence."""
     message = str(getattr(error, "orig", error)).strip().splitlines()
     return message[0][:300].rstrip(".") + "." if message else "no reason was given."
 
 
 def revision_of(connection: Connection) -> str:
-    """Return the revision of a store's schema, empty if it has none."""
+    """Return the revision of a store's schema; empty if it has none."""
     from alembic.runtime.migration import MigrationContext
 
     return MigrationContext.configure(connection).get_current_revision() or ""
 
 
 def require_schema(revision: str) -> None:
-    """Raise `TeamStoreError` unless a schema is of this program's revision."""
+    """Raise `TeamStoreError` unless a schema's revision is this program's."""
     if revision == REVISION:
         return
     init = "Its owner runs `gistpoint store init`."
@@ -122,9 +119,9 @@ def require_schema(revision: str) -> None:
 
 
 def upgrade(connection: Connection) -> str:
-    """Make the schema, or bring it to this program's revision; return the revision it had.
+    """Create the schema, or upgrade it to this program's revision; return the revision that it had.
 
-    Raises `TeamStoreError` for a schema that a newer program has made.
+    Raises `TeamStoreError` if a newer program has made the schema.
     """
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext

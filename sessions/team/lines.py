@@ -1,4 +1,4 @@
-"""Lines of journals in a team's store: numbered, hashed and chained, without interpreting their content."""
+"""The lines of journals for a team's store: numbered, hashed and chained, whatever their content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JournalLine:
 
 
 class BrokenChainError(ValueError):
-    """Lines do not follow one another; `at` is the number of the first that does not."""
+    """Lines do not form a chain; `at` is the number of the first line that does not continue it."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -45,14 +45,16 @@ _LINK = msgspec.json.Decoder(_Link)
 
 
 def chained(data: Iterable[bytes], seq: int = 0, head: str = "") -> list[JournalLine]:
-    """Return lines that follow the line `seq`, whose hash is `head`. Raises `BrokenChainError`."""
+    """Return the lines after the line `seq`, whose hash is `head`. Raises `BrokenChainError`."""
     found = []
     for line in data:
         try:
             link = _LINK.decode(line)
         except (ValueError, RecursionError) as error:
             raise BrokenChainError(seq + 1) from error
-        if link.seq != seq + 1 or link.prev != head or b"\n" in line or b"\r" in line:
+        continues = link.seq == seq + 1 and link.prev == head
+        is_one_line = b"\n" not in line and b"\r" not in line
+        if not continues or not is_one_line:
             raise BrokenChainError(seq + 1)
         seq, head = seq + 1, line_hash(line)
         found.append(JournalLine(seq, line, head))
@@ -61,14 +63,14 @@ def chained(data: Iterable[bytes], seq: int = 0, head: str = "") -> list[Journal
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a journal is known: bytes of whole lines, their number, and the hash of the last one."""
+    """A position in a journal: the bytes and the number of the lines before it, and the last line's hash."""
 
     offset: int = 0
     seq: int = 0
     head: str = ""
 
     def after(self, lines: list[JournalLine]) -> Position:
-        """Return the position after lines that follow this one."""
+        """Return the position after `lines`, which follow this position."""
         if not lines:
             return self
         return Position(
@@ -77,11 +79,11 @@ class Position:
 
 
 START = Position()
-"""Before the first line."""
+"""The position before the first line."""
 
 
 def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
-    """Return the whole lines of a journal after those that are known. Raises `BrokenChainError` and OSError."""
+    """Return the whole lines of a journal after a position. Raises `BrokenChainError` and OSError."""
     with path.open("rb") as file:
         file.seek(known.offset)
         data = file.read()
@@ -89,11 +91,11 @@ def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
 
 
 def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
-    """Return the lines of an attempt after those that are known that no power cut can take back.
+    """Return the lines of an attempt after a position that are on the disk, safe from power cuts.
 
     Raises `BrokenChainError` and OSError.
     """
-    kept = head_kept(folder) if is_open(folder) else None  # before the journal, which may grow meanwhile
+    kept = head_kept(folder) if is_open(folder) else None  # before the journal, which may grow
     if kept is None:
         with (folder / JOURNAL).open("rb") as file:
             sync_file(file.fileno())
@@ -102,8 +104,9 @@ def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
 
 
 def end_of(path: Path) -> Position | None:
-    """Return the position of the last whole line of a journal, reading little more than that; None without
-    one.
+    """Return the position after the last whole line of a journal, reading only its end.
+
+    None if there is no such line or it is damaged.
     """
     try:
         with path.open("rb") as file:
@@ -126,7 +129,7 @@ def end_of(path: Path) -> Position | None:
 
 
 def head_kept(folder: Path) -> Head | None:
-    """Return the head kept of an attempt's journal; one that can't be read counts as none."""
+    """Return the head of an attempt's journal; None if there is none or it can't be read."""
     try:
         return read_head(folder)
     except BrokenHeadError:
@@ -134,25 +137,28 @@ def head_kept(folder: Path) -> Head | None:
 
 
 def cut_at(lines: Sequence[JournalLine], kept: Head | None) -> int:
-    """Return the line at which a journal is not the one whose head was kept, 0 if it is, or none was kept."""
-    if kept is None or not kept.seq or (len(lines) >= kept.seq and lines[kept.seq - 1].sha256 == kept.sha256):
+    """Return the number of the line at which a journal contradicts its head; 0 if it does not."""
+    if kept is None or not kept.seq:
+        return 0
+    has_line = len(lines) >= kept.seq
+    if has_line and lines[kept.seq - 1].sha256 == kept.sha256:
         return 0
     return min(len(lines), kept.seq)
 
 
 def is_attempt_id(name: str) -> bool:
-    """Whether a name from a store can be that of the folder of an attempt, or of a branch of one."""
+    """Whether a name from a store is a valid id of an attempt or branch, and so can name a folder."""
     return bool(_ID.fullmatch(name)) and name not in (HEADS, ELSEWHERE)
 
 
 def branch_of(name: str) -> tuple[str, str]:
-    """Return the attempt and the machine whose branch a name is; two empty texts if it is that of no branch."""
+    """Return the attempt and the machine of a branch by its name; two empty texts if it is no branch."""
     attempt, tilde, machine = name.rpartition("~")
     return (attempt, machine) if tilde else ("", "")
 
 
 def header_of(line: bytes) -> dict[str, object] | None:
-    """Return the columns of an attempt from its first line; None if that begins none."""
+    """Return the columns of an attempt from its first line; None if the line does not begin an attempt."""
     event = decoded(line)
     if event is None or not isinstance(event.data, AttemptStarted):
         return None
@@ -166,7 +172,7 @@ def header_of(line: bytes) -> dict[str, object] | None:
 
 
 def is_of(line: bytes, name: str) -> bool:
-    """Whether a first line begins the attempt of a name, or that of which the name is a branch."""
+    """Whether a first line begins the attempt with a name, or the attempt of the branch with that name."""
     event = decoded(line)
     begun = event.data if event is not None else None
     return isinstance(begun, AttemptStarted) and begun.attempt_id in (name, branch_of(name)[0])
@@ -181,6 +187,6 @@ def ends(line: bytes) -> bool:
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether an attempt goes to the team's store: one of a study goes with the study, which can erase it."""
+    """Whether an attempt is shared on its own; a study shares and erases its own attempts."""
     first = first_event(folder / JOURNAL)
     return first is not None and isinstance(first.data, AttemptStarted) and first.data.study is None

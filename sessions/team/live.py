@@ -1,5 +1,4 @@
-"""Annotations shared while people make them: a thread sends mine, fetches the others', and reports who reads
-what.
+"""Shares annotations while people make them: a thread sends, fetches, and reports who is reading what.
 
 It reads and writes the files of annotations like any other process. Only the thread imports SQLAlchemy.
 """
@@ -25,26 +24,26 @@ if TYPE_CHECKING:
 
 EVERY_S = 4.0
 _LAST_S = 2.0
-"""How long the program's end waits while it reports to the store that one has stopped reading."""
+"""The seconds that the program's exit waits for the report that the person has stopped reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """The present state of the others."""
+    """The state of the sharing: what others read, and how much was fetched."""
 
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Who else reads, by the run or task they read."""
+    """The other people who are reading, by run or task."""
     fetched: int = 0
-    """Operations of others that came in since the beginning."""
+    """The number of operations of others that were fetched so far."""
     problem: str = ""
-    """A sentence on why nothing is shared now."""
+    """Why nothing is shared now, in a sentence; empty if it is."""
 
 
 class LiveAnnotations:
-    """One person's annotations of a kind, shared with a team while the program runs."""
+    """Shares one person's annotations of one kind with a team while the program runs."""
 
     def __init__(self, locations: Locations, clock: TimeSource, folder: str, reviewer: str) -> None:
-        """`folder` is `reviews` or `validations`; the thread starts with the first `reading`."""
+        """`folder` is `reviews` or `validations`; the first call of `reading` starts the thread."""
         self.state = LiveState()
         self._locations, self._clock, self._folder, self._reviewer = locations, clock, folder, reviewer
         self._subject = ""
@@ -53,14 +52,14 @@ class LiveAnnotations:
         self._store: TeamStore | None = None
         self._annotations: Annotations | None = None
         self._sent: set[str] = set()
-        """Operations that the store has."""
+        """The uuids of the operations that the store contains."""
         self._numbers: dict[Source, int] = {}
-        """How many operations of each person and machine were seen on the store."""
+        """The number of operations of each person and machine that were seen in the store."""
         self._sizes: dict[str, int] = {}
-        """The sizes of the files when they were read."""
+        """The sizes of the files when they were last read."""
 
     def reading(self, subject: str) -> None:
-        """Report to the others what is read now: the key of a run, the id of a task, or nothing."""
+        """Report to the others what is being read: the key of a run, the id of a task, or nothing (empty)."""
         self._subject = subject
         self._wake.set()
         if self._thread is None:
@@ -69,7 +68,7 @@ class LiveAnnotations:
             atexit.register(self.close)
 
     def close(self) -> None:
-        """Stop, after waiting a moment for work under way."""
+        """Stop the thread, after waiting briefly for its last round."""
         if self._thread is None:
             return
         self._subject = ""
@@ -86,9 +85,9 @@ class LiveAnnotations:
             try:
                 self._round()
                 failures = 0
-            except Exception as error:  # what a person does never ends because of the store
+            except Exception as error:  # a problem of the store must not stop the person's work
                 failures += 1
-                self._annotations = None  # the store may have been restored: everything is compared again
+                self._annotations = None  # the store may have been restored, so compare everything again
                 words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
                 self.state = LiveState({}, self.state.fetched, words)
             if last:
@@ -98,6 +97,7 @@ class LiveAnnotations:
             self._store.close()
 
     def _round(self) -> None:
+        """Report what is being read, send new operations, and fetch those of others."""
         from gistpoint.sessions.team.annotations import (
             annotation_stores,
             exchange,
@@ -107,7 +107,7 @@ class LiveAnnotations:
         )
         from gistpoint.sessions.team.connecting import reaching, require_extra
         from gistpoint.sessions.team.opened import open_store
-        from gistpoint.sessions.team.presence import readers, tell
+        from gistpoint.sessions.team.presence import readers, record_reading
 
         if self._store is None:
             require_extra()
@@ -118,7 +118,7 @@ class LiveAnnotations:
             self._store = store
         machine = self._store.machine
         with reaching(self._store.address), self._store.engine.begin() as connection:
-            tell(connection, self._folder, self._reviewer, machine, self._subject)
+            record_reading(connection, self._folder, self._reviewer, machine, self._subject)
             others = readers(connection, self._folder, self._reviewer, machine)
             if self._annotations is None:
                 annotations = annotation_stores(self._locations, self._clock)[self._folder]
@@ -138,7 +138,7 @@ class LiveAnnotations:
         self.state = LiveState(others, self.state.fetched + fetched)
 
     def _unsent(self, annotations: Annotations) -> list[Any]:
-        """Return what was written here since the last round, by this program or another one."""
+        """Return the operations written here since the last round, by this program or another one."""
         sizes = _sizes(annotations)
         if sizes == self._sizes:
             return []

@@ -1,4 +1,4 @@
-"""A team's store, as used by this machine: the engine, the rights, and the difference of the clocks."""
+"""An open team's store: the engine, the user's rights, and the difference between the clocks."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 SKEW_REPORTED_S = 5.0
-"""From this difference in seconds on, a wrong clock is reported; nothing else depends on it."""
+"""The difference in seconds from which a wrong clock is reported; nothing else depends on the difference."""
 _SCHEMA = text("SELECT to_regclass('public.alembic_version')")
 _NOW_MS = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")
 
 
 @dataclass(frozen=True, slots=True)
 class TeamStore:
-    """A store that answered, with a schema that this program reads and writes."""
+    """A store that has answered, with a schema that this program can use."""
 
     address: StoreAddress
     engine: Engine
     machine: str
     rights: Rights
     skew_ms: int
-    """This machine's clock minus the server's."""
+    """This machine's clock minus the server's, in milliseconds."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -44,7 +44,7 @@ class TeamStore:
 
 
 def address_of(locations: Locations) -> StoreAddress:
-    """Return the chosen store. Raises `TeamStoreError` if there is none."""
+    """Return the address of the chosen store. Raises `TeamStoreError` if none is chosen."""
     address = chosen_address(locations.config)
     if address is None:
         raise TeamStoreError(
@@ -55,10 +55,10 @@ def address_of(locations: Locations) -> StoreAddress:
 
 
 def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
-    """Connect to the chosen store, and record that this machine was here.
+    """Connect to the chosen store, record there that this machine has used it, and return the store.
 
-    Raises `UnreachableError` if it does not answer, `TeamStoreError` for another schema or without any
-    rights.
+    Raises `UnreachableError` if it does not answer, and `TeamStoreError` if none is chosen, the schema is
+    another one, or the user has no rights.
     """
     address, machine = address_of(locations), machine_of(locations.data)
     engine = engine or engine_of(address)

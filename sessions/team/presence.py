@@ -1,6 +1,4 @@
-"""Who is reading which run now, according to the team's store. It is not a lock: two people may read the same
-run.
-"""
+"""Who is reading which run or task, according to the team's store; several people may read the same one."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 FORGOTTEN_S = 90
-"""A reader not heard from for so long, by the server's clock, has stopped."""
+"""The seconds without a report, by the server's clock, after which a reader counts as gone."""
 
-_TELL = text(
+_RECORD = text(
     "INSERT INTO reading (folder, reviewer, machine, subject) VALUES (:folder, :reviewer, :machine, :subject)"
     " ON CONFLICT (folder, reviewer, machine) DO UPDATE SET subject = excluded.subject, seen_at ="
     " clock_timestamp()"
@@ -27,11 +25,11 @@ _NOW = text(
 )
 
 
-def tell(connection: Connection, folder: str, reviewer: str, machine: str, subject: str) -> None:
-    """Report what a person reads on a machine now, a run or a task; nothing if `subject` is empty."""
+def record_reading(connection: Connection, folder: str, reviewer: str, machine: str, subject: str) -> None:
+    """Record what a person is reading on a machine, a run or a task; an empty `subject` is nothing."""
     about = {"folder": folder, "reviewer": reviewer, "machine": machine}
     if subject:
-        connection.execute(_TELL, about | {"subject": subject})
+        connection.execute(_RECORD, about | {"subject": subject})
     else:
         connection.execute(_LEAVE, about)
 
@@ -39,7 +37,7 @@ def tell(connection: Connection, folder: str, reviewer: str, machine: str, subje
 def readers(
     connection: Connection, folder: str, reviewer: str, machine: str
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return who else reads now, by subject; the same person on another machine counts as somebody else."""
+    """Return the other readers by subject; the same person on another machine counts as another reader."""
     found: dict[str, tuple[str, ...]] = {}
     for row in connection.execute(_NOW, {"folder": folder, "reviewer": reviewer, "machine": machine}):
         found[row.subject] = (*found.get(row.subject, ()), row.reviewer)

@@ -1,7 +1,7 @@
-"""Attempts mirrored while they are written: a thread sends each new line, and nobody ever waits for it.
+"""Mirrors attempts to the team's store while they are written: a thread sends new lines, and nobody waits.
 
-Only the thread imports SQLAlchemy. An attempt with unsent lines at the program's end is named by an empty
-file in the data folder, and sent by the next program that opens an attempt, or by `gistpoint store sync`.
+Only the thread imports SQLAlchemy. If lines are unsent when the program exits, an empty file in the data
+folder names the attempt; the next program that opens an attempt sends them, or `gistpoint store sync`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from gistpoint.sessions.team.lines import end_of
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from gistpoint.sessions.team.attempts import Pushed
+    from gistpoint.sessions.team.attempts import PushResult
 
 TO_SEND = "to-send"
-"""The folder, in the data folder, of the names of attempts with lines that may not be on the store."""
+"""The folder in the data folder that names the attempts with lines that may be missing from the store."""
 RENEW_S = 20.0
-"""How often a lease, which holds for `attempts.LEASE_S`, is renewed."""
+"""The seconds after which a lease, which is valid for `attempts.LEASE_S`, is renewed."""
 _GATHER_S = 0.05
-"""Lines that are written so close to one another are sent together."""
+"""The seconds for which lines are collected, to send them together."""
 _SOON_S = 1.0
-"""Lines that are not on the disk yet are looked for again after this time."""
+"""The seconds after which lines that were not on the disk yet are looked for again."""
 _LAST_S = 3.0
-"""How long the program's end waits for the last lines, if the store answers."""
+"""The most seconds that the program's exit waits for the last lines, if the store answers."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,38 +46,38 @@ class MirrorPhase(StrEnum):
     """The phase of the mirror of this program's attempts."""
 
     IDLE = "idle"
-    """No attempt was opened yet."""
+    """No attempt has been opened yet."""
     SENDING = "sending"
     UP_TO_DATE = "up to date"
     AWAY = "away"
     """The store does not answer."""
     STOPPED = "stopped"
-    """The store can't be used; `MirrorState.words` says why."""
+    """The store can't be used, for the reason in `MirrorState.words`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorState:
-    """A small value that screens can show."""
+    """The state of the mirror, for screens."""
 
     phase: MirrorPhase = MirrorPhase.IDLE
     lines: int = 0
-    """Lines by this program that are missing in the store."""
+    """The number of lines of this program that are missing from the store."""
     since_ms: int = 0
-    """When the store was found away."""
+    """The time since which the store is away or can't be used."""
     words: str = ""
-    """Why it can't be used, in a sentence."""
+    """Why the store can't be used, in a sentence."""
     branches: tuple[str, ...] = ()
-    """Branches for the lines of attempts that another machine continued."""
+    """The branches to which lines were sent because another machine continued the attempt."""
     conflicts: tuple[str, ...] = ()
-    """Lines that differ, a sentence each."""
+    """A sentence for each conflict."""
 
     @property
     def well(self) -> bool:
-        """Whether it needs no attention."""
+        """Whether the mirror needs no attention."""
         return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.conflicts
 
     def __str__(self) -> str:
-        """Return the state in a few words, for the header of a screen; empty before an attempt was opened."""
+        """Return the state in a few words for the header of a screen; empty before any attempt is opened."""
         waiting = f"{self.lines} line{'' if self.lines == 1 else 's'} to send" if self.lines else ""
         if self.conflicts:
             return "! a line differs"
@@ -91,31 +91,29 @@ class MirrorState:
 
 
 def pause_s(failures: int) -> float:
-    """Return the pause in seconds after so many failures in a row."""
+    """Return the pause in seconds after a number of failures in a row."""
     return float(min(30.0, 2.0 ** min(failures, 5)))
 
 
 @dataclass(slots=True)
 class _Open:
-    """An attempt that is mirrored."""
+    """An attempt that is being mirrored."""
 
     folder: Path
     waiting: int = 0
-    """Lines missing in the store."""
-    pushed: Pushed | None = None
+    """The number of lines that are missing from the store."""
+    pushed: PushResult | None = None
     renewed: float = float("-inf")
     closed: bool = False
 
     @property
     def due(self) -> bool:
-        """Whether there are lines to send, or its lease has to be renewed or given back."""
+        """Whether there are lines to send, or the lease must be renewed or returned."""
         return bool(self.waiting) or self.closed or monotonic() - self.renewed > RENEW_S / 2
 
 
-def _unsent(folder: Path, pushed: Pushed) -> int:
-    """Return how many lines of a journal are missing in the store; none that a conflict keeps from being
-    sent.
-    """
+def _unsent(folder: Path, pushed: PushResult) -> int:
+    """Return how many lines of a journal can be sent to the store; none if there is a conflict."""
     end = end_of(folder / JOURNAL)
     if end is None or pushed.conflict is not None:
         return 0
@@ -123,12 +121,15 @@ def _unsent(folder: Path, pushed: Pushed) -> int:
 
 
 class Pusher:
-    """Sends the lines of open attempts to the chosen store; a `JournalListener`."""
+    """Sends the lines of open attempts to the chosen store, as a `JournalListener`."""
 
     def __init__(
         self, locations: Locations, clock: TimeSource, pause: Callable[[int], float] = pause_s
     ) -> None:
-        """Nothing is read or started until an attempt is opened."""
+        """`pause` returns the seconds to wait after a number of failures in a row.
+
+        Nothing is read or started before an attempt is opened.
+        """
         self._locations, self._clock, self._pause = locations, clock, pause
         self._open: dict[str, _Open] = {}
         self._phase, self._words, self._since_ms = MirrorPhase.IDLE, "", 0
@@ -142,22 +143,21 @@ class Pusher:
 
     @property
     def state(self) -> MirrorState:
-        """The present state of the mirror; any thread may ask."""
+        """The current state of the mirror; can be called from any thread."""
         lines = sum(each.waiting for each in [*self._open.values()])
         branches, conflicts = tuple(self._branches), tuple(self._conflicts)
         return MirrorState(self._phase, lines, self._since_ms, self._words, branches, conflicts)
 
     def resuming(self, folder: Path) -> None:
-        """Fetch what other machines added to an attempt before it is opened for writing here, if the store
-        answers.
+        """Fetch the lines that other machines added to an attempt, before it is opened here, if possible.
 
-        Raises `AttemptElsewhereError` if another machine goes on with it.
+        Raises `AttemptElsewhereError` if another machine is continuing it.
         """
         if self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED) or folder.name in self._open:
             return
         try:
             engine = self._reached()
-        except Exception as error:  # the attempt goes on whatever is wrong with the store
+        except Exception as error:  # a problem of the store must not stop the attempt
             self._failed(error)
             return
         from gistpoint.sessions.team.attempts import AttemptElsewhereError, take_over
@@ -172,7 +172,7 @@ class Pusher:
             self._failed(error)
 
     def opened(self, folder: Path) -> None:
-        """Mirror an attempt from now on."""
+        """Start to mirror an attempt."""
         self._mark(folder)
         with self._lock:
             self._open[folder.name] = _Open(folder, 1)
@@ -184,7 +184,7 @@ class Pusher:
         self._wake.set()
 
     def wrote(self, folder: Path) -> None:
-        """Send a line that was written, soon."""
+        """Have the thread send a new line soon."""
         found = self._open.get(folder.name)
         if found is not None:
             found.waiting += 1
@@ -192,7 +192,7 @@ class Pusher:
             self._wake.set()
 
     def closed(self, folder: Path) -> None:
-        """Send the last lines of an attempt, and give its lease back."""
+        """Have the thread send the last lines of an attempt, and return its lease."""
         found = self._open.get(folder.name)
         if found is not None:
             found.closed = True
@@ -200,7 +200,7 @@ class Pusher:
             self._wake.set()
 
     def close(self) -> None:
-        """Stop; wait a moment for the last lines unless the store is away."""
+        """Stop the thread, after waiting briefly for the last lines unless the store is away."""
         if self._thread is None:
             return
         if self._phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
@@ -224,19 +224,19 @@ class Pusher:
                 if left_over:
                     self._send_left_over()
                 failures, left_over = 0, False
-            except Exception as error:  # a person's attempt never ends because of the store
+            except Exception as error:  # a problem of the store must not stop the person's attempt
                 failures += 1
                 self._failed(error)
         if self._engine is not None:
             self._engine.dispose()
 
     def _round(self) -> None:
-        """Send what every open attempt has, and renew the leases that are due."""
+        """Send the unsent lines of all open attempts, and renew the leases that are due."""
         engine = self._reached()
         from gistpoint.sessions.team.attempts import NOWHERE, ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
-        # The counts are noted first: lines that are written during the round wait for the next one.
+        # The counts are taken first: lines that are written during the round wait for the next one.
         due = [(name, each, each.closed, each.waiting) for name, each in [*self._open.items()] if each.due]
         if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
             with reaching(str(self._address)), engine.connect():
@@ -258,14 +258,14 @@ class Pusher:
             self._settled.set()
 
     def _forget(self, name: str, attempt: _Open) -> None:
-        """Stop mirroring an attempt that is closed and sent, unless it was opened again."""
+        """Stop mirroring an attempt that is closed and completely sent, unless it was opened again."""
         with self._lock:
             if self._open.get(name) is attempt:
                 del self._open[name]
                 self._marker(attempt.folder).unlink(missing_ok=True)
 
     def _send_left_over(self) -> None:
-        """Send lines that earlier programs could not send."""
+        """Send the lines that earlier programs could not send."""
         from gistpoint.sessions.team.attempts import ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
@@ -280,14 +280,14 @@ class Pusher:
             self._note(pushed)
             self._marker(each.folder).unlink(missing_ok=True)
 
-    def _note(self, pushed: Pushed) -> None:
+    def _note(self, pushed: PushResult) -> None:
         if pushed.conflict is not None:
             self._conflicts[str(pushed.conflict)] = None
         elif pushed.branched:
             self._branches[pushed.attempt] = None
 
     def _reached(self) -> Engine:
-        """Return the store's engine, made at the first call. Raises `UserError`."""
+        """Return the store's engine, which is made at the first call. Raises `UserError`."""
         with self._lock:
             if self._engine is None:
                 from gistpoint.sessions.team.connecting import require_extra
@@ -302,7 +302,7 @@ class Pusher:
             return self._engine
 
     def _failed(self, error: Exception) -> None:
-        """Remember that the store is away, or can't be used."""
+        """Record that the store is away or can't be used."""
         away = isinstance(error, UnreachableError)
         if self._phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
             self._since_ms = self._clock.utc_ms()

@@ -1,9 +1,9 @@
-"""Numbered lines of writers, copied to a team's store and fetched from it: the one way for all mirrored data.
+"""Copies numbered lines of writers to a team's store and fetches them; all mirrored data use this module.
 
-A line is identified by its file, its writer and its number. A line that the store has is compared, never
-overwritten. The callers decide what lines mean, who may add them and what a conflict says. Statements take
-hundreds of lines of many writers, so that the cost of a slow network depends on the lines, not on the number
-of attempts or files.
+A line is identified by its file, its writer and its number. A line that the store contains already is
+compared, never overwritten. The callers decide what lines mean, who may add them, and how conflicts are
+reported. A statement transfers hundreds of lines of many writers, so that on a slow network the cost depends
+on the number of lines, not on the number of attempts or files.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Source = tuple[str, str]
-"""A file, as its path in the data folder, and a writer in it."""
+"""A file, by its path in the data folder, and a writer in it."""
 Place = tuple[str, str, int]
-"""A line: its file, its writer and its number."""
+"""The file, writer and number of a line."""
 LINES, BYTES = 500, 4 * 1024 * 1024
-"""Most lines and bytes of one statement."""
+"""The most lines and bytes in one statement."""
 _FETCHED = 2_000
-"""About so many lines are fetched at once."""
+"""The approximate number of lines that are fetched at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLine:
-    """A line of the store, without its newline."""
+    """A line in the store, without its newline."""
 
     file: str
     writer: str
@@ -40,7 +40,7 @@ class StoreLine:
     data: bytes
     machine: str
     op: str | None = None
-    """Its uuid if it is an operation; the following members are indexed."""
+    """The uuid if the line is an operation; this and the following members are indexed."""
     utc_ms: int | None = None
     subject: str | None = None
     kind: str | None = None
@@ -53,7 +53,7 @@ class StoreLine:
 
     @property
     def row(self) -> tuple[object, ...]:
-        """The values of its columns."""
+        """The values of the line's columns, in the order of `_TYPES`."""
         about = (self.op, self.utc_ms, self.subject, self.kind, self.assignment)
         return (self.file, self.writer, self.number, self.data, self.sha256, self.machine, *about)
 
@@ -131,15 +131,16 @@ _DROP = text("DELETE FROM lines_of_studies WHERE file = :file AND writer = ANY(:
 
 
 def arrays(names: Sequence[str], rows: Collection[Sequence[object]]) -> dict[str, list[object]]:
-    """Return rows as the arrays that a statement takes, by the names of their columns."""
+    """Return rows as an array for each column, by the columns' names; statements take them as parameters."""
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def portions(
     items: Iterable[T], count: int, size: Callable[[T], int] = lambda _: 0, most: int = BYTES
 ) -> Iterator[list[T]]:
-    """Yield items in lists of at most `count`, whose sizes add up to at most `most`; one that is larger is
-    alone.
+    """Yield items in lists of at most `count` items, whose sizes add up to at most `most`.
+
+    An item that is larger than `most` has a list of its own.
     """
     found: list[T] = []
     total = 0
@@ -159,29 +160,29 @@ def _batches(lines: Iterable[StoreLine]) -> Iterator[list[StoreLine]]:
 
 
 def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
-    """Add lines that may be there already; return those in whose place the store has another one."""
+    """Add lines, unless the store contains them already; return those for which it has a different line."""
     other: list[StoreLine] = []
     for some in _batches(lines):
         added = set(map(tuple, connection.execute(_ADD, arrays([*_TYPES], [line.row for line in some]))))
         known = {(line.file, line.writer, line.number): line for line in some}
-        there = at(connection, known.keys() - added)
+        there = hashes_at(connection, known.keys() - added)
         other += [known[place] for place, sha256 in there.items() if known[place].sha256 != sha256]
     return other
 
 
-def alone(connection: Connection, what: str) -> None:
-    """Serialise transactions that name the same thing, from here to their end."""
+def serialise(connection: Connection, what: str) -> None:
+    """Make transactions that name the same `what` run one at a time, from here to their end."""
     connection.execute(_ALONE, {"what": what})
 
 
 def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
-    """Add operations whose uuids are missing in the store; each is numbered after the last of its writer.
+    """Add the operations whose uuids are missing from the store, numbered after the last of their writers.
 
-    A writer belongs to one machine, whose transactions are serialised: who has seen a number has seen all
-    lower ones.
+    A writer belongs to one machine, whose transactions run one at a time: whoever has seen a number has seen
+    all lower ones.
     """
     for some in _batches(lines):
-        alone(connection, machine)
+        serialise(connection, machine)
         last: Counter[Source] = Counter()
         rows: list[Sequence[object]] = []
         for line in some:
@@ -191,24 +192,27 @@ def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> N
 
 
 def heads(connection: Connection, files: Collection[str]) -> dict[Source, StoreHead]:
-    """Return the last line of each writer in files."""
+    """Return the last line of each writer in some files."""
     rows = connection.execute(_HEADS, {"files": list(files)})
     return {
         (file, writer): StoreHead(number, sha256, subject) for file, writer, number, sha256, subject in rows
     }
 
 
-def beyond(
+def lines_beyond(
     connection: Connection, known: Mapping[Source, int], last: Mapping[Source, int]
 ) -> Iterator[StoreLine]:
-    """Yield the lines of writers after those that are known, in order; `last` tells how many there are."""
+    """Yield the lines of writers after those that are known, in order.
+
+    `last` is the number of lines in the store, by which requests are divided into portions.
+    """
     for some in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
         for row in connection.execute(_BEYOND, arrays(_PLACE, [(*source, known[source]) for source in some])):
             yield StoreLine(row.file, row.writer, row.number, bytes(row.line), row.machine, row.op)
 
 
 def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, list[tuple[int, str, str]]]:
-    """Return number, hash and sender of each line of writers; the hash is computed now."""
+    """Return the number, hash and sender of each line of some writers; the hashes are computed again."""
     found: dict[Source, list[tuple[int, str, str]]] = {source: [] for source in sources}
     rows = connection.execute(_HASHES, arrays(_PLACE, [(*source, 0) for source in found]))
     for file, writer, number, sha256, machine in rows:
@@ -216,20 +220,20 @@ def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, li
     return found
 
 
-def at(connection: Connection, places: Collection[Place]) -> dict[Place, str]:
-    """Return the hash of the line at each place that the store has, in order; the hash is computed now."""
+def hashes_at(connection: Connection, places: Collection[Place]) -> dict[Place, str]:
+    """Return the hash of the line at each place that the store contains; the hashes are computed again."""
     rows = connection.execute(_AT, arrays(_PLACE, places)) if places else ()
     return {(file, writer, number): sha256 for file, writer, number, sha256 in rows}
 
 
 def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the writer and the hash of each operation, by file and uuid; the store computes the hash again."""
+    """Return the writer and hash of each operation, by file and uuid; the hashes are computed again."""
     rows = connection.execute(_UUIDS, {"files": list(files)})
     return {(file, op): (writer, sha256) for file, op, writer, sha256 in rows}
 
 
 def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield file, uuid and line of operations by their files and uuids."""
+    """Yield the file, uuid and line of each operation, given its file and uuid."""
     for some in portions(wanted, _FETCHED):
         given = {"files": [file for file, _ in some], "uuids": [op for _, op in some]}
         for file, op, line in connection.execute(_BY_UUID, given):
@@ -239,14 +243,15 @@ def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iter
 def digests(
     connection: Connection, file: str, writers: Collection[str] | None = None
 ) -> dict[str, tuple[int, str]]:
-    """Return of each writer, or of some, how many lines there are and the sha256 of them, joined by line
-    ends.
+    """Return the number of lines of each writer in a file, and the SHA-256 of the lines joined by newlines.
+
+    `writers` limits the result to some writers.
     """
     given = {"file": file, "writers": list(writers or ()), "all": writers is None}
     return {writer: (count, digest) for writer, count, digest in connection.execute(_DIGESTS, given)}
 
 
 def drop(connection: Connection, file: str, writers: Collection[str]) -> None:
-    """Delete all lines of writers in a file of a study."""
+    """Delete all lines of some writers in a file of a study."""
     if writers:
         connection.execute(_DROP, {"file": file, "writers": list(writers)})

@@ -1,8 +1,8 @@
-"""Who may do what in a team's store: the roles of its database, and the rights of whoever asks.
+"""The rights in a team's store: the roles of its database, and the rights of the connected user.
 
-A reader never sees an answer. So a reader sees no secret blob and no baseline; no line of a journal, which
-holds the solver's repairs; no line of an annotation, which may quote either; and nothing of a study but its
-id. Lines of studies alone may be deleted, since people are erased from them.
+Readers must never see an answer. So they can't read secret blobs, baselines, lines of journals, which contain
+solvers' repairs, or lines of annotations, which may quote any of these; and of a study only its id. Only
+lines of studies may be deleted, because people are erased from them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GRANTS = {
     WORKER: (
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {WORKER}",
         f"REVOKE UPDATE, DELETE ON {_ONLY_ADDED_TO} FROM {WORKER}",
-        f"REVOKE INSERT, UPDATE, DELETE ON {_VIEWS} FROM {WORKER}",  # what a view lets through needs no other right
+        f"REVOKE INSERT, UPDATE, DELETE ON {_VIEWS} FROM {WORKER}",  # a view needs no rights on its tables
         f"REVOKE DELETE ON attempts FROM {WORKER}",
         f"REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {WORKER}",
     ),
@@ -36,7 +36,7 @@ _GRANTS = {
 
 
 class Rights(StrEnum):
-    """What a connection may do, from the least to the most."""
+    """The rights of a connection, from the least to the most."""
 
     NONE = "none"
     READER = "reader"
@@ -45,12 +45,12 @@ class Rights(StrEnum):
 
     @property
     def works(self) -> bool:
-        """Whether attempts, tasks and annotations may be sent and fetched."""
+        """Whether the user may send and fetch attempts, tasks and annotations."""
         return self in (Rights.WORKER, Rights.OWNER)
 
 
 def rights_of(connection: Connection) -> Rights:
-    """Return the rights of the connected user; `NONE` if there is no schema."""
+    """Return the rights of the connected user; `NONE` if there are no tables."""
     found = connection.execute(
         text(
             "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'INSERT'), "
@@ -64,13 +64,13 @@ def rights_of(connection: Connection) -> Rights:
     owner, inserts, selects, reads = found
     if owner:
         return Rights.OWNER
-    return Rights.WORKER if inserts and selects else Rights.READER if reads else Rights.NONE
+    if inserts and selects:
+        return Rights.WORKER
+    return Rights.READER if reads else Rights.NONE
 
 
 def grant(connection: Connection) -> tuple[str, ...]:
-    """Make the roles and give them their rights; return those that this user may not make, and that are
-    missing.
-    """
+    """Create the roles and grant their rights; return the missing roles that this user may not create."""
     missing = []
     for role, statements in _GRANTS.items():
         if not _exists(connection, role):

@@ -1,4 +1,4 @@
-"""The state of a team's store and its differences from this machine, without changing either."""
+"""The state of a team's store, and what is missing from it or from this machine; nothing is changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SEEN = text(
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The data of one side that are missing on the other."""
+    """The numbers of things on one side that are missing from the other."""
 
     tasks: int = 0
     attempts: int = 0
@@ -46,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class SeenMachine:
-    """A machine that has used the store, when it did so last by the server's clock."""
+    """A machine that has used the store; `seen_utc_ms` is the last time, by the server's clock."""
 
     id: str
     version: str
@@ -56,26 +56,26 @@ class SeenMachine:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """The state of a store."""
+    """The state of a store, as seen from this machine."""
 
     store: str
     server: str
-    """Host, port, database and user of the connection, whatever has named them."""
+    """The host, port, database and user of the connection, wherever they were configured."""
     revision: str
     rights: str
     machine: str
     skew_ms: int
-    """This machine's clock minus the server's."""
+    """This machine's clock minus the server's, in milliseconds."""
     to_send: Waiting
     to_fetch: Waiting
     leases: dict[str, str]
-    """The machine that may add lines to an attempt, by the attempt's id."""
+    """The machine that holds the lease of each attempt, by the attempt's id."""
     branches: tuple[str, ...]
     machines: tuple[SeenMachine, ...]
 
 
 def status(store: TeamStore, locations: Locations, clock: TimeSource) -> StoreStatus:
-    """Return the state of the store; a reader gets the part that readers can see."""
+    """Return the state of the store; for a reader, only the part that readers can see."""
     with reaching(store.address), store.engine.connect() as connection:
         there = ends_there(connection)
         send, fetch = _waiting(store, connection, locations, clock, there)
@@ -108,16 +108,16 @@ def _waiting(
 ) -> tuple[Waiting, Waiting]:
     own = TaskStore(locations.tasks)
     mine = local_tasks(own)
-    whole = {id for id, task in mine.items() if has_answer(task)}
-    theirs = set(connection.scalars(select(tasks.c.id))) - (own.deleted - mine.keys())
+    complete = {id for id, task in mine.items() if has_answer(task)}
+    on_store = set(connection.scalars(select(tasks.c.id))) - (own.deleted - mine.keys())
     if not store.rights.works:
-        return Waiting(), Waiting(tasks=len(theirs - mine.keys()))
+        return Waiting(), Waiting(tasks=len(on_store - mine.keys()))
     unsent = to_push(connection, local_attempts(locations.attempts))
     behind = []
     for name, (seq, _) in there.items():
         parent, machine = branch_of(name)
         if machine.partition("-")[0] == store.machine and not (locations.attempts / name).exists():
-            name = parent  # until the next synchronisation the branch of this machine has the attempt's name
+            name = parent  # until the next synchronisation, this machine's branch has the attempt's name
         end = end_of(locations.attempts / name / JOURNAL)
         if end is None or end.seq < seq:
             behind.append(seq - (0 if end is None else end.seq))
@@ -125,6 +125,6 @@ def _waiting(
     here, kept = operations_in(stores).keys(), uuids(connection, stores).keys()
     new, wanted = len(here - kept), len(kept - here)
     return (
-        Waiting(len(whole - theirs), len(unsent), sum(unsent.values()), new),
-        Waiting(len(theirs - whole), len(behind), sum(behind), wanted),
+        Waiting(len(complete - on_store), len(unsent), sum(unsent.values()), new),
+        Waiting(len(on_store - complete), len(behind), sum(behind), wanted),
     )

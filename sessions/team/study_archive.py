@@ -1,4 +1,4 @@
-"""The declaration of a study as one archive: study.toml, texts, tasks and gists, without data of people."""
+"""The declaration of a study as an archive: study.toml, texts, tasks and gists, without data of people."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gistpoint.sessions.studies.help_gists import FOLDER as HELP
 from gistpoint.sessions.studies.tasks import ARCHIVE
 
 MAX_BYTES = 8 * 1024**3
-"""Largest size of what an archive unpacks to."""
+"""The most bytes that an archive may contain, unpacked."""
 MAX_MEMBERS = 100_000
-_PEOPLES = frozenset({"log", "attempts", "reviews", "runs", "private", "team.toml", "report.html"})
-"""Names in a study's folder that are not part of its declaration."""
+_NOT_DECLARATION = frozenset({"log", "attempts", "reviews", "runs", "private", "team.toml", "report.html"})
+"""The names in a study's folder that are not part of its declaration."""
 _LEVEL = 9
 
 
 def files_of(study: StudyFolder) -> dict[str, Path]:
-    """Return the files that declare a study, by their names in its folder.
+    """Return the files of a study's declaration, by their paths in its folder.
 
-    Raises `StudyError` for a task that other machines would not have.
+    Raises `StudyError` if a task is outside the folder, so that other machines would not have it.
     """
     root, tasks = study.root.resolve(), (study.root / study.study.tasks).resolve()
     found = {FILE: root / FILE}
@@ -75,7 +75,7 @@ def files_sha256(files: Mapping[str, Path]) -> str:
 
 
 def pack(files: Mapping[str, Path], archive: Path) -> None:
-    """Write an archive of files."""
+    """Write an archive of files, whose members have the names given for them."""
     import zstandard
 
     with (
@@ -91,9 +91,9 @@ def pack(files: Mapping[str, Path], archive: Path) -> None:
 
 
 def unpack(archive: Path, into: Path) -> dict[str, Path]:
-    """Unpack an archive into an empty folder and return its files by name, without trust in what it holds.
+    """Unpack an archive, which is not trusted, into an empty folder, and return its files by name.
 
-    Raises `StudyError` for an archive that is damaged or holds anything but files that declare a study.
+    Raises `StudyError` if it is damaged or contains anything that can't be part of a declaration.
     """
     found: dict[str, Path] = {}
     try:
@@ -116,11 +116,11 @@ def unpack(archive: Path, into: Path) -> dict[str, Path]:
 
 
 def _is_safe(name: str) -> bool:
+    """Whether a member's name is a plain relative path of a file that can be part of a declaration."""
     path = PurePosixPath(name)
-    plain = path.as_posix() == name and name.isprintable() and "\\" not in name
-    return (
-        plain
-        and not path.is_absolute()
-        and not any(part.startswith(".") for part in path.parts)
-        and path.parts[0] not in _PEOPLES
-    )
+    is_plain = path.as_posix() == name and name.isprintable() and "\\" not in name
+    if not is_plain or path.is_absolute():
+        return False
+    if any(part.startswith(".") for part in path.parts):
+        return False
+    return path.parts[0] not in _NOT_DECLARATION

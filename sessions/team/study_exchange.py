@@ -1,9 +1,8 @@
-"""A study kept equal between this machine's folder and the team's store: its log, its journals and its
-reviews.
+"""Keeps a study's folder on this machine equal to the team's store: its log, journals and reviews.
 
-A line of the log has its number in its writer's file. Lines that one side has in addition are added on the
-other; a line that differs is a conflict, and never overwritten. Data of erased people are deleted in the
-store, and neither sent nor fetched.
+A line of the log is identified by its writer and its number in the writer's file. Lines that only one side
+has are added on the other; a line that differs is a conflict, and is never overwritten. Data of erased people
+are deleted from the store, and neither sent nor fetched.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ from gistpoint.sessions.team.replication import (
     StoreHead,
     StoreLine,
     add,
-    alone,
-    beyond,
     digests,
     drop,
     hashes,
     heads,
+    lines_beyond,
+    serialise,
     uuids,
 )
 
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 PENDING_CLAIMS = ".in-doubt"
-"""The folder of notes in a study's folder, by uuid: operations that hold only once the store has them."""
+"""The folder in a study's folder that names operations that are valid only once the store contains them."""
 _LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
 _ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
 _OPENED = text("SELECT op FROM lines WHERE file = :file AND kind = :opened")
@@ -68,7 +67,7 @@ _FREE = text("UPDATE lines_of_studies SET assignment = NULL WHERE file = :file A
 
 @dataclass(frozen=True, slots=True)
 class StudyExchange:
-    """The folder of a study, and its state in the store within one transaction."""
+    """Exchanges the data of a study with the store within one transaction."""
 
     files: FolderStore
     connection: Connection
@@ -84,7 +83,7 @@ class StudyExchange:
         drop(self.connection, self._file(folder), writers)
 
     def erased(self) -> set[str]:
-        """Return the hashes of people whose erasure this machine or the store knows."""
+        """Return the hashes of people who were erased according to this machine or the store."""
         found = set(Ledger(self.files.operations()).erased)
         asked = {"file": self._file(LOG), "erased": ERASED}
         for line in self.connection.scalars(_ERASED, asked):
@@ -98,7 +97,7 @@ class StudyExchange:
     # The log
 
     def fetch_log(self) -> None:
-        """Add the store's further lines to the files. Raises `StudyError` for a line that differs."""
+        """Add the store's new lines to the files. Raises `StudyError` for a line that differs."""
         log, there, gone = self.files.log, self._heads(LOG), self.erased()
         here = {writer_of(path): read_regular(path, links=False).count(b"\n") for path in log.files()}
         self._compare_own([writer for writer in there if writer.endswith(f"@{self.files.machine}")])
@@ -119,10 +118,15 @@ class StudyExchange:
     ) -> Iterator[StoreLine]:
         file = self._file(folder)
         numbers = {(file, writer): last[writer].number for writer in known}
-        return beyond(self.connection, {(file, writer): count for writer, count in known.items()}, numbers)
+        return lines_beyond(
+            self.connection, {(file, writer): count for writer, count in known.items()}, numbers
+        )
 
     def _compare_own(self, writers: Collection[str]) -> None:
-        """Compare this machine's lines: its folder may be an older copy, which got other lines later."""
+        """Compare this machine's own lines, which differ if its folder was restored from an older copy.
+
+        Raises `StudyError` for a line that differs.
+        """
         for writer, (count, digest) in digests(self.connection, self._file(LOG), writers).items():
             path = self.files.log.path_of(writer)
             lines = lines_in(path)[:count]
@@ -131,7 +135,7 @@ class StudyExchange:
                 raise self._conflict(writer, next(found, 0))
 
     def _differing(self, writer: str, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number of each line here that differs, with the store's line, or None if it has none."""
+        """Yield the number of each line that differs from the store's, and the store's line or None."""
         there = {line.number: line.data for line in self._all(LOG, writer)}
         for number, line in enumerate(lines, 1):
             if there.get(number) != line:
@@ -139,24 +143,23 @@ class StudyExchange:
 
     def _all(self, folder: str, writer: str) -> Iterator[StoreLine]:
         source = (self._file(folder), writer)
-        return beyond(self.connection, {source: 0}, {source: 1})
+        return lines_beyond(self.connection, {source: 0}, {source: 1})
 
     def _take_in(self, writer: str, known: int, rows: Sequence[StoreLine]) -> None:
-        """Add lines to a writer's file, which had `known` lines when they were requested."""
+        """Add the store's lines to a writer's file, which had `known` lines when they were requested."""
         lines = [row.data for place, row in enumerate(rows, known + 1) if row.number == place]
         with locked(self.files.log.path_of(writer)) as file:
             data = os.pread(file, os.fstat(file).st_size, 0)
             whole = data.rfind(b"\n") + 1
             since = data[:whole].split(b"\n")[:-1][known:]
-            for number, (ours, theirs) in enumerate(zip(since, lines, strict=False), known + 1):
-                if ours != theirs:
+            for number, (own, stored) in enumerate(zip(since, lines, strict=False), known + 1):
+                if own != stored:
                     raise self._conflict(writer, number)
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
-            if not new.startswith(
-                data[whole:]
-            ):  # a line that was torn here may be completed, and nothing else
+            # A line that was torn here may only be completed.
+            if not new.startswith(data[whole:]):
                 raise self._conflict(writer, known + 1 + len(since))
             os.ftruncate(file, whole)
             with os.fdopen(file, "ab", closefd=False) as out:
@@ -164,10 +167,10 @@ class StudyExchange:
             sync_file(file)
 
     def send_log(self, *, first: bool = False) -> None:
-        """Send the lines missing in the store, and delete lines of erased people there.
+        """Send the lines missing from the store, and delete lines of erased people there.
 
-        Raises `StudyError` for a line that differs there, and, if a beginning has to be the `first` of its
-        assignment, for one that is not.
+        Raises `StudyError` for a line that differs, and with `first` for the beginning of an assignment that
+        has been begun already.
         """
         if not first:
             self.take_back()
@@ -184,9 +187,7 @@ class StudyExchange:
     def _lines(
         self, path: Path, after: StoreHead | None
     ) -> Iterator[tuple[StoreLine, StudyOperation | None]]:
-        """Yield the lines of a file after the last that the store has, and the operation in each, if it is
-        one.
-        """
+        """Yield the lines of a file after the store's last one, each with its operation if it is one."""
         known = after.number if after is not None else 0
         for number, line in enumerate(lines_in(path)[known:], known + 1):
             found = StoreLine(self._file(LOG), writer_of(path), number, line, self.files.machine)
@@ -199,10 +200,9 @@ class StudyExchange:
         return None
 
     def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
-        """Add lines; a second beginning of an assignment is kept without claiming it, unless it has to be the
-        first.
+        """Add lines to the store; a second beginning of an assignment is stored without claiming it.
 
-        A withdrawn beginning frees its assignment, so that it can be begun again.
+        With `first` it is refused. A withdrawn beginning frees its assignment, which can be begun again.
         """
         file, lines = self._file(LOG), [line for line, _ in new]
         deletions = [one for _, one in new if one is not None and one.kind == StudyOperationKind.DELETE]
@@ -211,7 +211,7 @@ class StudyExchange:
             wanted = [line.assignment for line in lines if line.assignment]
             asked = {"file": file, "begun": StudyOperationKind.BEGUN.value, "wanted": wanted}
             taken = set(self.connection.scalars(_BEGUN, asked)) if wanted else set()
-            lines = list(_holding(lines, taken, freed))
+            lines = list(_claiming_once(lines, taken, freed))
         try:
             differing = add(self.connection, lines)
         except IntegrityError as error:
@@ -222,9 +222,9 @@ class StudyExchange:
             self.connection.execute(_FREE, {"file": file, "ops": sorted(freed)})
 
     def take_back(self) -> None:
-        """Take back pending plans and beginnings that the store does not have.
+        """Withdraw pending plans and beginnings that the store does not contain.
 
-        Nobody acted on them: whoever recorded them got an error instead.
+        Nobody has acted on them, because recording them failed with an error.
         """
         claims = list(pending_claims(self.files.root))
         if not claims:
@@ -236,9 +236,8 @@ class StudyExchange:
         for claim in claims:
             one = unsent.get(claim.name)
             if one is not None:
-                writing = FolderStore(
-                    self.files.root, self.files.machine, self.files.clock
-                )  # this may be a thread
+                # This may run in a thread, which must not use the store of another one.
+                writing = FolderStore(self.files.root, self.files.machine, self.files.clock)
                 back = TakenBack(target=one.op)
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
             claim.unlink(missing_ok=True)
@@ -249,10 +248,10 @@ class StudyExchange:
             hint=f"Nothing was overwritten. {_LOOK}",
         )
 
-    # Published journals, each in a place of its own
+    # Published journals, each in its own place
 
     def fetch_journals(self) -> None:
-        """Add the missing journals to the folder. Raises `StudyError` for one that was changed."""
+        """Add the missing journals to the folder. Raises `StudyError` for a journal that was changed."""
         gone, there = self.erased(), self._heads(ATTEMPTS)
         here = {(one.id, one.head) for one in self.files.attempts()}
         wanted = {
@@ -272,8 +271,8 @@ class StudyExchange:
             put(journal, note, _identity(place), self.files.published)
 
     def send_journals(self) -> None:
-        """Send the journals missing in the store, and delete journals of erased people there."""
-        alone(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
+        """Send the journals missing from the store, and delete journals of erased people there."""
+        serialise(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
         known = {(_identity(place), head.sha256) for place, head in there.items()}
@@ -290,18 +289,22 @@ class StudyExchange:
         add(self.connection, chain.from_iterable(self._unsent(one, places) for one in mine))
 
     def _unsent(self, one: PublishedAttempt, places: dict[str, list[str]]) -> Iterator[StoreLine]:
-        """Yield the lines of a journal after its beginning in one of the places; all of them for a new place."""
+        """Yield the lines of a journal that are missing from its place in the store.
+
+        `places` are the hashes of the lines in the store, by place. A journal that continues none of them
+        gets a new place.
+        """
         lines = lines_in(one.journal)
-        ours = [line_hash(line) for line in lines]
+        own = [line_hash(line) for line in lines]
         named = f"{one.id}{CONFLICT}{one.head[:8]}" if one.id in places else one.id
         fitting = (
             place
             for place, there in places.items()
-            if (_identity(place), there[: len(ours)]) == (one.id, ours[: len(there)])
+            if (_identity(place), there[: len(own)]) == (one.id, own[: len(there)])
         )
         place = next(fitting, named)
         after = len(places.get(place, ()))
-        places[place] = [*places.get(place, ()), *ours[after:]]
+        places[place] = [*places.get(place, ()), *own[after:]]
         machine = one.writer.rpartition("@")[2]
         for number, line in enumerate(lines[after:], after + 1):
             yield StoreLine(self._file(ATTEMPTS), place, number, line, machine, subject=one.writer)
@@ -309,7 +312,7 @@ class StudyExchange:
     # Reviews
 
     def exchange_reviews(self) -> None:
-        """Merge the operations of reviewers of both sides. Raises `StudyError` for one that differs."""
+        """Merge the reviews of both sides. Raises `StudyError` for an operation that differs."""
         file, gone = self._file(REVIEWS), self.erased()
         there = uuids(self.connection, [file])
         self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})
@@ -364,7 +367,7 @@ class StudyExchange:
 
 
 def opened_in(connection: Connection, study: str) -> set[str]:
-    """Return the uuids of the operations in the store that open a study."""
+    """Return the uuids of the operations in the store that opened a study."""
     asked = {"file": f"studies/{study}/{LOG}", "opened": StudyOperationKind.OPENED.value}
     return set(connection.scalars(_OPENED, asked))
 
@@ -382,8 +385,10 @@ def _indexed(line: StoreLine, one: StudyOperation) -> StoreLine:
     )
 
 
-def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]) -> Iterator[StoreLine]:
-    """Yield lines, each with the assignment that it begins only if it is the first to do so."""
+def _claiming_once(
+    lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]
+) -> Iterator[StoreLine]:
+    """Yield the lines; only the first beginning of an assignment keeps the assignment's id."""
     for line in lines:
         if line.assignment in taken or line.op in freed:
             yield replace(line, assignment=None)
@@ -393,7 +398,7 @@ def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]
 
 
 def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
-    """Return the error for lines that an index refuses."""
+    """Return the error for lines that an index of the store refuses; raise `error` if it is none of these."""
     if "beginning_once" in str(error):
         return StudyError(
             "This task was begun on another machine at this moment.",
@@ -409,9 +414,7 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
 
 
 def note_claim(root: Path, operation: StudyOperation) -> Path:
-    """Note, before an operation is written to its file, that it holds only once the store has it; return the
-    note.
-    """
+    """Note, before an operation is written, that it is valid only once the store has it; return the note."""
     note = root / PENDING_CLAIMS / operation.op
     note.parent.mkdir(exist_ok=True)
     note.touch()
@@ -420,7 +423,7 @@ def note_claim(root: Path, operation: StudyOperation) -> Path:
 
 
 def pending_claims(root: Path) -> Iterator[Path]:
-    """Yield the notes of operations that the store may not have; each note is named by its operation's uuid."""
+    """Yield the notes of operations that may be missing from the store; their names are the uuids."""
     folder = root / PENDING_CLAIMS
     if folder.is_dir():
         yield from sorted(folder.iterdir())
@@ -443,24 +446,24 @@ def lines_in(path: Path) -> list[bytes]:
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
-    """Return the sha256 of lines as the store computes it."""
+    """Return the SHA-256 of lines joined by newlines, as the store computes it."""
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """Open and lock a file of the log as for appending, creating it if it is missing."""
+    """Open and lock a file of the log, and yield its descriptor; a missing file is created."""
     with wait_for(path) as lock:
         yield lock.file
 
 
 def _plain(value: str) -> str:
-    """Return a text that a column can hold: without lone surrogates and zeros."""
+    """Return a text without lone surrogates and NUL characters, which columns can't contain."""
     return value.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _identity(place: str) -> str:
-    """Return the attempt whose journal is at a place."""
+    """Return the id of the attempt whose journal is at a place."""
     return place.partition(CONFLICT)[0]
 
 

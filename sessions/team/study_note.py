@@ -1,6 +1,4 @@
-"""`team.toml` in a study's folder: the study and the team's store of which it is a copy. It contains no
-secret.
-"""
+"""`team.toml` in a study's folder, which names the study and the team's store that it is a copy of."""
 
 from __future__ import annotations
 
@@ -15,33 +13,36 @@ from gistpoint.sessions.team.address import StoreAddress, parse_address
 
 FILE = "team.toml"
 STUDIES = "studies"
-"""The folder in the data folder with the studies that were fetched."""
+"""The folder in the data folder that contains the fetched studies."""
 FORMAT, VERSION = "gistpoint.team-study", 1
 _HINT = "`gistpoint study share DIR` writes it again."
 
 
 class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The record of the study on the store, in its folder."""
+    """The content of `team.toml`; it contains no secrets."""
 
     study: str
-    """Its id."""
+    """The id of the study."""
     store: str
-    """The store's address, in the form that `parse_address` reads."""
+    """The store's address as a URL, which `parse_address` can read."""
     files_sha256: str
     """The hash of the declaration's files when they were shared or fetched."""
     fetched: bool = False
-    """Whether the folder was fetched: its declaration then follows that on the store."""
+    """Whether the folder was fetched, so that its declaration follows the one in the store."""
     format: str = FORMAT
     version: int = VERSION
 
     @property
     def address(self) -> StoreAddress:
-        """The store's address, parsed."""
+        """The store's address. Raises `TeamStoreError` if it is invalid."""
         return parse_address(self.store)
 
 
 def read_note(root: Path) -> TeamNote | None:
-    """Return the note of a study's folder; None if it is not shared with a team. Raises `StudyError`."""
+    """Return the note in a study's folder; None if it is not shared with a team.
+
+    Raises `StudyError` if the note can't be read.
+    """
     try:
         note = msgspec.convert(read_toml(root / FILE, links=False), TeamNote)
     except (FileNotFoundError, NotADirectoryError):
@@ -54,7 +55,7 @@ def read_note(root: Path) -> TeamNote | None:
 
 
 def write_note(root: Path, note: TeamNote) -> None:
-    """Write the note of a folder."""
+    """Write the note of a study's folder."""
     import tomli_w
 
     replace_file(root / FILE, tomli_w.dumps(msgspec.to_builtins(note)).encode("utf-8"), durable=False)

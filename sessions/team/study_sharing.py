@@ -1,6 +1,4 @@
-"""A study on a team's store: shared by its organiser, fetched by name on other machines, opened from its
-folder.
-"""
+"""Shares studies through a team's store: organisers share them, and other machines fetch them by id."""
 
 from __future__ import annotations
 
@@ -42,16 +40,17 @@ class SharedStudy:
 
     address: StoreAddress
     files: int
-    """Files of the declaration."""
+    """The number of files in the declaration."""
     new: bool
-    """Whether the store did not have the study before."""
+    """Whether the store did not contain the study before."""
     replaced: bool
-    """Whether it had another declaration of the study."""
+    """Whether the store contained another declaration of the study."""
 
 
 def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: TimeSource) -> StudyFolder:
-    """Open a folder that is a copy of a team's study, brought up to date if the store answers. Raises
-    `UserError`.
+    """Open a folder that is a copy of a team's study, after updating it if the store answers.
+
+    Raises `UserError` if the folder can't be used or contradicts its note.
     """
     if note.fetched:
         with suppress(UnreachableError):
@@ -67,12 +66,12 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
 
 
 def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
-    """Return the store of which a folder is a copy."""
+    """Return the store that a folder is a copy of."""
     return TeamStudyStore(files, note.study, note.address)
 
 
 def damaged_declarations(connection: Connection, address: StoreAddress) -> Iterator[tuple[str, str]]:
-    """Yield the id of each study whose declaration on the store was damaged, and its fault."""
+    """Yield the id of each study whose declaration in the store is damaged, and what is wrong with it."""
     for name in connection.scalars(
         select(studies.c.id).where(studies.c.archive_sha256 != "").order_by(studies.c.id)
     ):
@@ -87,7 +86,7 @@ def damaged_declarations(connection: Connection, address: StoreAddress) -> Itera
 def fetched_studies(
     address: StoreAddress, locations: Locations, clock: TimeSource
 ) -> Iterator[TeamStudyStore]:
-    """Yield the store of each study that was fetched from an address."""
+    """Yield the store of each study that was fetched from an address; it is closed afterwards."""
     for root in sorted((locations.data / STUDIES).glob("*/")):
         note = read_note(root)
         if note is None or str(note.address) != str(address):
@@ -100,10 +99,10 @@ def fetched_studies(
 
 
 def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
-    """Put a study, or its changed declaration, on a store; then the folder is a copy of it. Raises
-    `UserError`.
+    """Put a study or its changed declaration into a store, and make the folder a copy of it.
 
-    To be used as a copy, the folder has to be opened again.
+    To use the folder as a copy, open it again. Raises `UserError` if the store contains another study with
+    its id, or can't be used.
     """
     note, files = read_note(study.root), files_of(study)
     found = files_sha256(files)
@@ -137,11 +136,9 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
 def _require_same(
     study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
 ) -> None:
-    """Raise `StudyError` unless the store's study of this id is the one in the folder, and may be changed to
-    it.
-    """
-    ours = note is not None and (note.study, note.address) == (study.study.id, address)
-    if not (ours or copied):
+    """Raise `StudyError` unless the store's study with this id is the folder's, and may be changed to it."""
+    is_noted = note is not None and (note.study, note.address) == (study.study.id, address)
+    if not is_noted and not copied:
         raise StudyError(
             f"The store {address} has another study with the id {study.study.id!r}.",
             hint="Give yours another id in study.toml; `gistpoint study progress ID` shows the other.",
@@ -155,7 +152,7 @@ def _require_same(
 
 
 def fetch(name: str, address: StoreAddress, locations: Locations) -> Path:
-    """Fetch a study by its id into the data folder, and return its folder. Raises `UserError`."""
+    """Fetch the study with an id into the data folder, and return its folder. Raises `UserError`."""
     place = locations.data / STUDIES / name
     place.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -163,13 +160,13 @@ def fetch(name: str, address: StoreAddress, locations: Locations) -> Path:
         _unpacked(connection, name, address, place.parent) as (folder, found),
     ):
         write_note(folder, TeamNote(study=name, store=address.url, files_sha256=found, fetched=True))
-        with suppress(OSError):  # another process was first
+        with suppress(OSError):  # another process has fetched it first
             folder.rename(place)
     return place
 
 
 def _refreshed(root: Path, note: TeamNote) -> TeamNote:
-    """Replace the declaration in a fetched folder if the organiser has shared another one."""
+    """Replace the declaration in a fetched folder if another one was shared, and return the current note."""
     with _connected(note.address) as connection:
         asked = select(studies.c.files_sha256).where(studies.c.id == note.study)
         if connection.execute(asked).scalar() in (None, note.files_sha256):
@@ -189,7 +186,10 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
 def _unpacked(
     connection: Connection, name: str, address: StoreAddress, folder: Path
 ) -> Iterator[tuple[Path, str]]:
-    """Unpack a study's declaration into a folder of its own, and yield it with the files' hash."""
+    """Unpack a study's declaration into a temporary folder, and yield the folder and the hash of its files.
+
+    Raises `UserError` if the store does not contain the study, or its archive is damaged.
+    """
     row = connection.execute(select(studies).where(studies.c.id == name)).one_or_none()
     if row is None:
         known = sorted(connection.execute(select(studies.c.id)).scalars())
@@ -214,7 +214,7 @@ def _unpacked(
 
 @contextmanager
 def _connected(address: StoreAddress) -> Iterator[Connection]:
-    """Connect to a store for one transaction. Raises `TeamStoreError` if its tables are not this program's."""
+    """Connect to a store for one transaction. Raises `TeamStoreError` if its schema is another one."""
     engine = engine_of(address)
     try:
         with reaching(address), engine.begin() as connection:

@@ -1,8 +1,8 @@
-"""A team's study: a folder on each machine, kept equal through the team's store.
+"""The store of a team's study: a folder on each machine, kept equal through the team's store.
 
-The folder contains every writer's file byte for byte, so that readers of a study only need the folder. A line
-is written to its file first and sent from there; unsent lines go with the next call. Only plans and
-beginnings need the store: they are valid when it has them, and withdrawn otherwise.
+The folder contains the file of every writer byte for byte, so that reading a study needs only the folder. A
+line is first written to its file and then sent from there; unsent lines are sent with the next call. Only
+plans and beginnings need the team's store: they are valid if it contains them, and otherwise withdrawn.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE_S = 2.0
-"""How long a call waits for new records to be sent; it does not wait while the store is known to be away."""
+"""The seconds for which a call waits until new records are sent, unless the store is known to be away."""
 _TIMES = 5
-"""A plan or a beginning is repeated so often if the database can't order it after the work of others."""
+"""The number of tries for a plan or beginning that the database can't serialise with other transactions."""
 _LOCK = 0x67697374
-"""The first number of our advisory locks; the second is made of the study's id."""
+"""The first number of gistpoint's advisory locks; the second is computed from the study's id."""
 _AWAY = "The next task can begin when it answers again. Nothing that was done is lost."
 _REPEATABLE = ("40001", "40P01")
-"""SQLSTATE: serialization failure, deadlock detected."""
+"""The SQLSTATEs of a serialization failure and of a deadlock."""
 
 
 class _RepeatedError(Exception):
-    """The database refused the transaction, which may succeed when repeated."""
+    """The database refused a transaction that may succeed when repeated."""
 
 
 @dataclass
-class _Held:
-    """An exclusive transaction under way, with what was recorded in it."""
+class _Transaction:
+    """A running exclusive transaction, with the operations recorded in it."""
 
     exchange: StudyExchange
     thread: int
     recorded: list[StudyOperation] = field(default_factory=list)
     claims: list[Path] = field(default_factory=list)
-    """The notes that these operations hold only once the store has them."""
+    """The notes that the operations are valid only once the store contains them."""
 
     def settle(self) -> None:
-        """Delete the notes: the store has the operations, or the files here do not."""
+        """Delete the notes, after the store has accepted the operations."""
         for note in self.claims:
             note.unlink(missing_ok=True)
 
@@ -75,12 +75,12 @@ class TeamStudyStore:
     def __init__(
         self, files: FolderStore, study: str, address: StoreAddress, *, patience_s: float = PATIENCE_S
     ) -> None:
-        """`files` is this machine's copy of the folder; nothing is connected yet."""
+        """`files` is this machine's copy of the study; nothing is connected yet."""
         self.files, self.study, self.address = files, study, address
         self._patience_s = patience_s
         self._unreached = self._conflict = ""
         self._made: Engine | None = None
-        self._held: _Held | None = None
+        self._held: _Transaction | None = None
         self._lock = Lock()
         self._sender: Thread | None = None
         self._wanted: set[str] = set()
@@ -90,7 +90,7 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached at the last attempt, or how it differs; empty if neither is so."""
+        """Why the store could not be reached last time, or how it differs; empty if it is fine."""
         return self._unreached or self._conflict
 
     @property
@@ -105,26 +105,26 @@ class TeamStudyStore:
         """Connect to the store for one transaction, which is committed at the end."""
         try:
             with reaching(self.address), self._engine.begin() as connection:
-                yield self._of(connection)
+                yield self._checked_exchange(connection)
         except UnreachableError as error:
             self._unreached = error.message
             raise
         self._unreached = ""
 
-    def _of(self, connection: Connection) -> StudyExchange:
-        """Return the exchange of a transaction. Raises `TeamStoreError` for a store of another revision."""
+    def _checked_exchange(self, connection: Connection) -> StudyExchange:
+        """Return the exchange of a transaction. Raises `TeamStoreError` if the store's schema is another."""
         if not self._checked:
             require_schema(revision_of(connection))
             self._checked = True
         return StudyExchange(self.files, connection, self.study)
 
     def _sweep_here(self) -> None:
-        """Delete local data of people who were erased elsewhere."""
+        """Delete local data of people who were erased on other machines."""
         if Ledger(self.files.operations()).erased:
             self.files.sweep()
 
     def close(self) -> None:
-        """Close the connections, after the data being sent."""
+        """Close the connections, after pending data are sent."""
         with self._lock:
             sender, made, self._made = self._sender, self._made, None
         if sender is not None:
@@ -135,7 +135,7 @@ class TeamStudyStore:
     # Reading
 
     def reload(self) -> None:
-        """Fetch what others have written, and read the folder; without the store, the folder as it is."""
+        """Fetch what others have written if the store answers, and read the folder again."""
         if self._is_held():
             self.files.reload()
             return
@@ -148,7 +148,7 @@ class TeamStudyStore:
                     exchange.take_back()
         except UnreachableError:
             self.files.reload()
-        except UserError as error:  # a line differs: nothing is planned or begun until that is resolved
+        except UserError as error:  # a line differs; nothing can be planned or begun until that is resolved
             self._conflict = error.message
             self.files.reload()
         else:
@@ -158,19 +158,19 @@ class TeamStudyStore:
             self._send_soon()
 
     def operations(self) -> tuple[StudyOperation, ...]:
-        """Return all operations, in the order of their times."""
+        """Return all operations, by time."""
         return self.files.operations()
 
     def basis(self) -> Mapping[str, int]:
-        """Return how many lines of each writer were read, by the first 8 digits of sha256 of the writer."""
+        """Return the number of lines that were read of each writer, by the writer's hash (8 digits)."""
         return self.files.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that a reader with this basis had read."""
+        """Return the operations that a reader with a basis had read."""
         return self.files.operations_at(basis)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first, after fetching those that are not here."""
+        """Yield the published journals, the oldest first, after fetching missing ones if possible."""
         if not self._fetched_journals and not self._is_held():
             try:
                 self.send()
@@ -181,13 +181,13 @@ class TeamStudyStore:
         yield from self.files.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
-        """Return the published journal of an attempt."""
+        """Return the published journal of an attempt; None if there is none."""
         return next((attempt for attempt in self.attempts() if attempt.id == identity), None)
 
     # Writing
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Write operations that are not known yet, synced to the disk, and send them; return how many."""
+        """Write the operations that are not known yet, synced to the disk; send them and return how many."""
         added = self.files.append(operations)
         self._send_soon()
         return added
@@ -195,7 +195,10 @@ class TeamStudyStore:
     def record(
         self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
     ) -> StudyOperation:
-        """Append an operation of now to the file of a participant, or of the organiser, and send it."""
+        """Append an operation with the current time to a participant's or the organiser's file, and send it.
+
+        Returns the operation. In `exclusively`, it is valid only if the transaction succeeds.
+        """
         operation = self.files.operation(name, subject, kind, data)
         held = self._held
         if held is None or not self._is_held():
@@ -208,26 +211,32 @@ class TeamStudyStore:
         return operation
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the present journal in an attempt's folder, and send it."""
+        """Publish the current journal in an attempt's folder, send it, and return the outcome."""
         done = self.files.publish(folder)
         self._send_soon(journals=done is not Publication.OLDER)
         return done
 
     def erase(self, code: str) -> Erasure:
-        """Delete all data of a person, here and in the store; if it is away, there at the next call."""
+        """Delete all data of a person, here and in the store, and return what was deleted here.
+
+        If the store is away, the next call deletes the data there.
+        """
         self.reload()
         erasure = self.files.erase(code)
         self._send_soon(journals=True)
         return erasure
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people, here and in the store."""
+        """Delete reappeared data of erased people, here and in the store; return what was deleted here."""
         erasure = self.files.sweep()
         self._send_soon(journals=erasure.any)
         return erasure
 
     def send(self) -> None:
-        """Send all data missing in the store, and fetch the journals missing here. Raises `UserError`."""
+        """Send all data missing from the store, and fetch the missing journals and reviews.
+
+        Raises `UserError` if the store can't be reached or data differ.
+        """
         with self.files.alone(writing=False), self._exchange() as exchange:
             exchange.send_log()
         with self._exchange() as exchange:
@@ -237,13 +246,11 @@ class TeamStudyStore:
         self._fetched_journals = True
 
     def send_soon(self) -> None:
-        """Send all waiting data in a thread, and wait briefly for it, unless the store was away at the last
-        attempt.
-        """
+        """Send all unsent data in a thread, and wait briefly for it unless the store is known to be away."""
         self._send_soon(journals=True)
 
     def _send_soon(self, *, journals: bool = False) -> None:
-        """Send in a thread, for which the program's end waits; unsent data go with the next call."""
+        """Send data in a thread, for which the program's exit waits; the next call repeats what failed."""
         if self._is_held():
             return
         with self._lock:
@@ -266,12 +273,12 @@ class TeamStudyStore:
                         exchange.send_journals()
                 failed = set()
             except UserError:
-                pass  # the next call that can report it meets it again
+                pass  # the next call that can report the error will meet it again
             finally:
                 wanted = self._take_wanted(failed)
 
     def _take_wanted(self, failed: Collection[str] = ()) -> set[str]:
-        """Return what is to be sent now; if there is nothing to send, or something failed, the sender ends."""
+        """Return what to send now; if nothing is left or something failed, the sending thread ends."""
         with self._lock:
             self._wanted |= set(failed)
             wanted: set[str] = set() if failed else self._wanted
@@ -284,8 +291,10 @@ class TeamStudyStore:
     # One transaction for a plan or a beginning
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` in a serialisable transaction, after reading all that others wrote; one at a time in the
-        study.
+        """Call `act` in a serialisable transaction, after fetching what others wrote; return its result.
+
+        Only one such transaction of the study runs at a time. Raises `UserError` if the store can't be
+        reached or refuses the changes.
         """
         try:
             for _ in range(_TIMES):
@@ -303,29 +312,30 @@ class TeamStudyStore:
         )
 
     def _exclusively(self, act: Callable[[], T]) -> T:
-        lock = {"ours": _LOCK, "study": self.study}
+        lock = {"gistpoint": _LOCK, "study": self.study}
         try:
             with reaching(self.address), self._engine.connect() as connection:
-                # Before the transaction: its snapshot would be older than what is waited for.
-                connection.execute(text("SELECT pg_advisory_lock(:ours, hashtext(:study))"), lock)
-                connection.execute(
-                    text("SET idle_in_transaction_session_timeout = '30s'")
-                )  # of a machine that is gone
+                # Before the transaction, whose snapshot would otherwise be older than the lock.
+                connection.execute(text("SELECT pg_advisory_lock(:gistpoint, hashtext(:study))"), lock)
+                # A machine that has lost its connection must not keep the lock.
+                connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))
                 connection.commit()
                 try:
                     connection.execution_options(isolation_level="SERIALIZABLE")
-                    return self._transaction(connection, self._of(connection), act)
+                    return self._transaction(connection, self._checked_exchange(connection), act)
                 finally:
                     if not connection.invalidated:
                         connection.rollback()
-                        connection.execute(text("SELECT pg_advisory_unlock(:ours, hashtext(:study))"), lock)
+                        connection.execute(
+                            text("SELECT pg_advisory_unlock(:gistpoint, hashtext(:study))"), lock
+                        )
                         connection.commit()
         except UnreachableError as error:
             self._unreached = error.message
             raise UnreachableError(error.message, hint=_AWAY) from error
 
     def _transaction(self, connection: Connection, exchange: StudyExchange, act: Callable[[], T]) -> T:
-        held = _Held(exchange, get_ident())
+        held = _Transaction(exchange, get_ident())
         try:
             exchange.fetch_log()
             exchange.take_back()
@@ -347,7 +357,7 @@ class TeamStudyStore:
             if _refused(error):
                 self._undo(held)
                 raise _RepeatedError from error
-            raise  # it may have been done: the next call finds out
+            raise  # it may have been committed; the next call finds out
         held.settle()
         self._unreached = self._conflict = ""
         return result
@@ -355,8 +365,8 @@ class TeamStudyStore:
     def _is_held(self) -> bool:
         return self._held is not None and self._held.thread == get_ident()
 
-    def _undo(self, held: _Held) -> None:
-        """Remove lines from their files that nobody has read and the store does not have."""
+    def _undo(self, held: _Transaction) -> None:
+        """Remove the recorded lines from their files: nobody has read them, and the store refused them."""
         for operation in reversed(held.recorded):
             line = self.files.log.codec.encode(operation)
             with locked(self.files.log.path_of(operation.reviewer)) as file:
@@ -370,7 +380,7 @@ class TeamStudyStore:
     # Comparing
 
     def differences(self) -> Iterator[str]:
-        """Yield a sentence for each difference between the folder and the store, after sending unsent data."""
+        """Send unsent data, and yield a sentence for each difference between the folder and the store."""
         try:
             self.send()
         except UnreachableError:
@@ -385,5 +395,5 @@ class TeamStudyStore:
 
 
 def _refused(error: BaseException) -> bool:
-    """Whether the database reports that a transaction was not done, and may be tried again."""
+    """Whether the database reports that a transaction was not executed and may be repeated."""
     return getattr(getattr(error, "orig", None), "sqlstate", "") in _REPEATABLE

@@ -1,6 +1,4 @@
-"""Sends everything on this machine to the team's store, and fetches everything there. Repeating it changes
-nothing.
-"""
+"""Synchronises this machine with the team's store in both directions; a repetition changes nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ class StoreSync:
     tasks_sent: int = 0
     tasks_fetched: int = 0
     tasks_left: int = 0
-    """Tasks deleted here, which are not fetched again."""
+    """The number of tasks that were deleted here and so are not fetched again."""
     attempts_sent: int = 0
     attempts_fetched: int = 0
     lines_sent: int = 0
@@ -44,13 +42,13 @@ class StoreSync:
     operations_sent: int = 0
     operations_fetched: int = 0
     branches: tuple[str, ...] = ()
-    """Branches that this machine sent lines to."""
+    """The branches to which this machine sent lines."""
     alarms: tuple[Conflict, ...] = ()
-    """Copies that differ; `sync --json` prints them under this name."""
+    """The conflicts; `sync --json` prints them under this name."""
 
     @property
     def changes(self) -> int:
-        """How many things were sent and fetched."""
+        """The number of things that were sent and fetched."""
         return (
             self.tasks_sent
             + self.tasks_fetched
@@ -64,11 +62,11 @@ class StoreSync:
 def sync(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool = False
 ) -> StoreSync:
-    """Send and fetch all shared data; when cancelled, it keeps what was done, and the next call does the
-    rest.
+    """Send and fetch all shared data, and return what was done.
 
-    A reader fetches the public halves of tasks; `deleted` also fetches tasks that were deleted here.
-    Raises `UnreachableError` as soon as the store does not answer.
+    A reader only fetches the public halves of tasks. `deleted` also fetches tasks that were deleted here.
+    Raises `UnreachableError` if the store does not answer, and `CancelledError` when cancelled: what was done
+    remains, and the next call continues.
     """
     with reaching(store.address):
         return _sync(store, locations, clock, run, deleted=deleted)
@@ -100,7 +98,7 @@ def _sync(
     fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, report)
     conflicts += found
     if fetched:
-        for _ in unpack_demo(locations.demo):  # its attempts are fetched, and its tasks come with the program
+        for _ in unpack_demo(locations.demo):  # fetched attempts may be at its tasks
             run.check()
 
     run.check()
@@ -110,7 +108,7 @@ def _sync(
     for study in fetched_studies(store.address, locations, clock):
         run.check()
         study.reload()
-        study.send_soon()  # to its end: closing waits for it
+        study.send_soon()  # closing waits until it is complete
         if study.away:
             conflicts.append(Conflict(f"study {study.study}", words=study.away))
     return StoreSync(

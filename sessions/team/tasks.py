@@ -1,4 +1,4 @@
-"""Tasks in a team's store: the public half and the answer as an archive each, and every baseline as its file."""
+"""Shares tasks through a team's store: archives of the public half and of the answer, and all baselines."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 _LEVEL = 10
-"""The level of compression of archives: the highest takes minutes for a large repository."""
+"""The compression level of archives; the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
 _AT_ONCE, _TOGETHER = 100, 2 * PIECE
-"""Most tasks of one transaction, and most bytes of them unless there is one alone."""
+"""The most tasks in one transaction, and the most bytes of several tasks."""
 _BASELINES_AT_ONCE = 500
 _BASELINE = tuple_(baselines.c.task, baselines.c.name)
 _BLOB = text(
@@ -52,7 +52,7 @@ class SharedTasks:
     sent: int = 0
     fetched: int = 0
     left: int = 0
-    """Tasks deleted here that stay on the store."""
+    """The number of tasks that were deleted here and remain in the store."""
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -65,32 +65,33 @@ def share_tasks(
     sends: bool = True,
     deleted: bool = False,
 ) -> SharedTasks:
-    """Send the tasks missing in the store, and fetch those missing here; `report` may raise to stop.
+    """Send the tasks missing from the store, fetch those missing here, and return the result.
 
-    Without `sends` only public halves are fetched, as for a reader. A task that was deleted here is fetched
-    only with `deleted`, and one that differs is left alone.
+    Without `sends`, only public halves are fetched, as for a reader. Tasks that were deleted here are fetched
+    only with `deleted`. Tasks that differ are left unchanged and reported as conflicts. `report` receives the
+    number of tasks done, the number of all and the current one; it may raise to stop.
     """
     found = SharedTasks()
-    mine = local_tasks(store)
+    local = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
     gone = store.deleted
-    for id in gone & mine.keys():
+    for id in gone & local.keys():
         store.forget_deleted(id)
-    left = set() if deleted else (gone & there.keys()) - mine.keys()
+    left = set() if deleted else (gone & there.keys()) - local.keys()
     found.left = len(left)
-    missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
+    missing = [task for id, task in local.items() if id not in there and has_answer(task)] if sends else []
 
     def is_wanted(id: str) -> bool:
-        return id not in mine or (sends and not has_answer(mine[id]))
+        return id not in local or (sends and not has_answer(local[id]))
 
     wanted = sorted(filter(is_wanted, there.keys() - left))
     total = len(missing) + len(wanted)
     for some in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
         _send(engine, some, machine, found, lambda done, name: report(done, total, name))
     if sends:
-        for id in there.keys() & mine.keys():
-            found.conflicts += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
+        for id in there.keys() & local.keys():
+            found.conflicts += _compared(local[id], there[id].public_sha256, there[id].answer_sha256)
     asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
 
     def report_fetched(done: int, name: str) -> None:
@@ -103,7 +104,7 @@ def share_tasks(
 
 
 def local_tasks(store: TaskStore) -> dict[str, Task]:
-    """Return the user's own tasks by id; those of the demo are everywhere."""
+    """Return the user's own tasks by id, without the demo's, which every machine has."""
     root = store.roots[0]
     return {
         entry.id: entry
@@ -113,12 +114,12 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
 
 
 def has_answer(task: Task) -> bool:
-    """Whether a task is complete; one that came without its answer is not sent on."""
+    """Whether a task has its answer; a task that was fetched without it is not sent."""
     return (task.folder / ANSWER_FILE).is_file()
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
-    """Return the sha256 of `task.toml`, which contains the tree's, and the sha256 of the answer."""
+    """Return the SHA-256 of `task.toml`, which contains the tree's, and that of the answer, or empty."""
     public = hashlib.sha256((task.folder / TASK_FILE).read_bytes()).hexdigest()
     answer = [task.folder / name for name in _answer_files(task.folder)]
     if not answer:
@@ -132,14 +133,14 @@ def _answer_files(folder: Path) -> list[str]:
 
 
 def _controls(folder: Path) -> list[str]:
-    """Return the file of the controls, which is part of no digest: any machine can make it at any time."""
+    """Return the file of the controls, if any; no digest covers it, because any machine can make it later."""
     return [CONTROLS_FILE] if (folder / CONTROLS_FILE).is_file() else []
 
 
 def _send(
     engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, report: Callable[[int, str], None]
 ) -> None:
-    """Send tasks in one transaction; an unreadable one is reported, and does not stop the others."""
+    """Send tasks in one transaction; unreadable ones are reported and left out."""
     rows: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as name:
         scratch = Path(name)
@@ -159,8 +160,9 @@ def _send(
 
 
 def _packed(task: Task, scratch: Path) -> dict[str, str]:
-    """Return the row of a task, whose halves are put into a folder, as archives by their sha256. Raises
-    `UserError`.
+    """Write the archives of a task's halves to a folder, named by their SHA-256, and return the task's row.
+
+    Raises `UserError` if the task can't be read.
     """
     read_task(task.folder)
     public, answer = fingerprints(task)
@@ -187,7 +189,7 @@ def _fetch_all(
     *,
     public: bool,
 ) -> None:
-    """Fetch tasks by their blobs: the public half and the answer, or only the public half."""
+    """Fetch tasks; `asked` are the blobs of each: the public half, and the answer if it is wanted."""
     sizes = blob_sizes(engine, {name for names in asked.values() for name in names}, public=public)
     for some in portions(asked, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, asked[id])), _TOGETHER):
         with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
@@ -207,8 +209,9 @@ def _fetch_all(
 
 
 def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
-    """Unpack a task, verified, from its public half and its answer, if any, into a folder. Raises
-    `UserError`.
+    """Unpack a task from its blobs, the public half and the answer if any, into a folder, and verify it.
+
+    Raises `UserError` if a blob is missing or damaged, or if another folder has the task's name.
     """
     if (root / id).exists() and not (len(blobs) > 1 and (root / id / TASK_FILE).is_file()):
         raise TeamStoreError(
@@ -219,7 +222,7 @@ def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
         task = unpack_task(public, Path(place), *answer)
         if task.id != id:
             raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
-        if (root / id).exists():  # its public half is here
+        if (root / id).exists():  # only the public half is here
             compare(read_task(root / id), task)
             (task.folder / "answer").rename(root / id / "answer")
         else:
@@ -240,7 +243,7 @@ def _compared(task: Task, public_sha256: str, answer_sha256: str) -> Iterator[Co
 
 
 def _baselines_there(connection: Connection) -> dict[str, dict[str, str]]:
-    """Return the hashes of the baselines that the store has, by task and name."""
+    """Return the hashes of the baselines in the store, by task and name."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for id, name, sha256 in connection.execute(
         text("SELECT task, name, encode(sha256(data), 'hex') FROM baselines")
@@ -253,34 +256,34 @@ def _baselines_here(task: Task) -> dict[str, Path]:
     return {path.name: path for path in sorted((task.folder / _BASELINES).glob("*.json"))}
 
 
-def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
-    """Copy baselines to the side where they are missing; one that differs is left unchanged on both sides."""
+def _share_baselines(engine: Engine, local: dict[str, Task]) -> list[Conflict]:
+    """Copy baselines to the side where they are missing; return a conflict for each one that differs."""
     conflicts: list[Conflict] = []
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[str, str]] = []
     with engine.begin() as connection:
         kept = _baselines_there(connection)
-        for id in mine.keys() & set(connection.scalars(select(tasks.c.id))):
-            for name, here, there in _compared_baselines(mine[id], kept[id]):
+        for id in local.keys() & set(connection.scalars(select(tasks.c.id))):
+            for name, here, there in _compared_baselines(local[id], kept[id]):
                 if not there:
-                    data = (mine[id].folder / _BASELINES / name).read_bytes()
+                    data = (local[id].folder / _BASELINES / name).read_bytes()
                     rows.append({"task": id, "name": name, "data": data})
                 elif here:
                     conflicts.append(
-                        Conflict(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there)
+                        Conflict(f"task {local[id].short_id}, {_BASELINES}/{name}", 0, here, there)
                     )
-                elif has_answer(mine[id]):
+                elif has_answer(local[id]):
                     wanted.append((id, name))
         for some in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
             connection.execute(insert(baselines).values(some).on_conflict_do_nothing())
         for names in portions(wanted, _BASELINES_AT_ONCE):
             for id, name, data in connection.execute(select(baselines).where(_BASELINE.in_(names))):
-                conflicts += _add_baseline(mine[id], name, bytes(data))
+                conflicts += _add_baseline(local[id], name, bytes(data))
     return conflicts
 
 
 def _compared_baselines(task: Task, there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield name and hashes, here and on the store, of each baseline that differs, or is missing on one side."""
+    """Yield the name and both hashes, here and in the store, of each baseline that differs or is missing."""
     here = {
         name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()
     }
@@ -289,7 +292,7 @@ def _compared_baselines(task: Task, there: Mapping[str, str]) -> Iterator[tuple[
 
 
 def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
-    """Write a baseline next to the others, if it is valid and its name is that of a file."""
+    """Write a baseline next to the others, or return a conflict if it or its name is invalid."""
     folder = _made(task.folder / _BASELINES)
     what = f"task {task.short_id}, baseline {name[:80]!r}"
     if Path(name).name != name or not name.endswith(".json") or name.startswith("."):
@@ -306,16 +309,17 @@ def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
 
 
 def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple[str, Conflict]]:
-    """Yield what differs between the tasks here and on the store, each with its kind; blobs and trees are
-    hashed.
+    """Yield the differences between the tasks here and in the store, each with its kind.
+
+    Blobs and trees are hashed again.
     """
-    mine = local_tasks(store)
+    local = local_tasks(store)
     there = {row.id: row for row in connection.execute(select(tasks))}
     kept = _baselines_there(connection)
-    for id in sorted(mine.keys() - there.keys()):
-        if has_answer(mine[id]):
+    for id in sorted(local.keys() - there.keys()):
+        if has_answer(local[id]):
             yield "missing there", Conflict(f"task {id[:12]}", words="the store has none.")
-    for id in sorted(there.keys() - mine.keys() - store.deleted):
+    for id in sorted(there.keys() - local.keys() - store.deleted):
         yield "missing here", Conflict(f"task {id[:12]}", words="it is on the store alone.")
     for id, row in sorted(there.items()):
         for sha256, what in ((row.public_blob, "public half"), (row.answer_blob, "answer")):
@@ -324,9 +328,9 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
                     "blob damaged",
                     Conflict(f"task {id[:12]}, {what}", words=f"the blob {sha256[:12]} is damaged."),
                 )
-        if id not in mine:
+        if id not in local:
             continue
-        task = mine[id]
+        task = local[id]
         if not has_answer(task):
             yield "missing here", Conflict(f"task {id[:12]}, answer", words="it is on the store alone.")
         for conflict in _compared(task, row.public_sha256, row.answer_sha256):

@@ -8,14 +8,7 @@ from pathlib import PurePosixPath
 from project_files import ROOT, source_files
 
 MODULE_LINES = 600
-LONG_MODULES: dict[str, str] = {
-    "sessions/runs/changes.py": (
-        "each kind of change of a file with how it is applied; named conditions made it longer"
-    ),
-    "sessions/runs/document.py": (
-        "a run's index, its rows and what is asked of both; named conditions made it longer"
-    ),
-}
+LONG_MODULES: dict[str, str] = {}
 """Path to the reason why the module is longer."""
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "misc", "common", "stuff"}
 SAFE = {"tui/widgets/plain.py"}

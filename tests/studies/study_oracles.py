@@ -35,7 +35,7 @@ from gistpoint.core.study.operations import (
     StudyOperationKind,
     TimesCorrected,
 )
-from gistpoint.sessions.exports.study.columns import TABLES
+from gistpoint.sessions.exports.study.columns import tables
 from gistpoint.sessions.exports.study.datapackage import DATAPACKAGE
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -83,7 +83,7 @@ def frictionless(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tu
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     found = _asked(python, folder)
-    yield f"as written: {found}", found["valid"] and found["tables"] == len(TABLES)
+    yield f"as written: {found}", found["valid"] and found["tables"] == len(tables())
     prefix = "SIMULATED-" if study.study.simulated else ""
     for words, damage in DAMAGES.items():
         copy = scratch / "damaged"

@@ -31,7 +31,7 @@ from gistpoint.sessions.agentruns.beginning import (
     plan_run,
     resume_run,
 )
-from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, shown
+from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, summary_lines
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus
 from gistpoint.sessions.services import Services
@@ -313,7 +313,8 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
         ["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)
     ]
     print_table(
-        ["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *message_rows]
+        ["what", "value"],
+        [*([*row] for row in (about | dict(summary_lines(figures.totals))).items()), *message_rows],
     )
 
 

@@ -24,8 +24,8 @@ from gistpoint.sessions.confirming import (
     AskedPass,
     ObjectToVerdict,
     confirm_attempts,
-    not_asked,
     object_to,
+    unconfirmed_attempts,
 )
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.attempts import attempt_store
@@ -53,7 +53,9 @@ def confirm(wanted: ConfirmPasses) -> int:
         )
     services = build_services(wanted.isolation)
     names = (
-        [summary.attempt_id for summary in not_asked(services.attempts)] if wanted.all else wanted.attempts
+        [summary.attempt_id for summary in unconfirmed_attempts(services.attempts)]
+        if wanted.all
+        else wanted.attempts
     )
     found: list[AskedPass] = []
     with long_work(

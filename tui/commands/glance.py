@@ -240,7 +240,7 @@ def _print_table(wanted: ReadGlances, chosen: _Chosen) -> int:
 
 
 def _count(share: GlanceShare) -> str:
-    return f"{share.count} of {share.of}"
+    return f"{share.count} of {share.cases}"
 
 
 def _value(share: GlanceShare) -> str:
@@ -249,7 +249,7 @@ def _value(share: GlanceShare) -> str:
 
 def _interval(share: GlanceShare) -> str:
     low, high = share.interval
-    return f"{low:.2f}-{high:.2f}" if share.of else "-"
+    return f"{low:.2f}-{high:.2f}" if share.cases else "-"
 
 
 _COLUMNS: tuple[Column[RateRow], ...] = (

@@ -12,11 +12,11 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Goal
 from gistpoint.sessions.runs.profile import (
     Counted,
-    Parting,
+    Divergence,
     Profile,
     cost_of,
+    divergence_of,
     missing_in,
-    parting_of,
     profile_of,
     seconds_of,
     tokens_of,
@@ -54,7 +54,7 @@ def print_profiles(
         return
     tasks: list[dict[str, Any]] = []
     for task, rows in by_task(runs, order).items():
-        found = parting_of([row.profile for row in rows])
+        found = divergence_of([row.profile for row in rows])
         names = [row.name for row in rows]
         parting = None if found is None else {"call": found.place + 1, "ways": _ways(found, names)}
         profiles = [{"run": row.name, **profile_record(row.run, row.profile)} for row in rows]
@@ -62,7 +62,7 @@ def print_profiles(
     print_json("gistpoint.profiles/1", {"tasks": tasks, "problems": problems})
 
 
-def _ways(parting: Parting, names: list[str]) -> list[dict[str, Any]]:
+def _ways(parting: Divergence, names: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "work": None if move is None else move.work.value,

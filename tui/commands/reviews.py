@@ -25,7 +25,7 @@ from gistpoint.sessions.annotations.reviewed_runs import (
 )
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
-from gistpoint.sessions.runs.opening import Listed
+from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, argument, option
@@ -78,7 +78,7 @@ def _runs(paths: tuple[str, ...], store: ReviewStore) -> Iterator[ReviewedRun]:
     """Yield the runs below some paths with their reviews; report on standard error what can't be read."""
     from gistpoint.tui.commands.runs import read_runs
 
-    problems: list[Listed] = []
+    problems: list[ListedRun] = []
     for listed, document, header in read_runs(paths, problems):
         yield reviewed_run(listed.name, document, header, store.book)
     _print_problems(tuple(problem.problem for problem in problems))

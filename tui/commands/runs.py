@@ -17,7 +17,7 @@ from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, TextScope
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
+from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
 from gistpoint.tui.commands.options import Face, argument, option, reader_of
@@ -87,7 +87,7 @@ def listing(wanted: ListRuns) -> int:
     read_files_as(wanted.read_as)
     if wanted.profile:
         return _print_profiles(wanted)
-    problems: list[Listed] = []
+    problems: list[ListedRun] = []
     found: list[tuple[str, int, Run]] = []
     damaged: list[str] = []
     for listed, document, run in read_runs(wanted.paths, problems):
@@ -110,7 +110,7 @@ def listing(wanted: ListRuns) -> int:
     return code
 
 
-def _print_as_json(found: list[tuple[str, int, Run]], problems: list[Listed], not_read: int) -> None:
+def _print_as_json(found: list[tuple[str, int, Run]], problems: list[ListedRun], not_read: int) -> None:
     rows = [_row(name, size, run) for name, size, run in found]
     unread = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
     print_json("gistpoint.runs/1", {"runs": rows, **unread})
@@ -119,7 +119,7 @@ def _print_as_json(found: list[tuple[str, int, Run]], problems: list[Listed], no
 def _print_profiles(wanted: ListRuns) -> int:
     from gistpoint.tui.commands.profiles import print_profiles, profiled
 
-    problems: list[Listed] = []
+    problems: list[ListedRun] = []
     runs = [
         profiled(listed.name, document, run) for listed, document, run in read_runs(wanted.paths, problems)
     ]
@@ -127,20 +127,22 @@ def _print_profiles(wanted: ListRuns) -> int:
     return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
 
 
-def read_runs(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:
-    """Yield the runs of files and folders, read to their ends; add what can't be read to `problems`."""
-    for listed in list_runs(paths, tells_unread=True):
+def read_runs(
+    paths: Iterable[str], problems: list[ListedRun]
+) -> Iterator[tuple[ListedRun, RunDocument, Run]]:
+    """Yield the runs of files and folders, read to their ends; add what cannot be read to `problems`."""
+    for listed in list_runs(paths, with_unread=True):
         if listed.header is None:
             problems.append(listed)
             continue
         try:
             document = _settled(open_run(listed.name, known=listed.format))
         except RunFileError as error:
-            problems.append(Listed(listed.name, listed.size, None, str(error)))
+            problems.append(ListedRun(listed.name, listed.size, None, str(error)))
             continue
         doubt = doubt_of(document)
         if doubt:
-            problems.append(Listed(listed.name, listed.size, None, doubt, is_verdict=True))
+            problems.append(ListedRun(listed.name, listed.size, None, doubt, is_verdict=True))
         yield listed, document, _completed(listed.header, document.header)
 
 
@@ -152,7 +154,7 @@ def _completed(early: Run, run: Run) -> Run:
     return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
 
 
-def _print_problems(problems: list[Listed], paths: Sequence[str], code: int) -> int:
+def _print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
     """Print what could not be read, and return the exit code.
 
     A named path that can't be read is a user error; a file that is not, or hardly, a run is a negative
@@ -227,7 +229,7 @@ def _row(name: str, size: int, run: Run) -> dict[str, Any]:
     }
 
 
-def _problem(listed: Listed) -> dict[str, Any]:
+def _problem(listed: ListedRun) -> dict[str, Any]:
     return {"run": listed.name, "problem": listed.problem}
 
 
@@ -304,7 +306,7 @@ def search(wanted: SearchRuns) -> int:
     from gistpoint.sessions.runs.searching_files import Sieve
 
     query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scope or tuple(TextScope))
-    problems: list[Listed] = []
+    problems: list[ListedRun] = []
     rows: list[dict[str, Any]] = []
     count = 0
     paths = [str(attempt_folder(path) or path) for path in wanted.paths]
@@ -331,7 +333,7 @@ def _same_line(first: Hit, hit: Hit) -> bool:
     return same and hit.start - first.start < len(hit.line)
 
 
-def _documents(paths: Iterable[str], problems: list[Listed], wants: Wants) -> Iterator[RunDocument]:
+def _documents(paths: Iterable[str], problems: list[ListedRun], wants: Wants) -> Iterator[RunDocument]:
     for listed in list_runs(paths, wants=wants):
         if listed.header is None:
             problems.append(listed)
@@ -339,7 +341,7 @@ def _documents(paths: Iterable[str], problems: list[Listed], wants: Wants) -> It
         try:
             yield open_run(listed.name, known=listed.format)
         except RunFileError as error:
-            problems.append(Listed(listed.name, listed.size, None, str(error)))
+            problems.append(ListedRun(listed.name, listed.size, None, str(error)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

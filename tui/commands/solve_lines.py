@@ -18,7 +18,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.sessions.attempts import OpenAttempt
-from gistpoint.sessions.confirming import after_the_end
+from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_text
@@ -159,7 +159,7 @@ def _ended(state: AttemptState, services: Services) -> int:
         with long_work(
             kept=f"`gistpoint attempt confirm {state.attempt_id}` asks again.", asks_token=True
         ) as work:
-            asked = after_the_end(services, state.attempt_id, run=work.run)
+            asked = confirm_after_end(services, state.attempt_id, run=work.run)
         state = state if asked is None else asked.state
     reason = state.ending.reason if state.ending else "unfinished; the same command resumes it"
     result = attempt_result(state)

@@ -1,4 +1,4 @@
-"""Images that the records of a step hold as base64: recognised by their first bytes, never by their names."""
+"""The images that a step's records contain as base64, recognised by their first bytes, never by name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from gistpoint.sessions.records.model import Step
 
 LARGEST = 2_000_000
-"""Bytes of the largest image that is shown; a larger one is only named."""
+"""The size in bytes of the largest image that is shown."""
 READ = 12_000_000
-"""Bytes of a step's records that are worth a look."""
+"""The number of bytes of a step's records that are searched for images."""
 _ENCODED = re.compile(rb'(?:"|base64,)((?:iVBORw0KGg|(?:\\?/)9j|R0lGOD|UklGR)(?:[A-Za-z0-9+/=]|\\/){16,})"')
 _NAMED = re.compile(r"\[(?:image|computer_screenshot|document|file|media)\b")
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}
@@ -21,29 +21,29 @@ _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of a kind that every browser draws and that can run nothing: PNG, JPEG, GIF or WebP."""
+    """An image in a format that every browser draws and that can't hold scripts: PNG, JPEG, GIF or WebP."""
 
     kind: str
     data: bytes
 
     @property
     def address(self) -> str:
-        """The image as an address that asks nobody for anything."""
+        """The image as a `data:` URL, which causes no request."""
         return f"data:image/{self.kind};base64,{base64.b64encode(self.data).decode()}"
 
     @property
     def size(self) -> str:
-        """Its size as the text in its place has it, which knows the length of the base64 alone."""
+        """The size for the text in place of the image, computed from the length of the base64 data."""
         return f"{-(-len(self.data) // 3) * 3:,} bytes"
 
 
 def names_images(step: Step) -> bool:
-    """Whether a text of the step replaces an image, so that its records are worth a look."""
+    """Whether a text of the step replaces an image, so that its records may contain one."""
     return any(_NAMED.search(text) for text in (step.text, *(result.text for result in step.results)))
 
 
 def images_in(records: bytes) -> Iterator[Image]:
-    """Yield the images in the raw records of a step, as JSON has them."""
+    """Yield the images in the raw JSON records of a step, except those that are larger than `LARGEST`."""
     for found in _ENCODED.finditer(records):
         encoded = found[1].replace(b"\\/", b"/")
         if len(encoded) > LARGEST * 4 // 3 + 4:

@@ -1,4 +1,4 @@
-"""Text of a run as lines of HTML: escaped, with classes for the tokens of code and for the lines of diffs."""
+"""Converts texts to lines of HTML: escaped, with classes for the tokens of code and the lines of diffs."""
 
 from __future__ import annotations
 
@@ -12,61 +12,72 @@ from gistpoint.core.diffs import FileDiff
 from gistpoint.core.text import visible
 
 COLOURED = 40_000
-"""Characters of the longest text whose code is coloured."""
+"""The length of the longest text whose code is coloured."""
 _SHOWN = frozenset(("k", "s", "c", "m", "nf", "nc", "nb", "nd", "ow", "nt", "na", "nv", "gh", "gi", "gd"))
-"""Pygments' classes that have a colour; the others are those of the text around them."""
+"""The Pygments classes that have a colour; tokens of other classes look like the text around them."""
 _FENCE = re.compile(r"\s*```+ *([\w+.#-]*)\s*$")
 _HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _NUMBER = re.compile(r"\s*\d{1,7}(?:→|\t|[:|] ?)")
 
 
 def plain(lines: Sequence[str]) -> list[str]:
-    """Return lines, escaped; their control characters are visible already."""
+    """Return escaped lines; their control characters must have been made visible before."""
     return [escape(text) for text in lines]
 
 
 def text_lines(text: str) -> list[str]:
     """Return the lines of a text, with colour for the diffs and the fenced code in it."""
-    lines, marked, at, fences = visible(text).split("\n"), list[str](), 0, True
+    lines = visible(text).split("\n")
+    marked = list[str]()
+    at, may_have_fences = 0, True
     while at < len(lines):
         here = lines[at]
         hunk = _HUNK.match(here)
-        fence = _FENCE.match(here) if fences and "```" in here else None
         if hunk:
             after = _end_of_hunk(lines, at + 1, int(hunk[1] or 1), int(hunk[2] or 1))
             marked += [_span("gh", here), *map(_of_hunk, lines[at + 1 : after])]
             at = after
             continue
-        # Without the end of a fence there is none of the ones after it either: no line is searched twice.
-        end = None if fence is None else _end_of_fence(lines, at + 1)
-        fences = fences and (fence is None or end is not None)
-        if fence is not None and end is not None:
-            code = (f"<code>{one}</code>" for one in code_lines(lines[at + 1 : end], fence[1]))
-            marked += [escape(here), *code, escape(lines[end])]
-            at = end + 1
-            continue
-        heads = here.startswith("diff --git ") or _begins_file(lines, at)
-        marked.append(_span("gh", here) if heads else escape(here))
+        fence = None
+        if may_have_fences and "```" in here:
+            fence = _FENCE.match(here)
+        if fence:
+            end = _end_of_fence(lines, at + 1)
+            if end is not None:
+                code = (f"<code>{one}</code>" for one in code_lines(lines[at + 1 : end], fence[1]))
+                marked += [escape(here), *code, escape(lines[end])]
+                at = end + 1
+                continue
+            # If one fence has no end, no later one has: without this, lines would be searched repeatedly.
+            may_have_fences = False
+        is_heading = here.startswith("diff --git ") or _begins_file(lines, at)
+        marked.append(_span("gh", here) if is_heading else escape(here))
         at += 1
     return marked
 
 
 def _end_of_fence(lines: Sequence[str], at: int) -> int | None:
-    """Return the first line from `at` on that closes a fence: one that names no language."""
-    matches = ((number, _FENCE.match(lines[number])) for number in range(at, len(lines)))
-    return next((number for number, match in matches if match and not match[1]), None)
+    """Return the number of the first line from `at` on that closes a fence; None if there is none."""
+    for number in range(at, len(lines)):
+        match = _FENCE.match(lines[number])
+        # A line with a language opens another fence.
+        if match and not match[1]:
+            return number
+    return None
 
 
 def _begins_file(lines: Sequence[str], at: int) -> bool:
     """Whether a line is one of the two that name the files of a diff."""
-    pairs = ((at, at + 1), (at - 1, at))
-    return any(
-        0 <= old < new < len(lines) and lines[old].startswith("--- ") and lines[new].startswith("+++ ")
-        for old, new in pairs
-    )
+    for old in (at, at - 1):
+        new = old + 1
+        is_in_text = old >= 0 and new < len(lines)
+        if is_in_text and lines[old].startswith("--- ") and lines[new].startswith("+++ "):
+            return True
+    return False
 
 
 def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
+    """Return the number of the line after a hunk that has `old` and `new` lines and begins at line `at`."""
     while at < len(lines) and (old > 0 or new > 0 or lines[at].startswith("\\")):
         sign = lines[at][:1]
         if sign not in ("", " ", "+", "-", "\\"):
@@ -87,7 +98,7 @@ def _span(kind: str, text: str) -> str:
 
 
 def diff_lines(diff: FileDiff) -> list[str]:
-    """Return the lines of a diff of two pieces of a file, whose line numbers in the file are not known."""
+    """Return the lines of a diff without line numbers, because those in the file are unknown."""
     marked: list[str] = []
     for hunk in diff.hunks:
         if marked:
@@ -97,7 +108,7 @@ def diff_lines(diff: FileDiff) -> list[str]:
 
 
 def file_lines(text: str, language: str) -> list[str]:
-    """Return the lines of a file that a tool printed, numbered or not."""
+    """Return the lines of a file that a tool printed, with or without line numbers."""
     lines = visible(text).split("\n")
     numbers = [_NUMBER.match(one) for one in lines]
     known = [number for number in numbers if number is not None]
@@ -111,26 +122,37 @@ def file_lines(text: str, language: str) -> list[str]:
 
 
 def code_lines(lines: Sequence[str], language: str) -> list[str]:
-    """Return lines of code with a class for each token; `language` is a name, or the ending of a file with
-    its dot.
+    """Return lines of code with a class for each token.
+
+    `language` is a name, or the suffix of a file with its dot. Code in an unknown language is only escaped.
     """
     source = "\n".join(lines)
-    lexer = _lexer(language) if language and source.strip() and len(source) <= COLOURED else None
+    is_coloured = bool(source.strip()) and len(source) <= COLOURED
+    if not language or not is_coloured:
+        return plain(lines)
+    lexer = _lexer(language)
     if lexer is None:
         return plain(lines)
     marked, current = list[str](), list[str]()
     for kind, piece in _tokens(lexer, source):
         first, *others = piece.split("\n")
-        current.append(_span(kind, first) if kind and first else escape(first))
+        current.append(_token(kind, first))
         for other in others:
             marked.append("".join(current))
-            current = [_span(kind, other) if kind and other else escape(other)]
+            current = [_token(kind, other)]
     marked.append("".join(current))
+    # Some lexers drop or add lines.
     return marked if len(marked) == len(lines) else plain(lines)
 
 
+def _token(kind: str, text: str) -> str:
+    if not kind or not text:
+        return escape(text)
+    return _span(kind, text)
+
+
 def _tokens(lexer: Any, source: str) -> Iterator[tuple[str, str]]:
-    """Yield texts with their class, neighbours of one class together."""
+    """Yield the class and text of each token; neighbours of one class are joined."""
     kind, pieces = "", list[str]()
     for token_type, piece in lexer.get_tokens(source):
         found = _class_of(token_type)
@@ -160,13 +182,12 @@ def _lexer(language: str) -> Any:
     from pygments.util import ClassNotFound
 
     try:
-        of_file = language.startswith(".")
-        found = (
-            find_lexer_class_for_filename(f"file{language}")
-            if of_file
-            else find_lexer_class_by_name(language)
-        )
+        if language.startswith("."):
+            found = find_lexer_class_for_filename(f"file{language}")
+        else:
+            found = find_lexer_class_by_name(language)
     except ClassNotFound:
         return None
-    simple = found is not None and issubclass(found, (RegexLexer, JsonLexer))
-    return found(stripnl=False, ensurenl=False) if found is not None and simple else None
+    if found is None or not issubclass(found, (RegexLexer, JsonLexer)):
+        return None
+    return found(stripnl=False, ensurenl=False)

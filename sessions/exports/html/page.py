@@ -1,6 +1,4 @@
-"""Writes a run as one web page that asks for nothing: readable without its script, and searched and walked
-with it.
-"""
+"""Writes a run as one web page that makes no requests; its script adds search and navigation by keys."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ from gistpoint.sessions.records.model import (
     also_text,
     json_text,
 )
-from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
+from gistpoint.sessions.runs.commands import path_of, same_path, views_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import has_error
 from gistpoint.sessions.runs.rendering import (
@@ -51,28 +49,27 @@ from gistpoint.sessions.runs.rendering import (
 )
 
 KEPT, KEPT_OF_DIFF = 12, 60
-"""Lines of a folded text that stay in sight. A text is folded if it has at least 18 more, or lines that are
-long.
-"""
+"""The lines of a folded text that stay visible; see `_folded` for which texts are folded."""
 WIDTH = 160
-"""Characters of a line that is long."""
+"""The characters of a line beyond which it counts as several."""
 LONGEST = 100_000
-"""Characters of one text on the page; of a longer one there are the beginning and the end."""
+"""The most characters of a text on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
+"""The characters of a page after which its texts are cut earlier, and the most characters of a text then."""
 MOST_OF_IMAGES = 12_000_000
-"""Characters of a page from which its texts are cut earlier."""
+"""The most characters of all images on the page."""
 _CLOSED = frozenset({StepKind.STATE})
 
 
 def html_text(document: RunDocument) -> Iterator[str]:
-    """Yield a run as one HTML page, a step at a time; text of the run is never interpreted as markup."""
+    """Yield a run as one HTML page, one step at a time; texts of the run are never interpreted as markup."""
     document.build()
     yield from _RunPage(document).pieces()
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Characters of a text that are on the page: its beginning and, if some were left out, its end."""
+    """The part of a text that is on the page: its beginning and, if characters were left out, its end."""
 
     head: str
     left_out: int = 0
@@ -92,7 +89,7 @@ class _RunPage:
     def pieces(self) -> Iterator[str]:
         run = self._document.header
         title = line(run.task or run.id or run.format, 200)
-        yield _head(title) + self._about()
+        yield _head(title) + self._run_section()
         if run.prompt:
             yield self._section("task", "text", "Task", self._block(run.prompt, 0))
         for index in range(self._document.step_count):
@@ -105,8 +102,8 @@ class _RunPage:
             )
         yield f"</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
 
-    def _about(self) -> str:
-        """Return the head of the run: verdict and facts, and what is missing."""
+    def _run_section(self) -> str:
+        """Return the section about the run: its verdict, facts, warnings, and what is not shown."""
         run = self._document.header
         facts = "".join(
             f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run)
@@ -179,10 +176,10 @@ class _RunPage:
             yield f'<p class="facts">goes on in {", ".join(line(link, 200) for link in step.links)}</p>\n'
 
     def _calls(self, step: Step, drawn: Sequence[FileEdit]) -> Iterator[str]:
-        """Yield the calls of a step with their results; those whose changes are `drawn` above are folded."""
+        """Yield the calls of a step with their results; calls whose edits are `drawn` as diffs are folded."""
         number = step.index + 1
         answered: set[int] = set()
-        silent = unanswered(step)
+        without_result = unanswered(step)
         for place, call in enumerate(step.calls):
             is_in_diff = any(len(step.calls) == 1 or same_path(edit.path, path_of(call)) for edit in drawn)
             title = title_of(step, TextScope.CALL, place)
@@ -191,16 +188,14 @@ class _RunPage:
                 if call.id and result.call_id == call.id and at not in answered:
                     answered.add(at)
                     yield self._result(step, at, call)
-            if place in silent:
+            if place in without_result:
                 yield _titled("result", f"result {call.id}".rstrip(), f"<pre>{UNANSWERED}</pre>")
         for at in range(len(step.results)):
             if at not in answered:
                 yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
 
     def _images(self, step: Step) -> Iterator[str]:
-        """Yield the images of a step; one that was shown before is a link, and what has no room is only
-        named.
-        """
+        """Yield the images of a step for which there is room; one that was shown before becomes a link."""
         shown: list[str] = []
         for image in images_in(self._document.raw(step.index, READ)):
             address = image.address
@@ -216,58 +211,51 @@ class _RunPage:
             yield _titled("images", "images", "".join(dict.fromkeys(shown)))
 
     def _call(self, call: RunCall, number: int, *, folded: bool) -> str:
-        """Return the arguments of a call by name, those of one line together; `folded` if a diff shows the
-        same.
-        """
+        """Return the arguments of a call, first those of one line; `folded` hides them below a summary."""
         language = language_of(call)
         if not call.parsed:
-            return (
-                self._block(call.arguments, number, _as_code(language))
-                if call.arguments
-                else EMPTY[TextScope.CALL]
-            )
+            if not call.arguments:
+                return EMPTY[TextScope.CALL]
+            return self._block(call.arguments, number, _as_code(language))
         short: list[str] = []
         blocks: list[str] = []
         for name, value in call.parsed.items():
             label = f'<span class="arg">{line(name, 100)}</span>'
             text, kind = (value, language) if isinstance(value, str) else (json_text(value), "json")
-            if "\n" in text or len(text) > KEPT * WIDTH:
-                blocks.append(
-                    f"<h3>{label}</h3>{self._block(text, number, _as_code(kind or _ending(path_of(call))))}"
-                )
+            is_long = "\n" in text or len(text) > KEPT * WIDTH
+            if is_long:
+                mark = _as_code(kind or _suffix(path_of(call)))
+                blocks.append(f"<h3>{label}</h3>{self._block(text, number, mark)}")
                 continue
             shown = code_lines([visible_line(text)], "" if kind == "python" else kind)[0]
-            short.append(shown if kind == "bash" and len(call.parsed) == 1 else f"{label}: {shown}")
-        body = (f"<pre>{chr(10).join(short)}</pre>\n" if short else "") + "".join(blocks)
-        return (
-            f'<details class="more"><summary>arguments as recorded</summary>{body}</details>\n'
-            if folded
-            else body
-        )
+            is_only_command = kind == "bash" and len(call.parsed) == 1
+            short.append(shown if is_only_command else f"{label}: {shown}")
+        body = "".join(blocks)
+        if short:
+            body = f"<pre>{chr(10).join(short)}</pre>\n{body}"
+        if not folded:
+            return body
+        return f'<details class="more"><summary>arguments as recorded</summary>{body}</details>\n'
 
     def _result(self, step: Step, place: int, call: RunCall | None) -> str:
         result = step.results[place]
         bad = bool(result.is_error or result.returncode)
+        suffix = ""
+        if call is not None and kind_of((call,)) is StepKind.VIEW and not bad:
+            suffix = _viewed_suffix(call)
         mark: Callable[[str], list[str]] = text_lines
-        if (
-            call is not None
-            and kind_of((call,)) is StepKind.VIEW
-            and not bad
-            and (ending := _ending_seen(call))
-        ):
-            mark = partial(file_lines, language=ending)
-        block = (
-            self._block(result.text, step.index + 1, mark)
-            if result.text
-            else f"<pre>{EMPTY[TextScope.RESULT]}</pre>"
-        )
+        if suffix:
+            mark = partial(file_lines, language=suffix)
+        block = f"<pre>{EMPTY[TextScope.RESULT]}</pre>"
+        if result.text:
+            block = self._block(result.text, step.index + 1, mark)
         title = f"{'✘ ' if bad else ''}{title_of(step, TextScope.RESULT, place)}"
         return _titled(f"result{' bad' if bad else ''}", title, block)
 
     def _block(
         self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT
     ) -> str:
-        """Return a text as one or several blocks; step `number`, from 1, has it, or none, if 0."""
+        """Return the blocks of a text; `number` is that of its step, from 1, or 0 if no step has it."""
         part = self._part(text)
         shown = _folded(part.head, mark(part.head), kept)
         if part.left_out:
@@ -294,7 +282,7 @@ class _RunPage:
         return _Part(head[:head_size], total - head_size - len(tail), tail)
 
     def _index(self) -> str:
-        """Return the list of the steps, and which kinds of them are shown."""
+        """Return the list of the steps, with boxes to choose the kinds of steps that are shown."""
         boxes = "".join(
             f'<label><input type="checkbox" id="show-{kind}" checked> {kind} {count:,}</label>\n'
             for kind, count in self._kinds.most_common()
@@ -317,22 +305,25 @@ def _titled(kind: str, title: str, block: str) -> str:
 
 
 def _folded(text: str, marked: Sequence[str], kept: int) -> str:
-    """Return the lines `marked` of a text; of a long one the first `kept` of them, and the others folded."""
+    """Return the lines `marked` of a text; all but the first `kept` lines of a long text are folded.
+
+    A text is long if it has at least 19 lines more than `kept`, or twice the characters of `kept` wide lines.
+    """
     if len(text) <= 2 * kept * WIDTH and len(marked) <= kept + 18:
         return f"<pre>{chr(10).join(marked)}</pre>\n"
     while len("\n".join(text.split("\n", kept)[:kept])) > kept * WIDTH:
         kept -= 1
-    shown, rest = marked[:kept], marked[kept:]
-    words = (
-        plural(len(rest), "more line") if kept else f"{plural(len(rest), 'line')}, {len(text):,} characters"
-    )
-    return (
-        f"<pre>{chr(10).join(shown)}</pre>\n" if kept else ""
-    ) + f'<details class="more"><summary>{words}</summary><pre>{chr(10).join(rest)}</pre></details>\n'
+    shown, hidden = marked[:kept], marked[kept:]
+    more = f"<pre>{chr(10).join(hidden)}</pre></details>\n"
+    if not kept:
+        words = f"{plural(len(hidden), 'line')}, {len(text):,} characters"
+        return f'<details class="more"><summary>{words}</summary>{more}'
+    words = plural(len(hidden), "more line")
+    return f'<pre>{chr(10).join(shown)}</pre>\n<details class="more"><summary>{words}</summary>{more}'
 
 
 def _is_drawn(edit: FileEdit) -> bool:
-    """Whether both texts of an edit are there, and short enough to be compared."""
+    """Whether both texts of an edit are recorded, and short enough to be drawn as a diff."""
     texts = (edit.old, edit.new)
     return all(
         isinstance(text, str) and not isinstance(text, CutText) and len(text) <= COLOURED for text in texts
@@ -340,7 +331,7 @@ def _is_drawn(edit: FileEdit) -> bool:
 
 
 def _change(edit: FileEdit) -> str:
-    """Return an edit as a diff of the texts that it replaced."""
+    """Return an edit as a diff of its old and new text."""
     diff = compute(edit.old or "", edit.new or "")
     title = f"{edit.path}  +{diff.added} −{diff.removed}"
     return f"<h3>{line(title, 300)}</h3>{_folded('', diff_lines(diff), KEPT_OF_DIFF)}"
@@ -350,21 +341,21 @@ def _as_code(language: str) -> Callable[[str], list[str]]:
     return lambda text: code_lines(visible(text).split("\n"), language)
 
 
-def _ending(path: str) -> str:
-    """Return the ending of a file's name, with its dot; empty if it has none."""
+def _suffix(path: str) -> str:
+    """Return the suffix of a file's name in lower case, with its dot; empty if it has none."""
     found = PurePosixPath(path).suffix
     return found.lower() if found[1:].isalnum() and len(found) <= 12 else ""
 
 
-def _ending_seen(call: RunCall) -> str:
-    """Return the ending of the files that a call prints; empty if they differ."""
-    endings = {_ending(look.path) for look in looks_of(call)}
-    return endings.pop() if len(endings) == 1 else ""
+def _viewed_suffix(call: RunCall) -> str:
+    """Return the suffix of the files that a call prints; empty if they differ or there are none."""
+    suffixes = {_suffix(view.path) for view in views_of(call)}
+    return suffixes.pop() if len(suffixes) == 1 else ""
 
 
 @cache
 def _style() -> str:
-    """Return the style sheet, and the rules by which kinds of steps are hidden."""
+    """Return the style sheet, with the rules that hide kinds of steps by classes."""
     kinds = ",".join(f".no-{kind} .k-{kind}" for kind in StepKind)
     return (
         f"\n{_file('page.css')}{kinds} {{ display: none }}\n.only-errors {_FAULTLESS} {{ display: none }}\n"
@@ -373,11 +364,10 @@ def _style() -> str:
 
 @cache
 def _scriptless_style() -> str:
-    """Return the rules that do without the script what it does by classes; it takes them away, as they slow
-    the page.
+    """Return the rules that hide kinds of steps if scripts are disabled; the script removes them.
 
-    A rule for `:has` below the root is matched again with each change of the page: 15 ms for 1,000 steps in
-    Chromium.
+    They would slow the page: a rule with `:has` at the root is matched again after each change of the page,
+    which takes 15 ms for 1,000 steps in Chromium.
     """
     looks = "".join(f":root:has(#{look}:checked) {{ color-scheme: {look} }}\n" for look in ("light", "dark"))
     kinds = ",".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}" for kind in StepKind)
@@ -402,7 +392,7 @@ def _hash(text: str) -> str:
 
 
 def _policy() -> str:
-    """Return what the page may do: its own style and script, nothing else, and no request."""
+    """Return the content security policy: only the page's own style and script, and no requests."""
     return (
         f"default-src 'none'; style-src {_hash(_style())} {_hash(_scriptless_style())}; "
         f"script-src {_hash(_script())}; img-src data:; base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""What every page of ours begins with: its head, whose policy says what it may do, and texts escaped for it."""
+"""The head of every page that gistpoint writes, with its security policy, and escaped texts for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from gistpoint.core.text import bounded, visible, visible_line
 
 
 def page_head(title: str, policy: str, style: str, *, links: str = "", styles: str = "") -> str:
-    """Return a page up to its body. `title` is escaped already; `links` come before it, `styles` after
-    `style`.
-    """
+    """Return a page up to its body; `title` must be escaped. `links` precede it, `styles` follow `style`."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
@@ -20,10 +18,10 @@ def page_head(title: str, policy: str, style: str, *, links: str = "", styles: s
 
 
 def line(text: str, longest: int = 400) -> str:
-    """Return `text` as one escaped line, with control characters as glyphs."""
+    """Return `text` as one escaped line of bounded length, with control characters as glyphs."""
     return escape(visible_line(bounded(text, longest)))
 
 
 def lines(text: str, longest: int) -> str:
-    """Return `text` escaped, with control characters other than its newlines as glyphs."""
+    """Return `text` escaped and bounded, with control characters other than newlines as glyphs."""
     return escape(visible(bounded(text, longest)))

@@ -1,6 +1,7 @@
-"""A study as result files of Breakpoint's own runner: a line with sums, then one for each attempt.
+"""Exports a study as result files of Breakpoint's runner: a line with totals, then a line for each attempt.
 
-Its `success_rate` is the mean of the fractional scores; `perfect_solve_rate` is the share that was solved.
+In these files `success_rate` is the mean of the fractional scores, and `perfect_solve_rate` the share of
+attempts that solved their task.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ _MODES = ("remove", "discovery")
 
 
 def breakpoint_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield a file for each solver, condition and mode: of the counted attempts at repairs, all people in one
-    file.
+    """Yield the name and content of a file for each solver, condition and mode; all people share one.
+
+    Only counted attempts at repairs are included.
     """
     files: dict[tuple[str, str, str], list[AttemptRow]] = defaultdict(list)
     for row in export.data.counted:
@@ -61,22 +63,22 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
         "num_corruptions": task.corruptions,
         "corruption_functions": list(targets),
     }
-    about = {name: getattr(row, name) for name in ("attempt", "participant", "simulated", "end", "primary_s")}
+    own = {name: getattr(row, name) for name in ("attempt", "participant", "simulated", "end", "primary_s")}
     return {
         "problem": row.task,
         "score": _score(row),
         "metadata": metadata,
         "config": _config(row) | ({} if export.public else {"log_file": f"{row.attempt}/journal.jsonl"}),
-        "gistpoint": about,
+        "gistpoint": own,
     }
 
 
 def _score(row: AttemptRow) -> float:
-    """Return 1 for a solve only, which is how readers recognise one; a pass that no reviewer has accepted has
-    0.
-    """
+    """Return 1 only if solved, because readers recognise that by it; 0 for a pass that does not count."""
+    if row.solved:
+        return 1.0
     best = row.best_score or 0.0
-    return 1.0 if row.solved else best if best < 1 else 0.0
+    return best if best < 1 else 0.0
 
 
 def _config(row: AttemptRow) -> dict[str, Any]:
@@ -92,18 +94,20 @@ def _config(row: AttemptRow) -> dict[str, Any]:
 
 
 def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCall]) -> dict[str, Any]:
-    """Return both rules: the last change was in the target (of one), every target is in some change (of
-    several).
+    """Return whether the last change was in a target, and whether every target was changed.
 
-    As in the runner the first is what counts for one corruption, the second for several; a removed function,
-    which is named, has an empty list. Where arguments of calls are not known, a submission that changed all
-    targets stands.
+    As in the runner, the first counts for one corruption and the second for several. A removed function is
+    named to the solver, so it has an empty list. If the arguments of calls are unknown, both are whether a
+    submission changed all targets.
     """
     if not is_searched(row.mode):
         return {"right_function": []}
+    every = (row.number("diagnosed") or 0) >= 1
+    last = every
     changed = [_place(call) for call in calls if call.tool == "replace_function" and call.arguments]
-    every = set(task.targets) <= set(changed) if changed else (row.number("diagnosed") or 0) >= 1
-    last = changed[-1] in task.targets if changed else every
+    if changed:
+        every = set(task.targets) <= set(changed)
+        last = changed[-1] in task.targets
     return {
         "right_function": last if len(task.targets) == 1 else every,
         "right_function_last_call": last,

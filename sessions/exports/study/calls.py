@@ -1,6 +1,4 @@
-"""The calls of an attempt for formats that list them one by one: with their arguments, as far as these may be
-shown.
-"""
+"""The calls of an attempt for formats that list them, with the arguments that may be published."""
 
 from __future__ import annotations
 
@@ -26,17 +24,16 @@ class ExportedCall:
     kind: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
-    """The answer; empty in public data."""
+    """The result; empty in public data."""
     at_s: float | None = None
     seconds: float = 0.0
     refused: bool = False
 
 
 def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
-    """Return the calls of an attempt; those of a run without a journal here have no arguments.
+    """Return the calls of an attempt; without its journal, they have no arguments.
 
-    In public data no answer is shown, and of the arguments neither code nor another long text: people wrote
-    them.
+    Public data contain no results, and neither code nor other long arguments, because people wrote them.
     """
     path = export.journals.get(row.attempt)
     recorded = (
@@ -47,7 +44,9 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
             call.number,
             call.tool,
             call.kind,
-            _shown(recorded[call.number].arguments, public=export.public) if call.number in recorded else {},
+            _permitted_arguments(recorded[call.number].arguments, public=export.public)
+            if call.number in recorded
+            else {},
             (recorded[call.number].text or "") if call.number in recorded and not export.public else "",
             call.at_s,
             call.seconds,
@@ -57,7 +56,7 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
     )
 
 
-def _shown(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
+def _permitted_arguments(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
     if not public:
         return arguments
     return {
@@ -68,7 +67,7 @@ def _shown(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
 _PLACES = frozenset(
     {"file_path", "path", "func_name", "dir_path", "line", "start_line", "end_line", "offset", "limit"}
 )
-"""Arguments that say where a call looks; a person chose them from what is there."""
+"""Arguments for the place where a call looks; people choose them from what exists."""
 
 
 def _is_short(value: object) -> bool:

@@ -1,7 +1,6 @@
-"""Every column of the tidy tables, once: its name, type, unit and meaning. The tables and their dictionary
-follow it.
+"""The columns of the tidy tables, with their types, units and meanings, for tables and dictionary.
 
-Types are those of Frictionless Table Schema; an empty cell is a missing value.
+The types are those of the Frictionless Table Schema; an empty cell is a missing value.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class TidyColumn:
     unit: str = ""
     required: bool = False
     values: tuple[str, ...] = ()
-    """All that a cell can be, if that is a closed set."""
+    """All possible values of a cell, if they are a fixed set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TidyReference:
-    """A column whose cells are in the key of another table, or empty."""
+    """A foreign key: a column whose cells are keys of another table, or empty."""
 
     column: str
     table: str
@@ -52,7 +51,7 @@ class TidyReference:
 
 @dataclass(frozen=True, slots=True)
 class TidyTable:
-    """One table, with the columns that identify a row."""
+    """One table; the columns in `key` identify a row."""
 
     name: str
     meaning: str
@@ -65,7 +64,7 @@ def _text(name: str, meaning: str, *, required: bool = False, values: tuple[str,
     return TidyColumn(name, meaning, required=required, values=values)
 
 
-def _whole(name: str, meaning: str) -> TidyColumn:
+def _integer(name: str, meaning: str) -> TidyColumn:
     return TidyColumn(name, meaning, CellType.WHOLE)
 
 
@@ -113,11 +112,11 @@ PARTICIPANTS = TidyTable(
         _text("screened_out", "The item whose answer ended the participant's part."),
         _text("withdrawn", "What the participant asked for on withdrawing.", values=("keep", "erase")),
         _moment("withdrawn_utc", "When the participant withdrew."),
-        _whole("sittings", "How many sittings the participant began."),
-        _whole("planned", "How many tasks were assigned."),
-        _whole("begun", "How many of them were begun."),
-        _whole("finished", "How many attempts came to an end."),
-        _whole("machines", "On how many machines the participant worked."),
+        _integer("sittings", "How many sittings the participant began."),
+        _integer("planned", "How many tasks were assigned."),
+        _integer("begun", "How many of them were begun."),
+        _integer("finished", "How many attempts came to an end."),
+        _integer("machines", "On how many machines the participant worked."),
     ),
     ("participant",),
 )
@@ -132,7 +131,7 @@ ASSIGNMENTS = TidyTable(
         _text("participant", _CODE, required=True),
         _text("task", "The task's id.", required=True),
         _text("condition", "The condition's id."),
-        _whole("position", "The place among the participant's tasks, from 1."),
+        _integer("position", "The place among the participant's tasks, from 1."),
         _moment("planned_utc", "When it was planned."),
         _moment("begun_utc", "When it was begun first."),
         _text("first_attempt", "The id of the first attempt, which is the one that counts."),
@@ -165,8 +164,8 @@ def attempts_table() -> TidyTable:
                 "condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."
             ),
             _text("assignment", "The assignment's id, if the log knows it."),
-            _whole("position", "The place among the participant's tasks, from 1."),
-            _whole("sitting", "The participant's sitting in which it began, from 1."),
+            _integer("position", "The place among the participant's tasks, from 1."),
+            _integer("sitting", "The participant's sitting in which it began, from 1."),
             _text("role", "The purpose: `baseline`, `training`, `qa`, `author` or `demo`."),
             _yes_no("counted", "Whether analyses use it."),
             _text(
@@ -189,10 +188,10 @@ def attempts_table() -> TidyTable:
             _number("best_score", "Of the best submission, 0 to 1."),
             _text("outcome_of_last", "How the run of the last submission ended."),
             *(_column(measure) for kind in all_kinds() for measure in kind.measures),
-            _whole("tool_uses", "Tool uses that were spent; of a gist, steps."),
-            _whole("submissions", "Submissions that counted."),
-            _whole("tool_use_budget", "Tool uses that were given."),
-            _whole("submission_budget", "Submissions that were given."),
+            _integer("tool_uses", "Tool uses that were spent; of a gist, steps."),
+            _integer("submissions", "Submissions that counted."),
+            _integer("tool_use_budget", "Tool uses that were given."),
+            _integer("submission_budget", "Submissions that were given."),
             _seconds("time_limit_s", "The limit of active time; empty for none."),
             _seconds("reading_s", "Time with the brief."),
             _seconds("exploring_s", "Time with the tree, code, results, console and notes."),
@@ -226,12 +225,12 @@ def attempts_table() -> TidyTable:
             TidyColumn(
                 "comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE
             ),
-            _whole("assist_messages", "Messages to the assistant."),
+            _integer("assist_messages", "Messages to the assistant."),
             TidyColumn(
                 "assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"
             ),
             _number("assist_cost_usd", "What the assistant cost.", "USD"),
-            _whole("resumes", "How often the program was started again."),
+            _integer("resumes", "How often the program was started again."),
             TidyColumn("tokens", "Tokens of a model, sent and received.", CellType.WHOLE, "tokens"),
             _number("cost_usd", "What a model cost.", "USD"),
             _text("scaffold", "The program around a model."),
@@ -254,13 +253,13 @@ SUBMISSIONS = TidyTable(
     (
         _ATTEMPT,
         SIMULATED,
-        _whole("number", "From 1 in each attempt."),
+        _integer("number", "From 1 in each attempt."),
         _seconds("at_s", "Active time when it was made."),
         _yes_no("counts", "False if the harness failed: it cost nothing."),
         _number("score", "0 to 1."),
         _yes_no("solved", "Whether its tests pass, or the gist is faithful."),
         _text("status", "How its run ended."),
-        _whole("changed", "How many corrupted functions it changed."),
+        _integer("changed", "How many corrupted functions it changed."),
     ),
     ("attempt", "number"),
     (_OF_ATTEMPT,),
@@ -272,7 +271,7 @@ CALLS = TidyTable(
     (
         _ATTEMPT,
         SIMULATED,
-        _whole("number", "From 1 in each attempt."),
+        _integer("number", "From 1 in each attempt."),
         _text("tool", "The tool's name."),
         _text(
             "kind",
@@ -323,17 +322,17 @@ FLAGS = TidyTable(
 
 EXCLUSIONS = TidyTable(
     "exclusions",
-    "Why attempts are not counted, and what organisers said of them: each corrected time, exclusion and"
+    "Why attempts are not counted, and what organisers decided on them: each corrected time, exclusion and"
     " inclusion.",
     (
         _ATTEMPT,
         SIMULATED,
-        _whole("number", "From 1 in each attempt."),
+        _integer("number", "From 1 in each attempt."),
         _text("kind", "What it is.", values=("rule", "excluded", "included", "corrected", "note")),
         _text("reason", "The rule, the flag, or the organiser's reason."),
         _text("words", "Why, in the organiser's words."),
-        _text("writer", "Who said it; empty for a rule."),
-        _moment("said_utc", "When it was said."),
+        _text("writer", "Who recorded it; empty for a rule."),
+        _moment("said_utc", "When it was recorded."),
         _seconds("from_s", "Start of a corrected span, on the attempt's timeline."),
         _seconds("to_s", "End of the span."),
         _text("counts_as", "What the span counts as.", values=("idle", "paused", "work")),
@@ -359,15 +358,15 @@ def tasks_table() -> TidyTable:
             _text("source", "The library."),
             _text("revision", "Its version or commit."),
             _text("released", "The month of its release."),
-            _whole("corruptions", "How many functions are corrupted; 1 for a gist."),
-            _whole("tool_uses", "The task's own budget of tool uses; of a gist, steps."),
-            _whole("submissions", "The task's own budget of submissions."),
+            _integer("corruptions", "How many functions are corrupted; 1 for a gist."),
+            _integer("tool_uses", "The task's own budget of tool uses; of a gist, steps."),
+            _integer("submissions", "The task's own budget of submissions."),
             _seconds("time_limit_s", "The task's own limit of active time."),
             TidyColumn("tools", "Names of the tools.", CellType.LIST),
             _text("template", "Name and version of the brief's template."),
-            _whole("attempts", "How many attempts of people are counted."),
-            _whole("solved", "How many of these solved it."),
-            _whole("by_tests", "How many of these the tests alone call solved."),
+            _integer("attempts", "How many attempts of people are counted."),
+            _integer("solved", "How many of these solved it."),
+            _integer("by_tests", "How many of these the tests alone call solved."),
             *(_number(name, "Of the original function; the mean of several.") for name in METRICS),
             *(_column(measure) for kind in all_kinds() for measure in kind.task_measures),
         ),
@@ -385,18 +384,18 @@ SOLVERS = TidyTable(
         _text("condition", "The condition whose people it is compared with."),
         _text("scaffold", "The program around the model."),
         _text("cutoff", "The month up to which it was trained."),
-        _whole("runs", "How many of its runs were matched to tasks."),
-        _whole("counted", "How many of these are counted."),
-        _whole("solved", "How many of the counted ones are solved."),
-        _whole("by_tests", "How many of the counted ones the tests alone call solved."),
-        _whole("tasks", "How many tasks it attempted."),
+        _integer("runs", "How many of its runs were matched to tasks."),
+        _integer("counted", "How many of these are counted."),
+        _integer("solved", "How many of the counted ones are solved."),
+        _integer("by_tests", "How many of the counted ones the tests alone call solved."),
+        _integer("tasks", "How many tasks it attempted."),
     ),
     ("solver",),
 )
 
 
 def tables() -> tuple[TidyTable, ...]:
-    """Return all tables, in the order of the dictionary."""
+    """Return all tables, in the order of the data dictionary."""
     attempts, tasks = attempts_table(), tasks_table()
     return (
         PARTICIPANTS,
@@ -425,7 +424,7 @@ _TYPES = {
 
 
 def cells_of(row: AttemptRow) -> dict[str, Any]:
-    """Return the cells of an attempt by column; a measure of another kind says nothing."""
+    """Return the cells of an attempt by column; measures of other kinds of tasks are missing values."""
     own = {name: getattr(row, name) for name in AttemptRow.__struct_fields__ if name != "measures"}
     known = (measure for kind in all_kinds() for measure in kind.measures)
     return own | {
@@ -434,7 +433,7 @@ def cells_of(row: AttemptRow) -> dict[str, Any]:
 
 
 def metrics_of(task: StudyTask) -> dict[str, float | None]:
-    """Return the metrics of a task by column: those of its kind, else those of its functions."""
+    """Return the metrics of a task by column: those of its kind if it has any, or else of its functions."""
     kind = kind_named(task.mode)
     if kind is not None and kind.task_measures:
         return {measure.name: task.metrics.get(measure.metric) for measure in kind.task_measures}

@@ -1,4 +1,4 @@
-"""The data dictionary of the tidy tables: a Frictionless tabular data package (specs.frictionlessdata.io)."""
+"""The data dictionary of the tidy tables, a Frictionless tabular data package (specs.frictionlessdata.io)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ _DIALECT = {
 
 
 def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """Return the `datapackage.json` of files that were written, each by its table's name: file name and
-    content.
-    """
+    """Return the content of `datapackage.json`; `written` has the file name and content of each table."""
     simulated = study.simulated
     title = study.title or study.id
     package = {
         "profile": "tabular-data-package",
         "name": f"simulated-{study.id}" if simulated else study.id,
         "title": f"SIMULATED: {title}" if simulated else title,
-        "description": "A study of gistpoint: attempts at coding tasks by people, with models beside them."
+        "description": "A study of gistpoint: attempts at coding tasks by people, and models alongside them."
         + (" All of it is simulated: it is of no real person or model." if simulated else ""),
         "simulated": simulated,
         "resources": [_resource(table, *written[table.name]) for table in tables()],

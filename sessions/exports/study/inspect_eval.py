@@ -1,7 +1,7 @@
-"""A study as logs of Inspect (inspect.aisi.org.uk): an archive for each condition and person or model.
+"""Exports a study as logs of Inspect (inspect.aisi.org.uk), one for each condition and person or model.
 
-People's samples look as those of Inspect's own human agent: `info` events at which its clock starts and
-stops, scores on the way, and its state in the store.
+People's samples look like those of Inspect's human agent: with `info` events when its clock starts and stops,
+intermediate scores, and its state in the store.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _VERSION = 2
 _SCORER = "gistpoint"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WRITTEN = (1980, 1, 1, 0, 0, 0)
-"""The time of every member of an archive: equal data are equal bytes."""
+"""The time of all members of an archive, so that equal data are equal bytes."""
 
 
 def inspect_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield a log for each condition and person or model, of the attempts that count."""
+    """Yield the name and content of a log for each condition and person or model, with counted attempts."""
     logs: dict[tuple[str, str], list[AttemptRow]] = defaultdict(list)
     for row in export.data.counted:
         logs[row.condition, row.solver or f"human/{row.participant}"].append(row)
@@ -50,7 +50,7 @@ class _Log:
     rows: Sequence[AttemptRow]
 
     def archive(self) -> bytes:
-        """Return the log's file."""
+        """Return the content of the log's file."""
         samples, epochs = list[dict[str, Any]](), Counter[str]()
         for row in self.rows:
             epochs[row.task] += 1
@@ -106,10 +106,8 @@ class _Log:
 
 
 def _stats(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    started, completed = (
-        min(sample["started_at"] for sample in samples),
-        max(s["completed_at"] for s in samples),
-    )
+    started = min(sample["started_at"] for sample in samples)
+    completed = max(sample["completed_at"] for sample in samples)
     return {"started_at": started, "completed_at": completed, "model_usage": {}}
 
 
@@ -118,17 +116,17 @@ def _stats(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass
 class _Times:
-    """When each event of an attempt happened, in seconds of wall time and of active time since its start."""
+    """The times of an attempt's events, in seconds of wall time and of active time since its start."""
 
     calls: dict[int, float] = field(default_factory=dict)
     submissions: dict[int, float] = field(default_factory=dict)
     clock: list[tuple[str, float, float]] = field(default_factory=list)
-    """`start` or `stop`, wall time, active time."""
+    """Starts and stops of the clock: `start` or `stop`, wall time, active time."""
     end: float = 0.0
 
     @classmethod
     def of(cls, export: StudyExport, row: AttemptRow) -> _Times:
-        """Read the attempt's journal; without one, active times are used for both."""
+        """Return the times in an attempt's journal; without a journal, active times are used as both."""
         path = export.journals.get(row.attempt)
         if path is None:
             return cls(
@@ -207,17 +205,17 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(solved: bool, score: float | None, said: str) -> dict[str, Any]:
+def _score(solved: bool, score: float | None, ending: str) -> dict[str, Any]:
     return {
         "value": "C" if solved else "I",
-        "answer": said,
-        "explanation": said,
+        "answer": ending,
+        "explanation": ending,
         "metadata": {"score": score},
     }
 
 
 def _store(row: AttemptRow, instructions: str) -> dict[str, Any]:
-    """Return the state of Inspect's human agent as it would be at the end."""
+    """Return the final state that Inspect's human agent would have stored."""
     scorings = [
         {"time": made.at_s or 0.0, "scores": [_of_submission(made)]} for made in row.submitted if made.counts
     ]
@@ -239,7 +237,7 @@ def _of_submission(made: SubmissionRow) -> dict[str, Any]:
 def _events(
     row: AttemptRow, calls: Sequence[ExportedCall], times: _Times, start: datetime, score: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the events in the order of wall time; those of one moment in the order of this function."""
+    """Return the events by wall time; those with equal times are in the order of this function."""
     found = list[tuple[float, dict[str, Any]]]()
     for action, at, active in times.clock:
         data = {"action": action, "total_time": active}

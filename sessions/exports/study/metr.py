@@ -1,4 +1,4 @@
-"""A study as METR's `runs.jsonl` (github.com/METR/eval-analysis-public): a line for each attempt that counts."""
+"""Exports a study as METR's `runs.jsonl` (github.com/METR/eval-analysis-public), a line per attempt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALL_CLOCKS = ("active_s", "waiting_s", "paused_s", "idle_s", "asleep_s", "away_
 
 
 def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the file. Raises `StudyError` for simulated data unless they are wanted."""
+    """Yield the name and content of the file. Raises `StudyError` for simulated data, unless requested."""
     data = export.data
     if data.study.simulated and not export.simulated_wanted:
         raise StudyError(
@@ -34,10 +34,10 @@ def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 
 
 def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Return the two weights of each run, which sum to 1 over the runs of an alias.
+    """Return the two weights of each run, both of which sum to 1 over the runs of an alias.
 
-    METR's formulas: `equal_task_weight` is 1 / (runs of the task), `invsqrt_task_weight` that over the square
-    root of the number of tasks in the family; then each is divided by its sum.
+    The formulas are METR's: `equal_task_weight` is 1 / (runs of the task), and `invsqrt_task_weight` is that
+    divided by the square root of the number of tasks in the family; both are then normalised.
     """
     of_task = Counter((run["alias"], run["task_id"]) for run in runs)
     families: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -49,8 +49,10 @@ def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
         for run, weight in zip(runs, equal, strict=True)
     ]
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for run, *pair in zip(runs, equal, inverse, strict=True):
-        sums[run["alias"]] = [total + weight for total, weight in zip(sums[run["alias"]], pair, strict=True)]
+    for run, one, other in zip(runs, equal, inverse, strict=True):
+        totals = sums[run["alias"]]
+        totals[0] += one
+        totals[1] += other
     return [
         {
             "equal_task_weight": one / sums[run["alias"]][0],
@@ -61,7 +63,7 @@ def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 
 def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
-    """Return an attempt as a run; None where nobody's minutes of its task are known."""
+    """Return an attempt as a run; None if no human time for its task is known."""
     minutes, score = _of_people(data, row) if row.solver else _own(row)
     if minutes is None:
         return None
@@ -105,28 +107,31 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
-    """Return the minutes and the score of the people who attempted a model's task under the same condition."""
-    people = [
-        one
-        for one in data.counted
-        if not one.solver and (one.task, one.condition) == (row.task, row.condition)
-    ]
+    """Return the human minutes and score for a model's attempt: of people at the task in its condition."""
+    people: list[AttemptRow] = []
+    for one in data.counted:
+        is_same = (one.task, one.condition) == (row.task, row.condition)
+        if is_same and not one.solver:
+            people.append(one)
     return _minutes(people), _mean([float(one.solved) for one in people])
 
 
 def _own(row: AttemptRow) -> tuple[float | None, float]:
-    return (row.primary_s / 60 if row.primary_s else None), float(row.solved)
+    """Return the minutes and the score of a person's own attempt."""
+    minutes = row.primary_s / 60 if row.primary_s else None
+    return minutes, float(row.solved)
 
 
 def _people_of(data: StudyData, row: AttemptRow) -> str:
-    """Return `human` for people in the study's first condition; people in others are not pooled with them."""
+    """Return the alias of people: `human` in the study's first condition; other conditions are not pooled."""
     first = next((condition.id for condition in data.study.conditions_of_people), row.condition)
     return "human" if row.condition == first else f"human, {row.condition}"
 
 
 def _minutes(people: Sequence[AttemptRow]) -> float | None:
-    """Return the minutes that a task takes people, as METR takes them: the geometric mean of the solved
-    attempts.
+    """Return the minutes that a task takes people, by METR's definition; None if nobody solved it.
+
+    They are the geometric mean over the attempts that solved it.
     """
     logs = [math.log(one.primary_s / 60) for one in people if one.solved and one.primary_s]
     mean = _mean(logs)

@@ -1,6 +1,4 @@
-"""Names of files of exports: solvers and conditions as parts of names, and the word that simulated data
-carry.
-"""
+"""The names of exported files, and the prefix that marks simulated data."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ SIMULATED_PREFIX = "SIMULATED-"
 
 
 def prefix_of(data: StudyData) -> str:
-    """Return what the names of a study's files begin with: nothing, or that it is simulated."""
+    """Return the prefix of the names of a study's files; empty unless the study is simulated."""
     return SIMULATED_PREFIX if data.study.simulated else ""
 
 
 def file_part(text: str) -> str:
-    """Return a text as a part of the name of a file."""
+    """Return a text in a form that can be a part of a file's name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or "unnamed"

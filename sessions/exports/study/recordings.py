@@ -1,4 +1,4 @@
-"""Each attempt of a study as a file of its own, by the exporters that runs have."""
+"""Exports each attempt of a study to its own file, with the exporters of runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gistpoint.sessions.runs.opening import open_run
 
 
 def atif_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the trajectory of each published attempt, as ATIF."""
+    """Yield the file name and the ATIF trajectory of each published attempt."""
     return _files(export, atif_text, "json")
 
 
 def cast_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield a recording of each published attempt for asciinema."""
+    """Yield the file name and the asciinema recording of each published attempt."""
     return _files(export, cast_text, "cast")
 
 

@@ -1,4 +1,4 @@
-"""The formats that a study is exported to, by the name that the user gives."""
+"""The export formats of studies, by name."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from gistpoint.core.study.operations import StudyError
 
 @dataclass(frozen=True)
 class StudyExport:
-    """What an exporter may use."""
+    """The data that an exporter may use."""
 
     data: StudyData
     journals: Mapping[str, Path] = field(default_factory=dict)
-    """The published journal of each attempt of the data, by the attempt's id in the data."""
+    """The paths of the published journals, by the attempts' ids in the data."""
     public: bool = False
-    """Whether the data have pseudonyms, so that nothing may be added from journals that people wrote or that
-    names them.
-    """
+    """Whether the data are pseudonymous, so that no text by people and no names may be added to them."""
     simulated_wanted: bool = False
-    """Whether formats that have no place for the word may hold simulated data."""
+    """Whether formats without a place for the word SIMULATED may contain simulated data."""
 
 
 StudyExporter = Callable[[StudyExport], Iterator[tuple[str, bytes]]]
-"""Yields the name of each file, relative to a folder of its own, and its content."""
+"""Yields the name of each file, relative to the format's folder, and its content."""
 
 _BUILT_IN: Mapping[str, str] = {
     "tidy": "gistpoint.sessions.exports.study.tidy:tidy_files",
@@ -42,13 +40,11 @@ NAMES = tuple(_BUILT_IN)
 
 
 _OF_WHOLE_JOURNALS = frozenset({"atif", "cast"})
-"""Formats that hold what people wrote, wherever they wrote it."""
+"""Formats that contain all that people wrote."""
 
 
 def study_exporter(name: str, *, public: bool = False) -> StudyExporter:
-    """Return the exporter of a format; loaded now. Raises `StudyError` if it is unknown, or not for the
-    public.
-    """
+    """Load and return the exporter of a format. Raises `StudyError` if it is unknown or not public."""
     if name not in _BUILT_IN:
         raise StudyError(
             f"There is no export of studies to {name[:40]!r}.", hint=f"Known: {', '.join(NAMES)}."

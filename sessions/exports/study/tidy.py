@@ -1,6 +1,4 @@
-"""A study as tidy tables: one CSV for each kind of thing (UTF-8, RFC 4180), with a data dictionary beside
-them.
-"""
+"""Exports a study as tidy tables, each a CSV file (UTF-8, RFC 4180), with a data dictionary."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ Cells = Mapping[str, Any]
 
 
 def tidy_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each table's file, then of the data dictionary."""
+    """Yield the name and content of each table's file, and then of the data dictionary."""
     data = export.data
     written: dict[str, tuple[str, bytes]] = {}
     for table in tables():
@@ -41,7 +39,7 @@ def tidy_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 
 
 def csv_of(table: TidyTable, rows: Iterable[Cells]) -> bytes:
-    """Return a table as CSV; rows are in the order of the table's key."""
+    """Return a table as CSV, sorted by its key."""
     ordered = sorted(rows, key=lambda row: [_sortable(row.get(name)) for name in table.key])
     lines = [[column.name for column in table.columns]]
     lines += [[cell(column, row.get(column.name)) for column in table.columns] for row in ordered]
@@ -53,7 +51,7 @@ def _sortable(value: object) -> tuple[int, str]:
 
 
 def cell(column: TidyColumn, value: Any) -> str:
-    """Return a value as a cell: seconds with three decimals, times as ISO 8601, lists and tables as JSON."""
+    """Return a value as a cell: seconds have three decimals, lists and objects are JSON, None is empty."""
     if value is None or value == "":
         return ""
     if column.type is CellType.YES_NO:
@@ -185,37 +183,37 @@ def _flags(data: StudyData) -> Iterator[Cells]:
 
 def _exclusions(data: StudyData) -> Iterator[Cells]:
     for row in data.rows:
-        for number, cells in enumerate(_said_of(data, row), 1):
+        for number, cells in enumerate(_rulings_on(data, row), 1):
             yield {"attempt": row.attempt, **_simulated(data), "number": number, **cells}
 
 
-def _said_of(data: StudyData, row: AttemptRow) -> Iterator[Cells]:
+def _rulings_on(data: StudyData, row: AttemptRow) -> Iterator[Cells]:
     notes = data.ledger.notes(row.attempt)
     if row.exclusion and notes.excluded is None:
         yield {"kind": "rule", "reason": row.exclusion}
-    for kind, said in (("excluded", notes.excluded), ("included", notes.included)):
-        if said is not None:
-            yield {"kind": kind, "reason": getattr(said, "reason", ""), "words": said.why, **_said_by(said)}
+    for kind, ruling in (("excluded", notes.excluded), ("included", notes.included)):
+        if ruling is None:
+            continue
+        reason = getattr(ruling, "reason", "")
+        yield {"kind": kind, "reason": reason, "words": ruling.why, **_written_by(ruling)}
     for correction in notes.corrections:
         for span in correction.spans:
             yield {
                 "kind": "corrected",
                 "words": correction.why,
-                **_said_by(correction),
+                **_written_by(correction),
                 "from_s": span.from_ms / 1000,
                 "to_s": span.to_ms / 1000,
                 "counts_as": span.counts_as,
             }
     for remark in notes.remarks:
-        yield {"kind": "note", "words": remark.text, **_said_by(remark)}
+        yield {"kind": "note", "words": remark.text, **_written_by(remark)}
 
 
 def _tasks(data: StudyData) -> Iterator[Cells]:
     counted = [row for row in data.counted if not row.solver]
-    attempts, solved = (
-        Counter(row.task for row in counted),
-        Counter(row.task for row in counted if row.solved),
-    )
+    attempts = Counter(row.task for row in counted)
+    solved = Counter(row.task for row in counted if row.solved)
     by_tests = Counter(row.task for row in counted if row.by_the_tests.solved)
     for task in data.tasks.values():
         yield {
@@ -286,5 +284,5 @@ def _when(fact: Fact | None) -> str:
     return utc_text(fact.utc_ms) if fact is not None else ""
 
 
-def _said_by(fact: Fact) -> Cells:
+def _written_by(fact: Fact) -> Cells:
     return {"writer": fact.reviewer, "said_utc": utc_text(fact.utc_ms)}

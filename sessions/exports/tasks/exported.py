@@ -1,4 +1,4 @@
-"""A task as it leaves gistpoint, and what a writer of another harness's files gets."""
+"""A task for export, and the settings that writers of other harnesses' files receive."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree
 
 REPOSITORY, GIST_FOLDER = "/repo", "/gist"
-"""Where a container has the repository, and where a solver writes a gist."""
+"""The folders of a container with the repository, and for the solver's gist."""
 
 MCP_URL = "http://host.docker.internal:8765/mcp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportTasks(Request):
-    """Tasks that are written for another program."""
+    """A request to export tasks to another program."""
 
     tasks: tuple[str, ...]
-    """Names of tasks and of sets."""
+    """The names of tasks and task sets."""
     to: str
     """`archive`, or the name of a format."""
     output: str
     with_solution: bool = False
     agent_hosts: str = ""
-    """With commas between them."""
+    """Host names, separated by commas."""
     tools: Literal["shell", "mcp"] = "shell"
     mcp_url: str = MCP_URL
     base: str = ""
 
     def settings(self) -> TaskExportSettings:
-        """Return the settings. Raises `UserError` for an address that is none of a server."""
+        """Return the settings of the export. Raises `UserError` if the address is not that of a server."""
         by_mcp = self.tools == "mcp"
         if by_mcp and not _is_server(self.mcp_url):
             shown = visible_line(self.mcp_url)[:200]
@@ -63,30 +63,30 @@ def _is_server(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TaskExportSettings:
-    """What the user asked for; not every format has a place for all of it."""
+    """The settings that the user requested; not every format can express all of them."""
 
     with_solution: bool = False
-    """Whether original code may be written. Without it the files give no answer away outside of `tests/`."""
+    """Whether original code may be written; otherwise, files outside `tests/` do not reveal the answer."""
     agent_hosts: tuple[str, ...] = ()
-    """Hosts that an agent inside the container may reach: the server of its model."""
+    """The hosts that an agent in the container may reach, such as the server of its model."""
     mcp_url: str = ""
-    """The address of `gistpoint mcp` as the container reaches it; empty for none."""
+    """The address at which the container reaches `gistpoint mcp`; empty if it may not."""
     base: str = ""
-    """The image to build on; empty for the one that Python's version names."""
+    """The image to build on; empty for the default one of the task's Python version."""
 
 
 @dataclass(frozen=True)
 class ExportedTask:
-    """A task with its answer, and the files by which another harness judges it."""
+    """A task with its answer, and the files with which another harness judges it."""
 
     task: Task
     answer: Answer
     verifier: bytes
-    """The bundle `verify.pyz`."""
+    """The content of the bundle `verify.pyz`."""
     expected: str
-    """Its `expected.json` for this task: as secret as the answer."""
+    """The content of the verifier's `expected.json` for the task, which is as secret as the answer."""
     pytest: str = ""
-    """The version of pytest for a task that pins none."""
+    """The requirement of pytest for a task that pins no packages."""
 
     @property
     def name(self) -> str:
@@ -95,12 +95,12 @@ class ExportedTask:
 
     @cached_property
     def work(self) -> ExportedWork:
-        """What a solver hands in, as the task's kind has it."""
+        """What a solver has to hand in, according to the kind of the task."""
         return kind_of(self.task).exported(self.task, self.answer)
 
     @property
     def gist_path(self) -> str:
-        """The one file that a solver is to write; empty where the repository is changed."""
+        """The path of the file that a solver must write; empty if they change the repository."""
         return f"{GIST_FOLDER}/{self.work.file}" if self.work.file else ""
 
     @property
@@ -109,24 +109,24 @@ class ExportedTask:
         return not self.work.execution
 
     def brief(self, *, as_patch: bool = False) -> str:
-        """Return the brief for a solver with a shell; with `as_patch` for one whose work is a patch of the
-        repository.
+        """Return the brief for a solver with a shell.
 
-        The one file to be written is in the repository then, for else no patch has it.
+        With `as_patch`, the work is a patch of the repository: a file that the solver must write is then in
+        the repository, because a patch can't contain it otherwise.
         """
         place = self.gist_path.replace(GIST_FOLDER, REPOSITORY, 1) if as_patch else self.gist_path
         return kind_of(self.task).exported_brief(self.task, REPOSITORY, place)
 
     def tree(self) -> bytes:
-        """Return the tar of the repository as a solver gets it."""
+        """Return the tar of the repository that a solver receives."""
         return self.task.tree_path.read_bytes()
 
     def solution_files(self) -> Mapping[str, bytes]:
-        """Return the files of the answer as they should be: those that change, or the one that is written."""
+        """Return the correct content of the files that a solver changes or writes, by path."""
         return self.work.solution
 
     def patches(self) -> tuple[str, str]:
-        """Return the answer as a patch of what the solver gets, and the patch that made that of the original."""
+        """Return the patch that solves the task, and the patch that made the task of the original."""
         given, solution, corruption = SourceTree.open(self.task.tree_path), "", ""
         for path, data in sorted(self.work.solution.items()):
             right = data.decode("utf-8", "surrogateescape")
@@ -140,7 +140,7 @@ class ExportedTask:
 
 
 TaskExporter = Callable[[Sequence[ExportedTask], TaskExportSettings], Iterator[tuple[str, bytes]]]
-"""Yields the files of the tasks by their paths below the output folder."""
+"""Yields the path below the output folder and the content of each file of some tasks."""
 
 NOTE = f"# {CANARY}\n"
-"""The canary as a comment: it is in every file that gistpoint writes, and in none of a repository."""
+"""The canary as a comment, which is in every file that gistpoint writes and in no file of a repository."""

@@ -1,7 +1,7 @@
-"""Tasks as Harbor runs them, a folder each of its schema 1.4, and as Inspect does.
+"""Exports tasks to Harbor, a folder each in its schema 1.4, and to Inspect.
 
-The verifier runs in a fresh container, without a network, on the repository that the agent left. Harbor
-counts no uses of tools and no submissions.
+The verifier runs in a new container without a network, on the repository as the agent left it. Harbor counts
+neither tool calls nor submissions.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SCHEMA = "1.4"
 _AGENT_S = 3600.0
 _OWN_PYTHON = "3.11"
 _SHELL_IMAGE = "debian:bookworm-slim"
-"""For gists whose solver may not run code: it has no Python."""
+"""The image for gists whose solver may not run code; it has no Python."""
 
 
 def harbor_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of each task below a folder of its name."""
+    """Yield the path and content of each file; the files of a task are in a folder with its name."""
     for one in tasks:
         for path, data in _files(one, settings):
             yield f"{one.name}/{path}", data.encode("utf-8") if isinstance(data, str) else data
@@ -60,10 +60,10 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
 
 
 def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
-    """Return the Dockerfile of a task's environment: Python, what the lock pins, and the repository.
+    """Return the Dockerfile of a task's environment: Python, the locked packages, and the repository.
 
-    The lock itself does not stay: with it a solver could compute a task's id for each function that may be
-    corrupted.
+    The lock is deleted from the image, because a solver could use it to compute the task ids that belong to
+    corruptions of each function, and find the right one.
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
@@ -83,18 +83,18 @@ def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "")
 
 
 def _quoted(value: str) -> str:
-    """Return the value of a variable as a Dockerfile writes it; it has no line end."""
+    """Return the quoted value of a variable for a Dockerfile; it must be a single line."""
     return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 
 def requirements(one: ExportedTask) -> str:
-    """Return the lock of a task as pip reads it."""
+    """Return the lock of a task in the form of pip."""
     lock = one.task.environment.lock or tuple(one.pytest.split())
     return NOTE + "".join(f"{line}\n" for line in lock)
 
 
 def verifying_script(one: ExportedTask) -> str:
-    """Return the script that judges what a solver left; without a verdict it writes no reward."""
+    """Return the script that judges a solver's work; it writes no reward if there is no verdict."""
     place = one.gist_path or REPOSITORY
     gone = f"rm -rf {REPOSITORY}\n" if one.gist_path else ""
     given = "--expected /tests/expected.json --tree /tests/tree.tar --reward /logs/verifier/reward.json"
@@ -146,8 +146,9 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
 
 
 def _verifier_s(one: ExportedTask) -> float:
-    """Return a limit that the verifier's own ones, thrice those of the task and twice for a gist, do not
-    reach.
+    """Return a time limit in seconds above the verifier's own limits.
+
+    Those are three times the task's, and twice as long for a gist.
     """
     limit = float(json.loads(one.expected)["timeout_s"])
     return round(limit * (6 if one.gist_path else 3) + 120.0, 1)
@@ -166,11 +167,11 @@ def _metadata(one: ExportedTask) -> Mapping[str, Any]:
     }
 
 
-# Tasks as Inspect runs them: one `task.py` for all of them, and a folder each
+# Tasks for Inspect: one `task.py` for all tasks, and a folder for each
 
 
 def inspect_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
-    """Yield the program, its samples, and for each task its container and what judges it."""
+    """Yield the path and content of the program, its samples, and each task's container and verifier."""
     program = (
         files("gistpoint.sessions.exports.tasks")
         .joinpath("templates", "inspect_task.py.txt")

@@ -1,4 +1,4 @@
-"""The formats of exported tasks, by name, and SWE-bench's; packages can add theirs by entry point."""
+"""The export formats of tasks by name, and the writer of `swebench`; entry points can add formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gistpoint.sessions.exports.tasks.harbor import harbor_files, inspect_files
 def swebench_files(
     tasks: Sequence[ExportedTask], settings: TaskExportSettings
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines for solvers, the lines with what judges them, and each task's tree and verifier."""
+    """Yield the path and content of the instances for solvers and for judging, the trees and the verifier."""
     yield "instances.jsonl", _lines([_instance(one) for one in tasks])
     yield "tests/instances.jsonl", _lines([_instance(one) | _judging(one, settings) for one in tasks])
     for one in tasks:
@@ -71,7 +71,7 @@ TASK_FORMATS = tuple(_BUILT_IN)
 
 
 def task_exporter(name: str) -> TaskExporter:
-    """Return the writer of the format `name`. Raises `UserError` if it is unknown or can't be loaded."""
+    """Return the exporter of the format `name`. Raises `UserError` if it is unknown or can't be loaded."""
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     installed = {entry.name: entry for entry in declared(TASK_ENTRY_POINTS)}

@@ -1,8 +1,8 @@
-"""Results that other harnesses have for exported tasks: their figure, and what the solver left.
+"""Reads the results of other harnesses for exported tasks: their figures, and the solvers' work.
 
-Read are folders of Harbor's jobs and trials, logs of Inspect, and predictions in SWE-bench's form, with the
-report of a harness beside them if there is one. All of it is from outside: it is bounded, and what does not
-fit is left out.
+The inputs are folders of Harbor's jobs and trials, logs of Inspect, and predictions in the `swebench` form
+with the report of a harness in the same folder if there is one. All of them come from outside: their sizes
+are limited, and what does not fit is left out.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list
 
 _MOST = 64 << 20
 _MOST_TAKEN = 16 << 20
-"""Bytes of the largest file that is taken over from a solver's folder, as in the verifier."""
+"""The size in bytes of the largest file that is taken from a solver's folder, as in the verifier."""
 _NAME = re.compile(r"gistpoint[-/]([0-9a-f]{12})(?![0-9a-f])")
 _LISTS = ("submitted_ids", "completed_ids", "resolved_ids", "unresolved_ids", "empty_patch_ids", "error_ids")
-"""Where a report of SWE-bench's harness names what it judged."""
+"""The members of a `swebench` report that list the instances that it judged."""
 _SAMPLE = re.compile(r"samples/[^/]+\.json")
 
 
 class ReturnedError(UserError):
-    """A file is not a result of a harness that can be read."""
+    """A file contains no result of a harness that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +39,21 @@ class ReturnedResult:
 
     harness: str
     task: str
-    """The beginning of the task's id."""
+    """The first 12 characters of the task's id."""
     run: str
     """The name of the trial, sample or model."""
     solved: bool | None = None
-    """The harness's own figure; None if it has none."""
+    """The harness's own verdict; None if it has none."""
     score: float | None = None
     patch: str | None = None
     files: Mapping[str, bytes] | None = None
-    """What the solver left, by its path in the repository, if there is no patch; None if the harness kept
-    nothing.
-    """
+    """The solver's files by path in the repository, if there is no patch; None if the harness kept none."""
     attempt: str = ""
-    """The attempt in gistpoint's own store, if its engine made it."""
+    """The id of the attempt in gistpoint's store, if gistpoint's engine made it."""
 
 
 def read_returned(path: Path) -> list[ReturnedResult]:
-    """Return the results in a file or folder. Raises `ReturnedError` if there is none."""
+    """Return the results in a file or folder. Raises `ReturnedError` if there are none."""
     found = list(_read(path))
     if not found:
         raise ReturnedError(
@@ -71,20 +69,22 @@ def read_returned(path: Path) -> list[ReturnedResult]:
 def _read(path: Path) -> Iterator[ReturnedResult]:
     if not path.exists():
         raise ReturnedError(f"{path} does not exist.")
-    if path.is_dir():
-        trials = sorted(path.glob("result.json")) + sorted(path.glob("*/result.json"))
-        for file in trials:
-            yield from _trial(file)
-        if not trials:
-            rows = [file for file in _plain(path) if file.suffix in (".json", ".jsonl", ".eval")]
-            reports = _reports(rows)
-            for file in rows:
-                yield from _file(file, reports)
-    else:
-        yield from _file(path, _reports([file for file in _plain(path.parent) if file != path]))
+    if not path.is_dir():
+        other_files = [file for file in _regular_files(path.parent) if file != path]
+        yield from _file(path, _reports(other_files))
+        return
+    trials = sorted(path.glob("result.json")) + sorted(path.glob("*/result.json"))
+    for file in trials:
+        yield from _trial(file)
+    if trials:
+        return
+    files = [file for file in _regular_files(path) if file.suffix in (".json", ".jsonl", ".eval")]
+    reports = _reports(files)
+    for file in files:
+        yield from _file(file, reports)
 
 
-def _plain(folder: Path) -> list[Path]:
+def _regular_files(folder: Path) -> list[Path]:
     return [file for file in sorted(folder.iterdir()) if file.is_file()]
 
 
@@ -114,12 +114,21 @@ def _file(file: Path, reports: list[_Report]) -> Iterator[ReturnedResult]:
             yield from _sample(sample)
         return
     rows = list(found.values()) if isinstance(found, dict) else found
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict) and isinstance(row.get("instance_id"), str) and "model_patch" in row:
+    if not isinstance(rows, list):
+        return
+    for row in rows:
+        if _is_prediction(row):
             yield from _prediction(row, reports)
 
 
+def _is_prediction(row: object) -> bool:
+    if not isinstance(row, dict) or "model_patch" not in row:
+        return False
+    return isinstance(row.get("instance_id"), str)
+
+
 def _task(name: object) -> str:
+    """Return the beginning of the task's id that a name contains; empty if there is none."""
     match = _NAME.search(name) if isinstance(name, str) else None
     return match[1] if match else ""
 
@@ -139,7 +148,7 @@ def _prediction(row: Mapping[str, Any], reports: list[_Report]) -> Iterator[Retu
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """A report of SWE-bench's harness."""
+    """A report of a `swebench` harness: the ids that it judged, and those that were resolved."""
 
     file: str
     judged: frozenset[str]
@@ -149,29 +158,40 @@ class _Report:
 def _reports(files: list[Path]) -> list[_Report]:
     found = []
     for file in files:
-        if file.suffix == ".json" and file.stat().st_size <= _MOST:
-            try:
-                report = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="surrogateescape"))
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(report, dict) and isinstance(report.get("resolved_ids"), list):
-                named = [id for key in _LISTS for id in as_list(report.get(key)) if isinstance(id, str)]
-                resolved = [id for id in report["resolved_ids"] if isinstance(id, str)]
-                found.append(_Report(file.name, frozenset(named), frozenset(resolved)))
+        if file.suffix != ".json" or file.stat().st_size > _MOST:
+            continue
+        try:
+            report = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="surrogateescape"))
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(report, dict) or not isinstance(report.get("resolved_ids"), list):
+            continue
+        judged: set[str] = set()
+        for key in _LISTS:
+            judged.update(id for id in as_list(report.get(key)) if isinstance(id, str))
+        resolved = [id for id in report["resolved_ids"] if isinstance(id, str)]
+        found.append(_Report(file.name, frozenset(judged), frozenset(resolved)))
     return found
 
 
 def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
-    """Return what the report of a model's run says; None without one, or if it is unknown which one is the
-    model's.
+    """Return whether the report on a model's run lists an instance as resolved.
 
-    The harness calls a report `MODEL.RUN.json`; a single one may have any name.
+    None if the model's report is missing or uncertain, or did not judge the instance. The harness names a
+    report `MODEL.RUN.json`; if there is only one report, it may have any name.
     """
-    own = [report for report in reports if model and report.file.startswith(f"{model.replace('/', '__')}.")]
-    of_it = own or (reports if len(reports) == 1 else [])
-    if len(of_it) != 1 or name not in of_it[0].judged:
+    candidates: list[_Report] = []
+    if model:
+        prefix = f"{model.replace('/', '__')}."
+        candidates = [report for report in reports if report.file.startswith(prefix)]
+    if not candidates:
+        candidates = reports
+    if len(candidates) != 1:
         return None
-    return name in of_it[0].resolved
+    (report,) = candidates
+    if name not in report.judged:
+        return None
+    return name in report.resolved
 
 
 def _trial(file: Path) -> Iterator[ReturnedResult]:
@@ -191,17 +211,21 @@ def _trial(file: Path) -> Iterator[ReturnedResult]:
 
 
 def _solved(value: object) -> bool | None:
-    """Return a figure as a verdict; None for any number but 0 and 1, and for what is no number."""
-    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+    """Return a figure as a verdict; None unless it is 0 or 1."""
+    if not isinstance(value, int | float) or value not in (0, 1):
+        return None
+    return bool(value)
 
 
-def _artifacts(folder: Path) -> _LeftFiles | None:
-    roots = [folder / name for name in ("repo", "gist") if (folder / name).is_dir()]
-    return _LeftFiles([root for root in roots if not root.is_symlink()]) if folder.is_dir() else None
+def _artifacts(folder: Path) -> _SolverFiles | None:
+    if not folder.is_dir():
+        return None
+    roots = [folder / name for name in ("repo", "gist")]
+    return _SolverFiles([root for root in roots if root.is_dir() and not root.is_symlink()])
 
 
-class _LeftFiles(Mapping[str, bytes]):
-    """Plain Python files below folders, read when they are asked for; links are not followed."""
+class _SolverFiles(Mapping[str, bytes]):
+    """The regular Python files below some folders, which are read on demand; links are not followed."""
 
     def __init__(self, roots: list[Path]) -> None:
         self._roots = [root.resolve() for root in roots]
@@ -235,13 +259,17 @@ def _log_archive(file: Path) -> Iterator[ReturnedResult]:
     if not isinstance(archive, Archive):
         return
     for name, member in archive.members.items():
-        if _SAMPLE.fullmatch(name) and member.size <= _MOST:
-            try:
-                blob = archive.read(name)
-                found = json.loads(blob.read(0, blob.size)) if blob.size <= _MOST else None
-            except (ValueError, RecursionError, RunFileError):
+        if not _SAMPLE.fullmatch(name) or member.size > _MOST:
+            continue
+        try:
+            blob = archive.read(name)
+            # The size that the archive states may be too small.
+            if blob.size > _MOST:
                 continue
-            yield from _sample(found)
+            found = json.loads(blob.read(0, blob.size))
+        except (ValueError, RecursionError, RunFileError):
+            continue
+        yield from _sample(found)
 
 
 def _sample(sample: Any) -> Iterator[ReturnedResult]:
@@ -266,6 +294,6 @@ def _taken(texts: Mapping[str, Any]) -> dict[str, bytes]:
     found = {}
     for path, text in texts.items():
         if isinstance(text, str):
-            with suppress(UnicodeEncodeError):  # JSON can hold what no file can
+            with suppress(UnicodeEncodeError):  # JSON can contain characters that files can't
                 found[path] = text.encode("utf-8", "surrogateescape")
     return found

@@ -1,4 +1,4 @@
-"""One module for each revision of the schema, in `versions`, with its statements in a file of SQL next to it."""
+"""The revisions of the schema: each is a module in `versions` with its statements in an SQL file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def statements_of(module: str) -> list[TextClause]:
-    """Return the statements of a revision, by the file of its module; each ends a line."""
-    whole = Path(module).with_suffix(".sql").read_text(encoding="utf-8")
-    return [text(statement.replace(":", "\\:")) for statement in whole.split(";\n") if statement.strip()]
+    """Return the statements of a revision, given its module's path; each of them ends with a line."""
+    sql = Path(module).with_suffix(".sql").read_text(encoding="utf-8")
+    return [text(statement.replace(":", "\\:")) for statement in sql.split(";\n") if statement.strip()]

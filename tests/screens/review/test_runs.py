@@ -16,7 +16,7 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import Run, Tokens
-from gistpoint.sessions.runs.opening import Listed
+from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
@@ -26,7 +26,7 @@ from gistpoint.tui.tables import Heading, RowQuery, arranged, parse_query
 
 
 def row(task: str, **known: object) -> RunRow:
-    return RunRow(Listed(f"{task}.json", 1, Run("chat", task=task, **known)))  # type: ignore[arg-type]
+    return RunRow(ListedRun(f"{task}.json", 1, Run("chat", task=task, **known)))  # type: ignore[arg-type]
 
 
 ROWS = [

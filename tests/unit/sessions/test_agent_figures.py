@@ -17,7 +17,7 @@ from gistpoint.sessions.agentruns.figures import (
     pass_at,
     rate,
     repeats_of,
-    shown,
+    summary_lines,
     totals_of,
 )
 
@@ -59,7 +59,7 @@ def test_passes_that_are_to_be_read_and_mixed_attempts_are_told_and_not_counted(
     assert totals.solved_with_unread.count == 2
     assert totals.malformed is not None
     assert (totals.malformed.count, totals.malformed.of) == (3, 12)
-    words = shown(totals)
+    words = summary_lines(totals)
     assert words["solved"] == "1 of 3 [6, 79], 1 more to be read"
     assert words["mixed"] == "1 by a person and a model, in no rate"
     assert words["without an attempt"] == "1"
@@ -96,14 +96,18 @@ def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:
 def test_attempts_that_never_called_a_tool_are_told_with_what_may_be_wrong() -> None:
     silent = row("a", result="not solved", reason="gave_up: no_tool_call", calls=0)
     later = row("b", result="not solved", reason="gave_up: no_tool_call", calls=3)
-    assert shown(totals_of([silent, later]))["without a call"].startswith("1. `gistpoint show ATTEMPT`")
-    assert "without a call" not in shown(totals_of([later]))
+    assert summary_lines(totals_of([silent, later]))["without a call"].startswith(
+        "1. `gistpoint show ATTEMPT`"
+    )
+    assert "without a call" not in summary_lines(totals_of([later]))
 
 
 def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None:
     rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
-    assert shown(totals_of(rows))["time"] == (
-        "30 s in attempts: 20 s of it the model's, 4 s waiting to ask again; 2 requests sent again before a reply"
+    assert (
+        summary_lines(totals_of(rows))["time"]
+        == "30 s in attempts: 20 s of it the model's, 4 s waiting to ask again; 2 requests sent again before"
+        " a reply"
     )
 
 

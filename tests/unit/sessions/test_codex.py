@@ -9,7 +9,7 @@ from typing import Any
 from recorded_runs.coding_agents import call, codex_exec, codex_rollout, enveloped, said, tokens
 
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
-from gistpoint.sessions.runs.commands import looks_of
+from gistpoint.sessions.runs.commands import views_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import summary
@@ -193,4 +193,4 @@ def test_a_command_is_what_the_shell_was_given(tmp_path: Path) -> None:
     )
     step = document.step(1)
     assert summary(step) == "shell cat a.py && sed -n 1,5p b.py"
-    assert {look.path for look in looks_of(step.calls[0])} == {"a.py", "b.py"}
+    assert {look.path for look in views_of(step.calls[0])} == {"a.py", "b.py"}

@@ -22,7 +22,7 @@ from recorded_runs.repairs import (
 from small_trees import tree_of
 
 from gistpoint.sessions.records.model import RunCall
-from gistpoint.sessions.runs.commands import edited_paths, looks_of, restored_paths, same_path, written_files
+from gistpoint.sessions.runs.commands import edited_paths, restored_paths, same_path, views_of, written_files
 from gistpoint.sessions.runs.comparing import Milestone, Reached, RunMilestone, align, compare, read_side
 from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, StepMarks, marks_of
 from gistpoint.sessions.runs.opening import list_runs, open_run
@@ -194,7 +194,7 @@ def test_what_shell_commands_do_to_files() -> None:
         False,
     ]
     command = "cat 'unclosed | sed"
-    assert looks_of(RunCall("", "bash", command, {"command": command})) == ()
+    assert views_of(RunCall("", "bash", command, {"command": command})) == ()
 
 
 def reached(*places: tuple[RunMilestone, int]) -> list[Reached]:

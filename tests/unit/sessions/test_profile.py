@@ -27,8 +27,8 @@ from gistpoint.sessions.runs.profile import (
     Profile,
     Profiler,
     Work,
+    divergence_of,
     missing_in,
-    parting_of,
     profile_of,
     test_run_of,
 )
@@ -96,7 +96,7 @@ def test_a_long_run_keeps_its_shape_in_a_bounded_number_of_bins() -> None:
 
 def ways(*runs: Sequence[tuple[StepKind, str]]) -> tuple[int, list[tuple[str, tuple[int, ...]]]] | None:
     profiles = [profile(*(step(n, kind, path) for n, (kind, path) in enumerate(run))) for run in runs]
-    parting = parting_of(profiles)
+    parting = divergence_of(profiles)
     return (
         None
         if parting is None

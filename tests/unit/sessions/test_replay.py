@@ -240,7 +240,7 @@ def test_an_atif_export_is_replayed_like_the_journal(tmp_path: Path, journal: Pa
     exported.write_text("".join(atif_text(open_run(journal))))
     replay, calls = replayed(exported, task)
     assert [c.sameness for c in calls] == [SAME] * 7
-    assert replay.origin.ours
+    assert replay.origin.is_own
     assert replay.document.format.name == "atif"
     assert replay.same_verdict()
     exported.write_text(

@@ -16,7 +16,7 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.sessions.annotations.keys import attempt_key, run_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
-from gistpoint.sessions.annotations.settling import accept_attempt, accepted, reject_attempt, settle
+from gistpoint.sessions.annotations.settling import accept_attempt, reject_attempt, ruling_on, settle
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.journal import JOURNAL
@@ -78,11 +78,11 @@ def test_the_key_is_that_of_the_review_screen_and_other_verdicts_say_nothing(
     assert key == attempt_key(summary.attempt_id)
     at_work = reviewer(tmp_path)
     at_work.verdict(key, RunVerdict.NEEDS_SECOND_REVIEWER)
-    assert accepted(at_work.store.book, key) is None
+    assert ruling_on(at_work.store.book, key) is None
     at_work.verdict(key, RunVerdict.EXCLUDE, reasons=[ExcludeReason.ENVIRONMENT])
-    assert accepted(at_work.store.book, key) is None
+    assert ruling_on(at_work.store.book, key) is None
     at_work.verdict(key, RunVerdict.ACCEPT_CORRECTED_TIME, corrected_time_s=3)
-    assert accepted(at_work.store.book, key) is True
+    assert ruling_on(at_work.store.book, key) is True
 
 
 @pytest.mark.parametrize("name", NAMES)

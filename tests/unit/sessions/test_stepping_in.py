@@ -20,7 +20,7 @@ from gistpoint.core.attempts.parts import Ending
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatProblem
 from gistpoint.core.errors import AttemptError
-from gistpoint.sessions.agentruns.control import CONTROL, Asking, ask_for, asker_of, run_to_take_from
+from gistpoint.sessions.agentruns.control import CONTROL, PendingRequest, ask_for, asker_of, run_to_take_from
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.attempt_outcomes import attempt_row
@@ -78,7 +78,7 @@ def test_an_attempt_that_is_given_back_while_its_run_is_at_work_is_gone_on_with(
     home.model_of = lambda settings: next(models)
     run = home.run(home.task(1), home.task(2))
     first = next(iter(run.jobs.values())).job
-    gave_back, asked = threading.Event(), list[Asking]()
+    gave_back, asked = threading.Event(), list[PendingRequest]()
 
     def changed(report: JobReport) -> None:
         if report.job.status is JobStatus.ENDED and not gave_back.is_set():

@@ -26,7 +26,7 @@ from gistpoint.sessions.records.model import (
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run
 from gistpoint.sessions.runs.rendering import header_texts
-from gistpoint.sessions.runs.searching import Query, holds_its_words, search_document
+from gistpoint.sessions.runs.searching import Query, contains_its_words, search_document
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_every_word_of_a_step_is_in_its_records_where_its_format_says_so(runs: P
     for made in make_all(runs):
         for id in made.records:
             document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
-            if document.format.texts_in_records or not holds_its_words(document.format, document.blobs):
+            if document.format.texts_in_records or not contains_its_words(document.format, document.blobs):
                 continue
             looked_at.add(made.format)
             for step in document.steps():

@@ -12,13 +12,13 @@ from gistpoint.core.study.declaration import Moment
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.study.soundness import faults_with_tasks
 from gistpoint.core.tasks.model import Mode
-from gistpoint.sessions.studies.folder import StudyTemplate, found
+from gistpoint.sessions.studies.folder import StudyTemplate, create_study
 
 
 @pytest.mark.parametrize("template", StudyTemplate)
 def test_a_new_study_is_sound(template: StudyTemplate, tmp_path: Path) -> None:
     tasks = [build_task(tmp_path / "made", mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
-    found(tmp_path / "mine", template, tasks)
+    create_study(tmp_path / "mine", template, tasks)
     study = read_study(tmp_path / "mine")
     faults = faults_with_tasks(study, Machine.at(tmp_path / "home").open(tmp_path / "mine").tasks)
     assert ["no task asks for a gist" in fault for fault in faults] == [True] * (

@@ -20,7 +20,7 @@ from gistpoint.core.attempts.state import AttemptState, attempt_result
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.agentruns.control import Asking, ask_for, has_person, run_to_take_from
+from gistpoint.sessions.agentruns.control import PendingRequest, ask_for, has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower
 from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.base_screen import BaseScreen
@@ -188,7 +188,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         """With `ask_back`, a person has just left the attempt and is asked whether to give it back."""
         super().__init__()
         self._follower, self._clock, self._runs, self._ask_back = follower, clock, runs, ask_back
-        self._asking: Asking | None = None
+        self._asking: PendingRequest | None = None
         """The request that the run release the attempt."""
         self._by = ""
         self._jobs = Jobs(self, "watch-attempt")

@@ -275,9 +275,10 @@ class ReviewAnnotations:
         review = self._reviewer.open(self._key, document.name, blind=blind) if blind else before
         if review.stopped is not None:
             while (
-                not document.finished and document.numbered(review.stopped.index)[-1] >= document.step_count
+                not document.finished
+                and document.steps_with_number(review.stopped.index)[-1] >= document.step_count
             ):
-                document.ensure(document.numbered(review.stopped.index)[-1])
+                document.ensure(document.steps_with_number(review.stopped.index)[-1])
         self._take(review)
 
     def begin(self, *, resumes: bool) -> None:

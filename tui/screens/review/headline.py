@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gistpoint.core.text import shortened
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.rendering import about, money
+from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui.screens.review.loading import solver_words
 from gistpoint.tui.widgets.header_bar import HeaderField
 
@@ -44,13 +44,15 @@ def run_fields(
     verdict = (
         review.verdict.in_words.partition(":")[0] if review is not None and review.verdict is not None else ""
     )
-    tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), about(header, "tokens")
+    tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), tilde_of(header, "tokens")
     return [
         HeaderField("run", place),
         HeaderField("also read by", ", ".join(annotations.others_reading) if annotations is not None else ""),
         HeaderField("verdict", verdict),
         HeaderField("labels", str(len(review.labels)) if review is not None and review.labels else ""),
-        HeaderField("cost", about(header, "cost") + money(header.cost) if header.cost and not hides else ""),
+        HeaderField(
+            "cost", tilde_of(header, "cost") + money(header.cost) if header.cost and not hides else ""
+        ),
         HeaderField("tokens", "…" if sums and mark else f"{mark}{tokens / 1000:,.0f}k" if tokens else ""),
         HeaderField("", header.format, "$foreground 60%"),
     ]

@@ -11,8 +11,8 @@ from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.readable import duration, thousands
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
-from gistpoint.sessions.runs.opening import Listed
-from gistpoint.sessions.runs.rendering import about, money
+from gistpoint.sessions.runs.opening import ListedRun
+from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui.screens.review.loading import short_task, solver_words
 from gistpoint.tui.tables import Column, Summary
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class RunRow:
     """A run of the list, with the reviewer's annotations."""
 
-    listed: Listed
+    listed: ListedRun
     review: Review | None = None
     """None until the run has been read."""
     hides: bool = False
@@ -61,7 +61,7 @@ def _verdict(row: RunRow) -> str:
 
 def _outcome(header: Run) -> str:
     sign = {"solved": "✔ ", AttemptResult.TO_BE_READ: "? ", "unsolved": "✘ "}.get(header.verdict, "")
-    return f"{sign}{about(header, 'verdict')}{header.verdict}" if header.verdict else header.exit_status
+    return f"{sign}{tilde_of(header, 'verdict')}{header.verdict}" if header.verdict else header.exit_status
 
 
 def _ending(row: RunRow) -> str:
@@ -116,7 +116,7 @@ def _measure(
     def summary(rows: Sequence[RunRow]) -> Summary:
         from statistics import median  # only needed when a list is grouped
 
-        known = [(found, about(row.header, field)) for row in rows if (found := number(row)) is not None]
+        known = [(found, tilde_of(row.header, field)) for row in rows if (found := number(row)) is not None]
         values = [value for value, _ in known]
         level = sum(values) if total else median(values or [0])
         if not level:
@@ -125,7 +125,7 @@ def _measure(
 
     def shown(row: RunRow) -> str:
         value = number(row)
-        return "" if not value else about(row.header, field) + text(value)
+        return "" if not value else tilde_of(row.header, field) + text(value)
 
     return Column(name, shown, number, width=width, right=True, rank=rank, summary=summary)
 

@@ -71,7 +71,7 @@ def read_rows(
     every: list[RunRow] = []
     headers = (
         RunRow(listed, hides=settings.blind)
-        for listed in list_runs(paths, cancel=job.cancel, tells_unread=True)
+        for listed in list_runs(paths, cancel=job.cancel, with_unread=True)
     )
     for batch in _batches(headers, _BATCH_S):
         every += batch

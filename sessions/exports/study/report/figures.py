@@ -1,8 +1,7 @@
-"""Draws the plots of findings as SVG that is part of a page: no script, no link, no date, the same bytes
-every time.
+"""Draws the plots of findings as SVG elements for a page, without scripts, links and dates.
 
-Series differ by shape as well as by colour. The colours are those of Okabe and Ito (2008), which people with
-any common kind of colour blindness can distinguish.
+Equal plots have equal bytes. Series differ in shape as well as in colour. The colours are those of Okabe and
+Ito (2008), which people with any common kind of colour blindness can distinguish.
 """
 
 from __future__ import annotations
@@ -47,19 +46,18 @@ _SETTINGS: Any = {
     "path.simplify": True,
 }
 _WIDTH = 7.4
-"""Of every figure, in inches."""
+"""The width of every figure in inches."""
 _LABEL, _LEGEND, _SHARED = 26, 34, 14
-"""Most characters in a line: of a label at the side, of a legend, and of the labels below an axis taken
-together.
-"""
+"""The most characters in a line of a label at the side, of the legend, and of a label below an axis."""
 _MOST_LABELS = 12
-"""Points beyond which their labels would cover each other."""
+"""The most points that are labelled; labels of more would cover each other."""
 _LONGEST_LABEL = 120
 
 
 def draw(plot: Plot, *, simulated: bool = False) -> str:
-    """Return a plot as an `<svg>` element with a title and a description; `simulated` writes the word across
-    it.
+    """Return a plot as an `<svg>` element with a title and a description.
+
+    `simulated` writes SIMULATED across it.
     """
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -88,7 +86,7 @@ def draw(plot: Plot, *, simulated: bool = False) -> str:
 
 
 def _inline(text: str, plot: Plot, simulated: bool) -> str:
-    """Return the element alone, with ids that no other figure has, and its title and description."""
+    """Return the `<svg>` element of a document, with unique ids, a title and a description."""
     body = re.sub(
         r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text[text.index("<svg") :], count=1, flags=re.DOTALL
     )
@@ -109,7 +107,7 @@ def _inline(text: str, plot: Plot, simulated: bool) -> str:
 
 
 def description(plot: Plot) -> str:
-    """Return in words what a plot shows: the axes, and each series with its values or its range."""
+    """Return a description of a plot: its axes, and each series with its values or its range."""
     parts = [f"{plot.y_label} against {plot.x_label}." if plot.x_label else f"{plot.y_label}."]
     for mark in plot.marks:
         match mark:
@@ -143,16 +141,21 @@ def _named(series: str) -> str:
 
 
 def _height(plot: Plot) -> float:
-    """Return the height in inches: more for many bars at the side, rows of a matrix and numbers at risk."""
+    """Return the height in inches: more for many horizontal bars, rows of a matrix and numbers at risk."""
     height = 4.2
     for mark in plot.marks:
-        if isinstance(mark, Matrix):
-            height = max(height, 1.6 + (0.46 if len(mark.columns) <= 9 else 0.34) * len(mark.rows))
-            height += 1.2 if len(mark.columns) > 9 else 0
+        if not isinstance(mark, Matrix):
+            continue
+        has_many_columns = len(mark.columns) > 9
+        row_height = 0.34 if has_many_columns else 0.46
+        height = max(height, 1.6 + row_height * len(mark.rows))
+        if has_many_columns:
+            height += 1.2  # their names are upright
     bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
     if bars and _sideways(bars):
-        lines = sum(_wrapped(label, _LABEL).count("\n") + 1 for label in _labels_of(bars))
-        height = max(3.0, 1.4 + max(0.2 * lines, 0.24 * len(bars) * len(_labels_of(bars))))
+        labels = _labels_of(bars)
+        lines = sum(_wrapped(label, _LABEL).count("\n") + 1 for label in labels)
+        height = max(3.0, 1.4 + max(0.2 * lines, 0.24 * len(bars) * len(labels)))
     if plot.at_risk:
         height += 0.35 + 0.19 * _risk_lines(plot)
     entries = _entries(plot)
@@ -165,13 +168,13 @@ def _height(plot: Plot) -> float:
 
 
 def _entries(plot: Plot) -> list[str]:
-    """Return the wrapped names of the series."""
+    """Return the wrapped names of the series, which are the entries of the legend."""
     series = (mark.series for mark in plot.marks if isinstance(mark, Bars | Curve | Points) and mark.series)
     return [_wrapped(name, _LEGEND) for name in dict.fromkeys(series)]
 
 
 def _legend_columns(entries: Sequence[str]) -> int:
-    """Return how many columns of a legend there is room for."""
+    """Return the number of columns of the legend for which there is room."""
     longest = max((len(line) for entry in entries for line in entry.split("\n")), default=1)
     return max(1, min(len(entries), 96 // (longest + 9)))
 
@@ -181,7 +184,7 @@ def _labels_of(bars: Sequence[Bars]) -> list[str]:
 
 
 def _sideways(bars: Sequence[Bars]) -> bool:
-    """Whether bars lie, because their labels have no room below the axis."""
+    """Whether bars are horizontal, because there is no room for their labels below the axis."""
     labels = _labels_of(bars)
     return len(labels) > 7 or any(len(label) * len(labels) > 8 * _SHARED for label in labels)
 
@@ -198,7 +201,7 @@ def _finite(value: float | None) -> bool:
 
 
 def _bar(mark: Bars, label: str) -> tuple[Bars, float, Any] | None:
-    """Return a series, its value at a label and its whiskers; None without a value."""
+    """Return a series, its value at a label, and the whiskers; None if it has no value there."""
     if label not in mark.labels:
         return None
     index = mark.labels.index(label)
@@ -213,14 +216,16 @@ def _at(values: Sequence[float | None], index: int) -> float | None:
 
 
 def _whiskers(value: float, low: float | None, high: float | None) -> Any:
-    """Return the lengths of the whiskers as matplotlib takes them; None without an interval."""
-    if low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
+    """Return the lengths of the whiskers in the form of matplotlib; None if there is no finite interval."""
+    if low is None or high is None:
+        return None
+    if not math.isfinite(low) or not math.isfinite(high):
         return None
     return np.array([[max(0.0, value - low)], [max(0.0, high - value)]])
 
 
 def _shape(shapes: Sequence[str], number: int) -> str:
-    """Return the shape of a series: where the colours begin again, the shapes don't meet the same ones."""
+    """Return the shape of a series; when the colours repeat, they are combined with other shapes."""
     return shapes[(number + number // len(_COLOURS)) % len(shapes)]
 
 
@@ -243,7 +248,7 @@ class _Drawing:
             self._axes = figure.add_subplot()
 
     def draw(self) -> None:
-        """Draw all marks, then what is around them."""
+        """Draw all marks, and then the labels, the grid and the legend."""
         plot, axes = self._plot, self._axes
         bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
         self._scales()
@@ -286,15 +291,15 @@ class _Drawing:
                 scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
     def _whole_numbers(self) -> None:
-        """Put no ticks between whole numbers, where all places on the horizontal axis are such and few."""
-        places = {x for mark in self._plot.marks if isinstance(mark, Curve | Points) for x in mark.x}
-        if (
-            self._plot.log_x
-            or not places
-            or any(isinstance(mark, Bars | Hexagons) for mark in self._plot.marks)
-        ):
+        """Put ticks only at whole numbers if all horizontal positions are whole numbers in a small range."""
+        marks = self._plot.marks
+        places = {x for mark in marks if isinstance(mark, Curve | Points) for x in mark.x}
+        if self._plot.log_x or not places:
             return
-        if all(float(x).is_integer() for x in places) and max(places) - min(places) <= 20:
+        if any(isinstance(mark, Bars | Hexagons) for mark in marks):
+            return
+        are_whole = all(float(x).is_integer() for x in places)
+        if are_whole and max(places) - min(places) <= 20:
             self._axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     def _number(self, series: str) -> int:
@@ -304,12 +309,13 @@ class _Drawing:
         return _COLOURS[self._number(series) % len(_COLOURS)]
 
     def _bars(self, bars: Sequence[Bars]) -> bool:
-        """Draw all bars, grouped by label, and return whether they lie; a group has room for those with data
-        alone.
+        """Draw all bars, grouped by label, and return whether they are horizontal.
+
+        Series without a value take no room in a group.
         """
         axes, labels, lying = self._axes, _labels_of(bars), _sideways(bars)
         groups = {
-            label: [drawn for mark in bars if (drawn := _bar(mark, label)) is not None] for label in labels
+            label: [drawn for drawn in (_bar(mark, label) for mark in bars) if drawn] for label in labels
         }
         breadth = 0.8 / max(1, *(len(group) for group in groups.values()))
         named: set[str] = set()
@@ -336,7 +342,7 @@ class _Drawing:
         return lying
 
     def _no_data(self, place: int, *, lying: bool) -> None:
-        """Write that a group of bars has no data, in its place."""
+        """Write `no data` in the place of a group of bars."""
         where = (0.0, place) if lying else (place, 0.0)
         side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
         self._axes.annotate("no data", where, fontsize=8, color="#555555", **side)
@@ -353,7 +359,7 @@ class _Drawing:
         }
 
     def _entry(self, series: str) -> str:
-        """Return the words of a series in the legend; a leading underscore would hide it."""
+        """Return a series' name for the legend, which would hide names that begin with an underscore."""
         shown = _wrapped(series, _LEGEND)
         return f"\u200a{shown}" if shown.startswith("_") else shown or "_"
 
@@ -448,7 +454,7 @@ class _Drawing:
             return
         known = values[~np.isnan(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
-        # Values with signs, as correlations, get a colour for each sign.
+        # Values with signs, such as correlations, get a colour for each sign.
         signed = low < 0
         top = max(1.0, -low, high)
         drawn = axes.pcolormesh(
@@ -472,7 +478,7 @@ class _Drawing:
         axes.spines[:].set_visible(False)
 
     def _cell(self, drawn: Any, at: tuple[int, int], value: float, count: str, *, size: float) -> None:
-        """Write a value of a matrix and its count, in white on dark colours."""
+        """Write a value of a matrix and its count, in white on a dark cell."""
         row, column = at
         is_known = not math.isnan(value)
         is_dark = is_known and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
@@ -487,7 +493,7 @@ class _Drawing:
         )
 
     def _name_columns(self, columns: Sequence[str]) -> None:
-        """Name the columns of a matrix: level if there is room, slanted for long names, upright for many."""
+        """Name the columns of a matrix: horizontally if there is room, slanted if not, upright if many."""
         room = 60 // max(1, len(columns))
         style: dict[str, Any]
         if len(columns) > 9:
@@ -553,7 +559,7 @@ class _Drawing:
         )
 
     def _at_risk(self, table: Any) -> None:
-        """Write the numbers at risk under the time axis, a line for each series."""
+        """Write the numbers at risk below the time axis, a line for each series."""
         times = self._plot.risk_times
         self._axes.set_xticks(times)
         names = [_wrapped(name, _LABEL) for name in self._plot.at_risk]

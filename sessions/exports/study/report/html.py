@@ -1,4 +1,4 @@
-"""Writes a report as one HTML page: no script, no network, every text from outside escaped."""
+"""Writes a report as one HTML page without scripts and requests; all texts from outside are escaped."""
 
 from __future__ import annotations
 
@@ -63,7 +63,11 @@ figure svg * { stroke-linejoin: round; stroke-linecap: butt }
 figcaption { font-size: .92rem; margin-top: .4rem }
 .box ul { margin: .2rem 0; padding-left: 1.2rem; font-size: .92rem }
 ul.notes { font-size: .9rem; color: #333 }
-@media (max-width: 60rem) { table { font-size: .74rem } th, td { padding-right: .35rem } body { padding: 1rem } }
+@media (max-width: 60rem) {
+  table { font-size: .74rem }
+  th, td { padding-right: .35rem }
+  body { padding: 1rem }
+}
 .answer { white-space: pre-wrap }
 @media print {
   body { max-width: none; padding: 0; font-size: 10.5pt }
@@ -82,9 +86,9 @@ def page(report: StudyReport) -> Iterator[str]:
 
 
 _LONG = 30
-"""Characters of a word beyond which it may be broken anywhere."""
+"""The characters of a word beyond which it may be broken anywhere."""
 _MANY = 9
-"""Columns of a matrix beyond which its figure takes the whole width."""
+"""The columns of a matrix beyond which its figure takes the whole width."""
 
 
 class _ReportPage:
@@ -102,7 +106,7 @@ class _ReportPage:
                 f'<p class="banner">{SIMULATED}. These people, attempts and times were made by a program. '
                 "No number on this page says anything about real people or models.</p>\n"
             )
-        yield f"<h1>{title}</h1>\n{self._about()}</header>\n{self._attention()}{self._contents()}<main>\n"
+        yield f"<h1>{title}</h1>\n{self._overview()}</header>\n{self._attention()}{self._contents()}<main>\n"
         yield from self._confirmatory()
         yield from self._exploratory()
         yield f'<h2 id="methods">Methods</h2>\n{_blocks(report.methods)}'
@@ -110,16 +114,16 @@ class _ReportPage:
         yield from self._checklist()
         yield "</main>\n</body>\n</html>\n"
 
-    def _about(self) -> str:
+    def _overview(self) -> str:
         rows = "".join(
             f'<tr><th scope="row">{_line(name)}</th><td>{_line(value_words(value))}</td></tr>\n'
-            for name, value in self._report.about
+            for name, value in self._report.facts_of_study
         )
-        caption = self._caption("The study", self._report.whole, numbered=False)
+        caption = self._caption("The study", self._report.extent, numbered=False)
         return f'<div class="scroll"><table>{caption}<tbody>\n{rows}</tbody></table></div>\n'
 
     def _attention(self) -> str:
-        """Return what a reader must know first: what failed, what could not be read, what is still open."""
+        """Return what readers must know first: failed analyses, problems of the data, open questions."""
         report = self._report
         failed = [
             f'<a href="#{_id(one)}">{_line(one.analysis.title)}</a> failed: {_line(one.failed)}'
@@ -220,7 +224,7 @@ class _ReportPage:
         )
 
     def _table(self, table: FindingsTable, findings: Findings) -> str:
-        extent = extent_of_table(table, findings, self._report.whole)
+        extent = extent_of_table(table, findings, self._report.extent)
         head = "".join(f'<th scope="col">{_line(column)}</th>' for column in table.columns)
         made = _Rows(extent)
         rows = "".join(made.row(row) for row in table.rows)
@@ -232,7 +236,7 @@ class _ReportPage:
 
     def _figure(self, plot: Plot, findings: Findings) -> str:
         simulated = self._report.simulated
-        extent = extent_of(findings, self._report.whole)
+        extent = extent_of(findings, self._report.extent)
         mark = f'<span class="mark">{SIMULATED}</span> ' if simulated else ""
         caption = f" {_line(plot.caption)}" if plot.caption else ""
         try:
@@ -248,7 +252,7 @@ class _ReportPage:
         )
 
     def _settings(self) -> str:
-        """Return under which settings each group of attempts was made: only equal ones are pooled."""
+        """Return the settings of each group of attempts; only attempts under equal settings are pooled."""
         found = groups(self._report.data)
         rows = tuple((group.label, group.mode, len(group.rows), group.key or NOTHING) for group in found)
         table = FindingsTable("Settings of the groups", ("group", "mode", "attempts", "settings"), rows)
@@ -278,7 +282,7 @@ class _ReportPage:
             for answer in answers
         )
         head = "".join(f'<th scope="col">{name}</th>' for name in ("Item", "", "Answer", last))
-        caption = self._caption(title, self._report.whole)
+        caption = self._caption(title, self._report.extent)
         body = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>"
         return f'<div class="scroll"><table>{caption}{body}</table></div>\n'
 
@@ -288,7 +292,7 @@ def _extent(extent: Extent) -> str:
 
 
 def _note(note: str) -> str:
-    """Return a note; the settings of the groups are once on the page, below the methods."""
+    """Return a note; one on the settings of the groups becomes a link to their section."""
     if note.startswith(SETTINGS_BY_GROUP):
         return (
             'Only attempts under the same settings are pooled: <a href="#settings">settings of the'
@@ -298,41 +302,48 @@ def _note(note: str) -> str:
 
 
 def _of_numbers(findings: Findings) -> FindingsTable:
-    """Return the numbers of an analysis that has no table of its own."""
+    """Return a table of the numbers of an analysis, for one that has no table."""
     return FindingsTable("Estimates", ("key", "estimate"), tuple(findings.numbers.items()))
 
 
 class _Rows:
-    """The rows of a table. Notes of its numbers become footnotes, and each number shows what it alone rests
-    on.
+    """Builds the rows of a table.
+
+    Notes of numbers become footnotes. A number that is based on other attempts than its row shows on which.
     """
 
     def __init__(self, extent: Extent) -> None:
-        """`extent` is what the caption says."""
+        """`extent` is the extent that the caption states."""
         self._extent = extent
         self._notes: dict[str, str] = {}
 
     def row(self, row: Sequence[Number | Value]) -> str:
-        """Return a row. What most of its numbers rest on is below its first cell, if the caption says
-        otherwise.
-        """
+        """Return a row; below its first cell is its most frequent extent, if the caption states another."""
         extents = [_extent_of(cell) for cell in row if isinstance(cell, Number)]
-        named = bool(extents) and not isinstance(row[0], Number)
-        own = Counter(extents).most_common(1)[0][0] if named else self._extent
-        first = f"<small>{own.words}</small>" if own != self._extent and own.words else ""
-        return f"<tr>{''.join(self._cell(cell, own, '' if place else first) for place, cell in enumerate(row))}</tr>\n"
+        has_name = bool(extents) and not isinstance(row[0], Number)
+        own = Counter(extents).most_common(1)[0][0] if has_name else self._extent
+        below = ""
+        if own != self._extent and own.words:
+            below = f"<small>{own.words}</small>"
+        cells = [self._cell(cell, own, "" if number else below) for number, cell in enumerate(row)]
+        return f"<tr>{''.join(cells)}</tr>\n"
 
     def _cell(self, cell: Number | Value, extent: Extent, below: str) -> str:
         if not isinstance(cell, Number):
-            long = isinstance(cell, str) and any(len(word) > _LONG for word in cell.split())
-            kind = ' class="number"' if isinstance(cell, int | float) else ' class="long"' if long else ""
+            kind = ""
+            if isinstance(cell, int | float):
+                kind = ' class="number"'
+            elif isinstance(cell, str) and any(len(word) > _LONG for word in cell.split()):
+                kind = ' class="long"'
             return f"<td{kind}>{_line(value_words(cell))}{below}</td>"
         own = _extent_of(cell)
         mark = f"<sup>{self._letter(cell.note)}</sup>" if cell.note else ""
         interval = f' <span class="interval">{interval_words(cell)}</span>' if cell.low is not None else ""
         small = f"<small>{iid_words(cell)}</small>" if cell.iid else ""
-        small += f"<small>{own.words}</small>" if own != extent and own.words else ""
-        return f'<td class="number"><strong>{_line(value_words(cell.value))}</strong>{mark}{interval}{small}</td>'
+        if own != extent and own.words:
+            small += f"<small>{own.words}</small>"
+        value = f"<strong>{_line(value_words(cell.value))}</strong>"
+        return f'<td class="number">{value}{mark}{interval}{small}</td>'
 
     def _letter(self, note: str) -> str:
         letters = "abcdefghijklmnopqrstuvwxyz"
@@ -341,7 +352,7 @@ class _Rows:
 
     @property
     def footnotes(self) -> str:
-        """The notes below the table."""
+        """The footnotes below the table; empty if there are none."""
         items = "<br>".join(f"<sup>{letter}</sup> {_line(note)}" for note, letter in self._notes.items())
         return f'<p class="from">{items}</p>\n' if items else ""
 
@@ -351,7 +362,7 @@ def _extent_of(number: Number) -> Extent:
 
 
 def _blocks(blocks: Iterable[Passage]) -> str:
-    """Return the text of the methods."""
+    """Return some passages as paragraphs, headings and lists."""
     text, inside = "", False
     for block in blocks:
         if inside and block.kind is not PassageKind.ITEM:
@@ -372,7 +383,7 @@ def _id(ran: RanAnalysis) -> str:
 
 
 _LONGEST = 4000
-"""Most characters of one text on the page."""
+"""The most characters of a text on the page."""
 
 
 def _line(text: str) -> str:

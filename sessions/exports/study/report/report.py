@@ -1,4 +1,4 @@
-"""A report before it is written: a study's data, what its analyses found, the methods and the checklist."""
+"""The content of a report: a study's data, the findings of its analyses, the methods and the checklist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "lifelines", "matplotlib
 
 @dataclass(frozen=True)
 class StudyReport:
-    """What a page, `results.json` and the text of the methods print."""
+    """The content of the page, of `results.json` and of the text of the methods."""
 
     data: StudyData
     ran: tuple[RanAnalysis, ...]
@@ -40,17 +40,17 @@ class StudyReport:
 
     @property
     def confirmatory(self) -> tuple[RanAnalysis, ...]:
-        """The primary analysis, if it is among those that ran."""
+        """The primary analysis; empty if it did not run."""
         return tuple(one for one in self.ran if one.analysis.id == PRIMARY)
 
     @property
     def exploratory(self) -> tuple[RanAnalysis, ...]:
-        """All others that have something to print."""
+        """All other analyses that have something to print."""
         return tuple(one for one in self.ran if one.analysis.id != PRIMARY and one.printed)
 
     @cached_property
     def facts(self) -> Facts:
-        """The facts of the study, with the versions of what computed its numbers."""
+        """The facts about the study, with the versions of the packages that computed its numbers."""
         return {**study_facts(self.data), "packages/Python": python_version()} | {
             f"packages/{name}": known for name, known in _versions(_PACKAGES)
         }
@@ -62,29 +62,25 @@ class StudyReport:
 
     @cached_property
     def estimated(self) -> Estimated:
-        """Which analyses came to numbers, and to intervals."""
-        return Estimated(
-            frozenset(
-                one.analysis.id
-                for one in self.ran
-                if any(n.value is not None for n in one.findings.numbers.values())
-            ),
-            frozenset(
-                one.analysis.id
-                for one in self.ran
-                if any(n.low is not None for n in one.findings.numbers.values())
-            ),
-            PRIMARY,
-        )
+        """The ids of the analyses that estimated numbers, and of those that estimated intervals."""
+        with_numbers: set[str] = set()
+        with_intervals: set[str] = set()
+        for one in self.ran:
+            numbers = one.findings.numbers.values()
+            if any(number.value is not None for number in numbers):
+                with_numbers.add(one.analysis.id)
+            if any(number.low is not None for number in numbers):
+                with_intervals.add(one.analysis.id)
+        return Estimated(frozenset(with_numbers), frozenset(with_intervals), PRIMARY)
 
     @cached_property
     def checklist(self) -> tuple[ChecklistAnswer, ...]:
-        """The checklist, answered as far as the evidence goes."""
+        """The checklist, with the answers for which there is evidence."""
         return answers(self.data, self.facts, self.estimated)
 
     @cached_property
-    def whole(self) -> Extent:
-        """The persons, tasks and attempts that count."""
+    def extent(self) -> Extent:
+        """The numbers of people, tasks and attempts that count."""
         rows = self.data.counted
         return Extent(
             len({row.participant for row in rows if row.participant}),
@@ -94,7 +90,7 @@ class StudyReport:
 
     @property
     def declared(self) -> str:
-        """The sentence that says which analysis is confirmatory."""
+        """The sentence that names the confirmatory analysis."""
         facts = self.facts
         contrast = f", comparing {facts['protocol/contrast']}" if facts["protocol/contrast"] else ""
         opened = (
@@ -108,10 +104,14 @@ class StudyReport:
         )
 
     @property
-    def about(self) -> tuple[tuple[str, Value], ...]:
-        """What the page says of the study at its top."""
+    def facts_of_study(self) -> tuple[tuple[str, Value], ...]:
+        """The rows about the study at the top of the page: names and values."""
         facts = self.facts
-        state = "closed" if facts["protocol/closed"] else "open" if facts["protocol/opened"] else "not opened"
+        state = "not opened"
+        if facts["protocol/closed"]:
+            state = "closed"
+        elif facts["protocol/opened"]:
+            state = "open"
         return (
             ("Study", f"{facts['study/id']} ({state})"),
             ("Protocol", str(facts["protocol/sha256"]) or "no hash: the study has not been opened"),

@@ -1,4 +1,4 @@
-"""Every number of a report by its key, as JSON: what a script reads in the place of the page."""
+"""The numbers of a report by key, as JSON for scripts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SCHEMA = "gistpoint.study-results/1"
 
 
 def results(report: StudyReport) -> dict[str, Any]:
-    """Return the facts, the numbers of each analysis, its tables, plots and notes, and the checklist.
+    """Return a report as JSON values: its facts, its numbers, tables, plots and notes, and the checklist.
 
-    An estimate's key is the analysis's id and its own key, such as `bp-2/people/remove/all`. Values are in
-    full precision; what is infinite or not a number is null.
+    The key of a number is the analysis's id and the number's own key, such as `bp-2/people/remove/all`.
+    Values have full precision; infinite ones and NaN are null.
     """
     return {
         "study": report.data.study.id,
@@ -40,7 +40,7 @@ def results(report: StudyReport) -> dict[str, Any]:
 
 
 def numbers_of(ran: RanAnalysis) -> dict[str, Any]:
-    """Return an analysis's numbers by their whole keys."""
+    """Return an analysis's numbers by their full keys."""
     return {f"{ran.analysis.id}/{key}": _number(number) for key, number in ran.findings.numbers.items()}
 
 
@@ -80,7 +80,7 @@ def _number(number: Number) -> dict[str, Any]:
 
 
 def _clean(value: Any) -> Any:
-    """Return a value with what JSON can't hold as null."""
+    """Return a value as JSON values; infinite numbers and NaN become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The first schema: tasks, attempts, annotations and studies, and the views of what a reader may see.
+"""The first schema: tasks, attempts, annotations and studies, and views of what readers may see.
 
 Revision ID: 0001
 """
@@ -14,6 +14,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables, and the views."""
+    """Create the tables and views."""
     for statement in statements_of(__file__):
         op.execute(statement)

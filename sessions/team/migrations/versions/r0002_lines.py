@@ -1,5 +1,4 @@
-"""One table of lines for attempts, annotations and studies; those of the first schema's tables are moved into
-it.
+"""One table for the lines of attempts, annotations and studies, in place of several tables.
 
 Revision ID: 0002
 """
@@ -25,7 +24,7 @@ _JOURNAL = text(
 
 
 def upgrade() -> None:
-    """Make the table, move the lines into it, and drop those that it replaces."""
+    """Create the table, move the lines into it, and drop the tables that it replaces."""
     for statement in statements_of(__file__):
         op.execute(statement)
     connection = op.get_bind()
@@ -35,7 +34,7 @@ def upgrade() -> None:
 
 
 def _move_journal(connection: Connection, study: str, place: str) -> None:
-    """Cut a published journal into its lines; a part of a line after the last end is no line."""
+    """Move a published journal into the table of lines; an incomplete last line is dropped."""
     asked = text("SELECT journal, note FROM study_attempt WHERE study = :study AND place = :place")
     row = connection.execute(asked, {"study": study, "place": place}).one()
     try:
