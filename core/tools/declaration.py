@@ -117,8 +117,6 @@ class ToolOutput:
     revealed: Revealed = NOTHING_REVEALED
     replacement: Replacement | None = None
     """Set by the submission tools of a repair: the accepted replacement whose tests are to be run."""
-    judged: str | None = None
-    """Set by the tools that score a gist: the text to be scored."""
 
 
 class RefusalError(Exception):
@@ -150,7 +148,8 @@ class Tool:
     group: Group
     activity: Activity
     step: Step
-    run: Callable[[ToolContext, Mapping[str, str]], ToolOutput]
+    run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
+    """Answers a call; None if the harness of the kind of task does that itself, as it judges what is handed in."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox: it can then take long, and can be cancelled."""
     runs_gist: bool = False
@@ -233,6 +232,8 @@ class BoundCall:
 
     def answer(self, context: ToolContext) -> ToolOutput:
         """Run the tool; a refusal is an answer, never an exception."""
+        if self.tool.run is None:
+            raise TypeError(f"{self.tool.name} is answered by the harness.")
         try:
             return self.tool.run(context, self.arguments)
         except RefusalError as refusal:

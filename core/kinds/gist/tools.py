@@ -143,8 +143,13 @@ def access_of(context: ToolContext) -> GistAccess:
 
 def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
     """Return the gist that a call makes; raises `RefusalError` for one that can't be accepted."""
-    text = rewrite(access_of(context).text, arguments)
-    longest = access_of(context).settings.gist_characters
+    access = access_of(context)
+    return checked_text(rewrite(access.text, arguments), access.settings)
+
+
+def checked_text(text: str, settings: GistSettings) -> str:
+    """Return the text of a gist; raises `RefusalError` if it is too long or can't be stored."""
+    longest = settings.gist_characters
     if len(text) > longest:
         raise RefusalError(f"The gist would have {len(text)} characters; at most {longest} are taken.")
     try:
@@ -263,16 +268,6 @@ EDIT_AND_EXECUTE = Tool(
 )
 
 
-def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    if arguments["content"]:
-        return ToolOutput("", judged=accepted(context, written, arguments))
-    return ToolOutput("", judged=access_of(context).text)
-
-
-def _submit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput("", judged=access_of(context).text)
-
-
 SCORE_GIST = Tool(
     name="score_gist",
     description=(
@@ -289,7 +284,7 @@ SCORE_GIST = Tool(
     group=Group.INFO,
     activity=Activity.EXECUTE,
     step="test",
-    run=_score,
+    run=None,
     runs_code=True,
 )
 
@@ -300,7 +295,7 @@ SUBMIT_GIST = Tool(
     group=Group.SUBMIT,
     activity=Activity.OTHER,
     step="submit",
-    run=_submit,
+    run=None,
     runs_code=True,
 )
 
