@@ -199,9 +199,10 @@ def test_text_need_not_be_unicode():
     assert script.read().results["a::x"].message == "half a pair: \udc80"
 
 
-def test_a_test_that_was_not_collected():
+@pytest.mark.parametrize("number", [7, 2, -1])
+def test_a_test_that_was_not_collected(number):
     script = Script()
-    script.records.insert(4, {"e": "run", "i": 7})
+    script.records.insert(4, {"e": "run", "i": number})
     assert "not collected" in script.read().conclude(1).reason
 
 
