@@ -149,7 +149,7 @@ class Tool:
     activity: Activity
     step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
-    """Answers a call; None if the harness of the kind of task does that itself, as it judges what is handed in."""
+    """Answers a call; None if the harness does that itself, because it judges what is handed in."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox: it can then take long, and can be cancelled."""
     runs_gist: bool = False
