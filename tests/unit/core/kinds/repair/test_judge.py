@@ -87,6 +87,18 @@ def test_tests_that_failed_last_time_run_first_then_those_that_fail_now_then_tho
     assert len(request.first) == len(set(request.first))
 
 
+def test_failing_tests_that_the_brief_leaves_out_run_before_those_that_enter(tmp_path: Path) -> None:
+    judge, runner = judged(tmp_path, lambda request: report())
+    brief = replace(judge.task.brief, failing=judge.task.brief.failing[-1:])
+    shorter = replace(judge, task=replace(judge.task, brief=brief))
+    shorter.judge(submitted(judge, FIXED), replaced=("shop/shelf.py::Shelf.capacity",))
+    (request,) = runner.asked
+    listed = brief.failing[0].id
+    others = sorted(judge.baseline.failing - {listed})
+    assert others
+    assert request.first == (listed, *others, CAPACITY)
+
+
 def test_no_test_is_moved_if_the_original_does_not_bear_it(tmp_path: Path) -> None:
     judge, runner = judged(tmp_path, lambda request: report(), any_order=False)
     judge.judge(submitted(judge, FIXED), first=(HALF,))
