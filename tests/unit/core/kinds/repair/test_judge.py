@@ -183,3 +183,24 @@ def test_a_suspicious_pass_stands_if_the_original_fails_backwards_as_well(tmp_pa
     judgement = judge.judge(submitted(judge, WATCHING))
     assert judgement.solved
     assert judgement.suspicious
+
+
+def test_what_a_watched_run_shows_is_suspicious_unless_the_true_functions_show_it_too(tmp_path: Path) -> None:
+    def answer(request: RunRequest) -> SuiteReport:
+        if not request.watched:
+            return report()
+        is_submission = "round" in request.tree.read("shop/prices.py").decode()
+        marks = ("opens a file", "reads the stack") if is_submission else ("opens a file",)
+        return replace(report(), watched=marks)
+
+    judge, runner = judged(tmp_path, answer)
+    judgement = judge.judge(submitted(judge, FIXED), watch=True)
+    assert judgement.suspicious == ("reads the stack",)
+    assert [bool(request.watched) for request in runner.asked] == [False, True, True]
+
+
+def test_a_watched_run_that_shows_nothing_needs_no_run_of_the_true_functions(tmp_path: Path) -> None:
+    judge, runner = judged(tmp_path, lambda request: report())
+    judgement = judge.judge(submitted(judge, FIXED), watch=True)
+    assert (judgement.solved, judgement.suspicious) == (True, ())
+    assert len(runner.asked) == 2
