@@ -149,7 +149,7 @@ class Tool:
     activity: Activity
     step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
-    """Answers a call; None if the harness does that itself, because it judges what is handed in."""
+    """Answers a call; None if the harness does that itself, as with a text that it has already."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox: it can then take long, and can be cancelled."""
     runs_gist: bool = False
@@ -232,8 +232,7 @@ class BoundCall:
 
     def answer(self, context: ToolContext) -> ToolOutput:
         """Run the tool; a refusal is an answer, never an exception."""
-        if self.tool.run is None:
-            raise TypeError(f"{self.tool.name} is answered by the harness.")
+        assert self.tool.run is not None, f"{self.tool.name} is carried out by the harness"
         try:
             return self.tool.run(context, self.arguments)
         except RefusalError as refusal:

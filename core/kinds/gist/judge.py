@@ -45,26 +45,12 @@ from gistpoint.core.kinds.gist.score import (
     settled_verdict,
 )
 from gistpoint.core.kinds.gist.state import GistState, gist_of
-from gistpoint.core.kinds.gist.tools import (
-    SCORE_GIST,
-    SUBMIT_GIST,
-    WRITE_GIST,
-    GistAccess,
-    checked_text,
-    gist_tools,
-)
+from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST, WRITE_GIST, GistAccess, gist_tools
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tools.declaration import (
-    BoundCall,
-    RefusalError,
-    Tool,
-    ToolContext,
-    ToolOutput,
-    declarations_sha256,
-)
+from gistpoint.core.tools.declaration import BoundCall, Tool, ToolContext, ToolOutput, declarations_sha256
 from gistpoint.core.trees import SourceTree
 
 MUTANTS = 5
@@ -156,10 +142,11 @@ class GistHarness(TaskHarness):
             # 0028).
             log.append(SubmissionMade(call.call_id, len(log.state.submissions) + 1, gist=saved))
             return self._hand_in(call, saved, log, run)
-        if bound.tool is SCORE_GIST:
-            return self._score(call, bound.arguments["content"], log, run)
         access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)
         step = Remaining(1, 0)
+        if bound.tool is SCORE_GIST:
+            # A score that is refused costs one score since the second meaning of calls: decision 0049.
+            step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
             output = bound.answer(ToolContext(self.tree, self.task.limits, of_kind=access))
         except InfrastructureError as error:
@@ -167,7 +154,10 @@ class GistHarness(TaskHarness):
             return CallOutcome(ToolOutput(text, refused=True), Remaining(0, 0))
         except CancelledError:
             return CallOutcome(ToolOutput("The call was cancelled.", refused=True), step)
-        return CallOutcome(output, step)
+        if output.refused or bound.tool is not SCORE_GIST:
+            return CallOutcome(output, step)
+        verdict = self.judge.verdict(output.text, thorough=False, run=run)
+        return self._scored(call, verdict, log, Remaining(0, 0, 1), trial=True)
 
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
         """Return the line with the remaining budgets."""
@@ -205,17 +195,6 @@ class GistHarness(TaskHarness):
         # A hand-in that a limit has begun costs no step: decision 0028.
         steps = 0 if _forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
-
-    def _score(self, call: AttemptCall, content: str, log: Log, run: RunContext) -> CallOutcome:
-        """Score a text, or the gist itself if it is empty."""
-        try:
-            text = checked_text(content, gist_settings(self.task)) if content else gist_of(log.state).text
-        except RefusalError as refusal:
-            # A score that is refused costs one score since the second meaning of calls: decision 0049.
-            cost = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
-            return CallOutcome(ToolOutput(f"Refused: {refusal}", refused=True), cost)
-        verdict = self.judge.verdict(text, thorough=False, run=run)
-        return self._scored(call, verdict, log, Remaining(0, 0, 1), trial=True)
 
     def _scored(
         self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False

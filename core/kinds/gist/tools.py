@@ -143,13 +143,8 @@ def access_of(context: ToolContext) -> GistAccess:
 
 def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
     """Return the gist that a call makes; raises `RefusalError` for one that can't be accepted."""
-    access = access_of(context)
-    return checked_text(rewrite(access.text, arguments), access.settings)
-
-
-def checked_text(text: str, settings: GistSettings) -> str:
-    """Return the text of a gist; raises `RefusalError` if it is too long or can't be stored."""
-    longest = settings.gist_characters
+    text = rewrite(access_of(context).text, arguments)
+    longest = access_of(context).settings.gist_characters
     if len(text) > longest:
         raise RefusalError(f"The gist would have {len(text)} characters; at most {longest} are taken.")
     try:
@@ -268,6 +263,13 @@ EDIT_AND_EXECUTE = Tool(
 )
 
 
+def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
+    """Answer with the text to score; the harness scores it."""
+    if arguments["content"]:
+        return ToolOutput(accepted(context, written, arguments))
+    return ToolOutput(access_of(context).text)
+
+
 SCORE_GIST = Tool(
     name="score_gist",
     description=(
@@ -284,7 +286,7 @@ SCORE_GIST = Tool(
     group=Group.INFO,
     activity=Activity.EXECUTE,
     step="test",
-    run=None,
+    run=_score,
     runs_code=True,
 )
 
