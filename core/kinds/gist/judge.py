@@ -190,8 +190,6 @@ class GistHarness(TaskHarness):
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
         verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
-        if not verdict.counts:
-            return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
         # A hand-in that a limit has begun costs no step: decision 0028.
         steps = 0 if _forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
