@@ -117,8 +117,6 @@ class ToolOutput:
     revealed: Revealed = NOTHING_REVEALED
     replacement: Replacement | None = None
     """The accepted replacement to test; set by the submission tools of a repair."""
-    judged: str | None = None
-    """The text to score; set by the tools that score a gist."""
 
 
 class RefusalError(Exception):
@@ -148,7 +146,8 @@ class Tool:
     group: Group
     activity: Activity
     step: Step
-    run: Callable[[ToolContext, Mapping[str, str]], ToolOutput]
+    run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
+    """Answers a call; None if the harness does that itself, as with a text that it has already."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox, so that it can take long and be cancelled."""
     runs_gist: bool = False
@@ -228,6 +227,7 @@ class BoundCall:
 
     def answer(self, context: ToolContext) -> ToolOutput:
         """Run the tool; a refusal is returned as an answer."""
+        assert self.tool.run is not None, f"the harness carries out {self.tool.name}"
         try:
             return self.tool.run(context, self.arguments)
         except RefusalError as refusal:

@@ -136,30 +136,27 @@ class GistHarness(TaskHarness):
         begun = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if begun is not None:
             return self._hand_in(call, begun.gist, log, run)
-        answer = self.judge.answer
-        runner = self.judge.runner
-        access = GistAccess(self.task, answer, runner, self.tree, gist_of(log.state).text, run.cancel)
-        context = ToolContext(self.tree, self.task.limits, of_kind=access)
+        saved = gist_of(log.state).text
+        if bound.tool is SUBMIT_GIST:
+            # Written before it is judged, so that whoever resumes the attempt judges the same text (decision
+            # 0028).
+            log.append(SubmissionMade(call.call_id, len(log.state.submissions) + 1, gist=saved))
+            return self._hand_in(call, saved, log, run)
+        access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)
         step = Remaining(1, 0)
         if bound.tool is SCORE_GIST:
             # A score that is refused costs one score since the second meaning of calls: decision 0049.
             step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
-            output = bound.answer(context)
+            output = bound.answer(ToolContext(self.tree, self.task.limits, of_kind=access))
         except InfrastructureError as error:
             text = f"The harness failed: {error} It costs nothing."
             return CallOutcome(ToolOutput(text, refused=True), Remaining(0, 0))
         except CancelledError:
             return CallOutcome(ToolOutput("The call was cancelled.", refused=True), step)
-        if output.judged is None:
+        if output.refused or bound.tool is not SCORE_GIST:
             return CallOutcome(output, step)
-        if bound.tool is SUBMIT_GIST:
-            # Written before it is judged, so that whoever resumes the attempt judges the same text (decision
-            # 0028).
-            number = len(log.state.submissions) + 1
-            log.append(SubmissionMade(call.call_id, number, gist=output.judged))
-            return self._hand_in(call, output.judged, log, run)
-        verdict = self.judge.verdict(output.judged, thorough=False, run=run)
+        verdict = self.judge.verdict(output.text, thorough=False, run=run)
         return self._scored(call, verdict, log, Remaining(0, 0, 1), trial=True)
 
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
@@ -193,8 +190,6 @@ class GistHarness(TaskHarness):
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
         verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
-        if not verdict.counts:
-            return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
         # A hand-in that a limit has begun costs no step: decision 0028.
         steps = 0 if _forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))

@@ -264,13 +264,10 @@ EDIT_AND_EXECUTE = Tool(
 
 
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
+    """Answer with the text to score; the harness scores it."""
     if arguments["content"]:
-        return ToolOutput("", judged=accepted(context, written, arguments))
-    return ToolOutput("", judged=access_of(context).text)
-
-
-def _submit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput("", judged=access_of(context).text)
+        return ToolOutput(accepted(context, written, arguments))
+    return ToolOutput(access_of(context).text)
 
 
 SCORE_GIST = Tool(
@@ -300,7 +297,7 @@ SUBMIT_GIST = Tool(
     group=Group.SUBMIT,
     activity=Activity.OTHER,
     step="submit",
-    run=_submit,
+    run=None,
     runs_code=True,
 )
 

@@ -199,9 +199,10 @@ def test_text_need_not_be_unicode():
     assert script.read().results["a::x"].message == "half a pair: \udc80"
 
 
-def test_a_test_that_was_not_collected():
+@pytest.mark.parametrize("number", [7, 2, -1])
+def test_a_test_that_was_not_collected(number):
     script = Script()
-    script.records.insert(4, {"e": "run", "i": 7})
+    script.records.insert(4, {"e": "run", "i": number})
     assert "not collected" in script.read().conclude(1).reason
 
 
@@ -209,6 +210,15 @@ def test_tests_that_never_ran():
     script = Script()
     del script.records[6:8]
     assert "1 collected tests never ran" in script.read().conclude(1).reason
+
+
+def test_a_sentinel_that_runs_twice_does_not_stand_for_one_that_never_ran():
+    script = Script()
+    for record in script.records:
+        if record.get("i") == "test_3":
+            record["i"] = "test_1"
+            record |= {"reports": FAIL} if record["e"] == "test" else {}
+    assert "test_1 was reported more than once" in script.read().conclude(1).reason
 
 
 @pytest.mark.parametrize("name", SENTINEL_REPORTS)
@@ -260,7 +270,16 @@ def test_an_id_collected_twice_counts_its_worst():
 
 @pytest.mark.parametrize(
     ("exit_code", "status"),
-    [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.COULD_NOT_RUN)],
+    [
+        (-11, RunStatus.CRASHED),
+        (0, RunStatus.CRASHED),
+        (1, RunStatus.CRASHED),
+        (2, RunStatus.COULD_NOT_RUN),
+        (3, RunStatus.COULD_NOT_RUN),
+        (4, RunStatus.COULD_NOT_RUN),
+        (5, RunStatus.COULD_NOT_RUN),
+        (6, RunStatus.CRASHED),
+    ],
 )
 def test_no_records_at_all(exit_code, status):
     assert Transcript(SECRET).conclude(exit_code).status is status

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -186,6 +187,32 @@ def test_a_journal_that_was_cut_is_not_gone_on_with_unless_it_came_from_elsewher
     assert content.kept == Head(len(content.events), content.head, len(content.events))
 
 
+def test_events_of_two_threads_follow_each_other_in_the_chain(tmp_path: Path) -> None:
+    reached, free = threading.Event(), threading.Event()
+
+    class HeldClock(FakeClock):
+        def mono_ms(self) -> int:
+            if not reached.is_set():
+                reached.set()
+                assert free.wait(10)
+            return super().mono_ms()
+
+    writer = JournalWriter(tmp_path, HeldClock())
+    first = threading.Thread(target=writer.append, args=(NotesWritten("first"),))
+    second = threading.Thread(target=writer.append, args=(NotesWritten("second"),))
+    first.start()
+    assert reached.wait(10)
+    second.start()
+    second.join(0.2)  # it would have written by now, with the number that the first event already has
+    free.set()
+    for thread in (first, second):
+        thread.join(10)
+    writer.close()
+    content = read_journal(tmp_path / JOURNAL)
+    assert content.broken_at is None
+    assert [event.data for event in content.events] == [NotesWritten("first"), NotesWritten("second")]
+
+
 def test_every_change_of_a_line_is_found_and_the_line_named(tmp_path: Path) -> None:
     path = written(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -200,6 +227,16 @@ def test_every_change_of_a_line_is_found_and_the_line_named(tmp_path: Path) -> N
     assert read_journal(path).broken_at == 6
     path.write_bytes(b"".join(lines))
     assert read_journal(path).broken_at is None
+
+
+def test_the_number_of_the_last_line_is_checked_though_no_other_line_holds_its_hash(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    for number in (b"4", b"6"):
+        first, last = path.read_bytes().rstrip(b"\n").rsplit(b"\n", 1)
+        other = tmp_path / number.decode()
+        other.mkdir()
+        (other / JOURNAL).write_bytes(first + b"\n" + last.replace(b'"seq":5', b'"seq":' + number) + b"\n")
+        assert read_journal(other / JOURNAL).broken_at == 5
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,9 @@ from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.outcomes import Outcome, SuiteReport
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.screens.solve.controller import (
@@ -150,6 +153,28 @@ def test_a_run_tells_its_progress_and_what_failed_so_far(solving: Solving) -> No
     assert solving.owner.of(CallProgressed)[-1].failed.count == 0, "each run counts its own"
 
 
+def test_a_test_that_ends_with_an_error_has_failed_so_far(
+    solving: Solving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_checks = solving.runner.run
+
+    def run_with_errors(request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+        def report(progress: RunProgress) -> None:
+            latest = progress.latest
+            if latest is not None and latest.outcome is Outcome.FAILED:
+                progress = replace(progress, latest=replace(latest, outcome=Outcome.ERROR))
+            run.progress(progress)
+
+        return run_checks(request, run=RunContext(run.cancel, report))
+
+    monkeypatch.setattr(solving.runner, "run", run_with_errors)
+    solving.submit()
+    solving.until_back()
+    state = solving.attempt.state
+    assert state.last is not None
+    assert solving.owner.of(CallProgressed)[-1].failed.count == len(state.last.failing) > 0
+
+
 def test_a_run_can_be_cancelled_and_counts_all_the_same(solving: Solving) -> None:
     with solving.running():
         assert solving.controller.cancellable
@@ -239,6 +264,34 @@ def test_a_run_that_is_answered_already_is_waited_for(solving: Solving) -> None:
     solving.until_back()
     solving.controller.came_back()
     assert solving.done == ["after"]
+
+
+def test_a_run_of_another_process_that_is_answered_already_is_waited_for(solving: Solving) -> None:
+    with solving.held_before("test_run", solving.submit):
+        clock, events = FakeClock(boot="boot-2"), list(solving.memory.events)
+    memory = HeldMemory(clock, events)
+    attempt = Attempt(solving.attempt.task, solving.attempt.judge, memory, clock, events=events)
+    attempt.resume_process()
+    owner = FakeOwner()
+    controller = AttemptController(owner, attempt)
+    resumed = Solving(owner, solving.runner, memory, attempt, controller)
+    answered, free = threading.Event(), threading.Event()
+
+    def hold(event: JournalEvent, state: object) -> None:
+        if event.type == "tool_result":
+            answered.set()
+            assert free.wait(PATIENCE_S)
+
+    attempt.subscribe(hold)
+    controller.finish_pending()
+    assert answered.wait(PATIENCE_S)
+    assert controller.when_free(resumed.note("after"))
+    assert resumed.done == []
+    free.set()
+    resumed.until_back()
+    controller.came_back()
+    assert resumed.done == ["after"]
+    controller.close()
 
 
 def test_an_earlier_answer_is_not_that_of_the_run_under_way(solving: Solving) -> None:

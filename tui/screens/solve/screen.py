@@ -361,15 +361,8 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallAsked)
     def call_asked(self, message: CallAsked) -> None:
-        """Make the call that was typed or clicked."""
-        self.ask(message.tool, message.arguments)
-
-    def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question if that spends the last of a budget.
-
-        Show why if it can't be called now.
-        """
-        self._asking.ask(tool, arguments)
+        """Make the call that was typed or clicked, after a question if that spends the last of a budget."""
+        self._asking.ask(message.tool, message.arguments)
 
     @on(SubmitAsked)
     async def action_submit(self) -> None:

@@ -55,6 +55,13 @@ def test_time_belongs_to_what_had_the_focus() -> None:
     assert tape.state.clock.active == 15_000
 
 
+def test_who_looks_at_the_brief_again_had_left_it_all_the_same() -> None:
+    tape = Tape().add("view", pane="brief")
+    assert not tape.state.left_brief
+    tape.add("view", pane="code").add("view", pane="brief")
+    assert tape.state.left_brief
+
+
 @pytest.mark.parametrize("pane", list(Pane))
 def test_every_pane_has_an_active_clock(pane: Pane) -> None:
     tape = Tape().add("view", pane=pane.value).add("heartbeat", 10)
@@ -81,6 +88,12 @@ def test_pause_stops_the_clock_until_resumed() -> None:
 def test_nothing_is_counted_after_the_end() -> None:
     tape = Tape().add("attempt_ended", 100, reason="gave_up").add("note", 60_000, text="x")
     assert tape.state.clock.active == 100
+
+
+def test_an_attempt_that_was_ended_during_a_call_waits_for_nothing() -> None:
+    tape = Tape().add("tool_call", 500, call_id="call-1", tool="read_file")
+    tape.add("attempt_ended", 2_000, reason="withdrawn").add("heartbeat", 5_000)
+    assert tape.times() == {"reading": 500, "waiting": 2_000, "paused": 5_000}
 
 
 def test_no_duration_crosses_a_start_of_a_process() -> None:

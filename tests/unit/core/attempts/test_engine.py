@@ -5,6 +5,7 @@ died.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -608,6 +609,22 @@ def test_a_repair_has_nothing_to_hand_in(tmp_path: Path) -> None:
 def test_the_header_of_a_person_tells_of_no_settings(tmp_path: Path) -> None:
     b = bench(tmp_path)
     assert not {"solver", "model"} & b.memory.events[0].data.written().keys()
+
+
+def test_an_attempt_that_was_left_takes_no_event_more(tmp_path: Path) -> None:
+    b = bench(tmp_path)
+    b.attempt.leave()
+    written = len(b.memory.events)
+    late: list[Callable[[], object]] = [
+        lambda: b.attempt.note("too late"),
+        lambda: b.attempt.call("read_file", {"file_path": "shop/prices.py"}),
+        b.attempt.heartbeat,
+    ]
+    for write in late:
+        with pytest.raises(AttemptError, match="in another process"):
+            write()
+    assert len(b.memory.events) == written
+    assert b.attempt.state.pending is None
 
 
 # In a study

@@ -12,7 +12,7 @@ import pytest
 from gist_tasks import FAITHFUL, IMPORTING, OWNED, TEST, WRONG, GistCase, gist_case
 
 from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.events import AttemptEnded, EndReason, GiveUpCode
+from gistpoint.core.attempts.events import AttemptEnded, EndReason, GiveUpCode, JournalEvent
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.errors import AttemptError
@@ -227,6 +227,21 @@ def test_at_the_step_limit_the_gist_as_last_saved_is_handed_in(
     assert (state.submissions[-1].gist, state.solved) == (gist, solved)
     assert state.calls[-1].automatic == EndReason.STEPS_EXHAUSTED
     assert len([call for call in state.calls if not call.automatic]) == 3
+
+
+def test_what_is_typed_during_the_last_step_is_not_saved_by_one_that_is_not_there(tmp_path: Path) -> None:
+    case = gist_case(tmp_path, budgets=Budgets.of_steps(1))
+
+    def type_meanwhile(event: JournalEvent, state: AttemptState) -> None:
+        if event.type == "tool_call":
+            case.attempt.edit(GIST_BUFFER, FAITHFUL)
+
+    case.attempt.subscribe(type_meanwhile)
+    case.call("list_directory")
+    state = case.attempt.state
+    assert case.ended == EndReason.STEPS_EXHAUSTED
+    assert [call.tool for call in state.calls] == ["list_directory", "submit_gist"]
+    assert state.submissions[-1].gist == ""
 
 
 @pytest.mark.parametrize("finishes", ["finish_pending", "call"])

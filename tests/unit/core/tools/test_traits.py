@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from small_trees import context_of
+
 from gistpoint.core.kinds.registry import all_tools, declared, submits
 from gistpoint.core.tools.declaration import ArgumentKind
 
@@ -16,6 +21,14 @@ def test_traits_of_the_tools() -> None:
     assert names("replaces_text") == {"write_gist", "edit_and_execute"}
     assert names("runs_gist") == {"edit_and_execute"}
     assert names("runs_code") == {"trace", "bash", "edit_and_execute", "score_gist"} | names("submits")
+
+
+def test_a_call_that_the_harness_carries_out_has_no_answer_of_its_tool(tmp_path: Path) -> None:
+    harness_answers = {name: tool for name, tool in all_tools().items() if tool.run is None}
+    assert harness_answers.keys() == {"submit_gist"}
+    call = harness_answers["submit_gist"].bind({})
+    with pytest.raises(AssertionError, match="submit_gist"):
+        call.answer(context_of({"a.py": ""}, tmp_path))
 
 
 def test_what_replaces_the_gist_writes_it() -> None:

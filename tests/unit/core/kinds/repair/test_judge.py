@@ -87,6 +87,18 @@ def test_tests_that_failed_last_time_run_first_then_those_that_fail_now_then_tho
     assert len(request.first) == len(set(request.first))
 
 
+def test_failing_tests_that_the_brief_leaves_out_run_before_those_that_enter(tmp_path: Path) -> None:
+    judge, runner = judged(tmp_path, lambda request: report())
+    brief = replace(judge.task.brief, failing=judge.task.brief.failing[-1:])
+    shorter = replace(judge, task=replace(judge.task, brief=brief))
+    shorter.judge(submitted(judge, FIXED), replaced=("shop/shelf.py::Shelf.capacity",))
+    (request,) = runner.asked
+    listed = brief.failing[0].id
+    others = sorted(judge.baseline.failing - {listed})
+    assert others
+    assert request.first == (listed, *others, CAPACITY)
+
+
 def test_no_test_is_moved_if_the_original_does_not_bear_it(tmp_path: Path) -> None:
     judge, runner = judged(tmp_path, lambda request: report(), any_order=False)
     judge.judge(submitted(judge, FIXED), first=(HALF,))
@@ -171,3 +183,24 @@ def test_a_suspicious_pass_stands_if_the_original_fails_backwards_as_well(tmp_pa
     judgement = judge.judge(submitted(judge, WATCHING))
     assert judgement.solved
     assert judgement.suspicious
+
+
+def test_what_a_watched_run_shows_is_suspicious_unless_the_true_functions_show_it_too(tmp_path: Path) -> None:
+    def answer(request: RunRequest) -> SuiteReport:
+        if not request.watched:
+            return report()
+        is_submission = "round" in request.tree.read("shop/prices.py").decode()
+        marks = ("opens a file", "reads the stack") if is_submission else ("opens a file",)
+        return replace(report(), watched=marks)
+
+    judge, runner = judged(tmp_path, answer)
+    judgement = judge.judge(submitted(judge, FIXED), watch=True)
+    assert judgement.suspicious == ("reads the stack",)
+    assert [bool(request.watched) for request in runner.asked] == [False, True, True]
+
+
+def test_a_watched_run_that_shows_nothing_needs_no_run_of_the_true_functions(tmp_path: Path) -> None:
+    judge, runner = judged(tmp_path, lambda request: report())
+    judgement = judge.judge(submitted(judge, FIXED), watch=True)
+    assert (judgement.solved, judgement.suspicious) == (True, ())
+    assert len(runner.asked) == 2
