@@ -1,6 +1,7 @@
 """The context of a long operation: a token to cancel it, and a function for progress reports.
 
-Code that reports takes a whole `RunContext`; code that only stops takes its `CancelToken`.
+Code that reports takes a whole `RunContext`; code that only stops takes its `CancelToken`. Neither is ever
+optional, so that nobody tests whether it was given (decision 60).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A repository as seen by the tools: the files of one tar, with replaced files applied.
 
 The tar is never unpacked for reading, so none of its paths, links or special files can lead a tool outside of
-it.
+it (decision 2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a run is shown: its folder, a tree as files, the control folder with the payload, and the environment."""
+"""What a run is shown: its folder, a tree as files, the control folder with the payload, and the environment.
+
+Suites, recordings, warm processes and gists share this code, and name the files that they need (decision 65).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heads of journals, which reveal that a journal was shortened or changed.
+"""The heads of journals, which reveal that a journal was shortened or changed (decision 51).
 
 A head records the last event of a journal in a separate file. It is written after the event, so a journal may
 contain later events than its head, but never fewer. A journal from another machine has no head until its

@@ -104,6 +104,7 @@ class BaseApp(App[object]):
     kept = ""
     """The sentence about the open work in the report of an unexpected exception."""
     ENABLE_COMMAND_PALETTE = False  # Textual's palette; ours is an action of the same name
+    # Pushed on top of Textual's own first screen, ours would cost the layout of an empty one (decision 37).
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:

@@ -32,6 +32,7 @@ from gistpoint.tui.commands.command import (
 from gistpoint.tui.commands.output import readable_terminals
 from gistpoint.tui.starting import hold_collection
 
+# A module is named as text, so that only the one of the command that is called gets imported (decision 58).
 COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),

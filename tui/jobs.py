@@ -1,7 +1,8 @@
 """Background jobs: one thread for each `Jobs`, the most urgent job first, results on the UI thread.
 
 Textual's thread workers run in the event loop's own pool, which has few threads and no order, and is waited
-for when the program ends. These threads end when there is nothing to do, and never keep the program alive.
+for when the program ends (decision 54). These threads end when there is nothing to do, and never keep the
+program alive.
 """
 
 from __future__ import annotations

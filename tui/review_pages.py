@@ -20,7 +20,10 @@ class ReviewPage(NamedTuple):
     keys: str
     words: str
     widget: str
-    """Module and class, as `.module:Class` in the folder of pages. The widget's `id` is the page's name."""
+    """Module and class, as `.module:Class` in the folder of pages. The widget's `id` is the page's name.
+
+    It is text because the first frame must not wait for the import of pages that are not shown (decision 55).
+    """
     in_footer: bool = False
     later: bool = False
     """Whether its tab appears only for runs with content for it."""

@@ -25,7 +25,7 @@ def before_a_screen() -> None:
 
 
 def resume_collecting() -> None:
-    """Collect again, but never scan the objects made at the start: that would make the screen stutter."""
+    """Collect again, but never scan the objects made at the start: the screen would stutter (decision 37)."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -64,7 +64,10 @@ NO_DOUBT = Doubt()
 def asked(
     doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int
 ) -> tuple[Doubt, Clock]:
-    """Return doubt and clock after the question: the time since the last input counts as idle."""
+    """Return doubt and clock after the question: the time since the last input counts as idle.
+
+    It stays idle until the solver claims it as work, also if nobody ever answers (decision 52).
+    """
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
     return replace(before, grows=activity, idle_before_ms=clock.idle), _moved(clock, activity, -span)
@@ -106,8 +109,12 @@ class ClockActivity(StrEnum):
 
 
 ACTIVE = (ClockActivity.READING, ClockActivity.EXPLORING, ClockActivity.EDITING, ClockActivity.THINKING)
-"""The solver's own time, on which time limits are measured. Waiting is the harness's time."""
+"""The solver's own time, on which time limits are measured.
 
+Waiting is the harness's time: a slow machine must not cost the solver anything (decision 4).
+"""
+
+# The focus decides what the solver is doing; nothing else is observed (decision 4).
 ACTIVITY_OF_PANE = {
     Pane.BRIEF: ClockActivity.READING,
     Pane.TREE: ClockActivity.EXPLORING,

@@ -105,8 +105,8 @@ class CandidateVerdicts:
     A corruption that is not subtle enough waits until there is no other candidate. More than half of the
     corruptions in a set must not be among the first that a spectrum-based localisation names: one that is
     waits until there are enough others. The remaining places then go to waiting ones, the most subtle first.
-    In a stratified set none is accepted beyond the share of its stratum, and waiting ones get their places
-    when their stratum has no other candidate.
+    See decision 33. In a stratified set none is accepted beyond the share of its stratum, and waiting ones
+    get their places when their stratum has no other candidate (decision 91).
     """
 
     count: int
@@ -197,7 +197,10 @@ class CandidateVerdicts:
                     break
 
     def _may_be_located(self, hidden: int, located: int) -> bool:
-        """Whether most corruptions stay hard to locate with as many more that are and that are not."""
+        """Whether most corruptions stay hard to locate with as many more that are and that are not.
+
+        More than half of a set must be (decision 33).
+        """
         return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:

@@ -27,7 +27,7 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """How many functions of a spectrum-based localisation a solver would look at first."""
 SUBTLE = 0.8
-"""A corruption of less subtlety waits; one that a localisation names first can't have more."""
+"""A corruption of less subtlety waits; one that a localisation names first can't have more (decision 33)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""The context of generation: the objects that its steps use, and how each process of a pool opens them."""
+"""The context of generation: the objects that its steps use, and how each process of a pool opens them.
+
+It is the only value that the steps of a campaign are given (decision 61).
+"""
 
 from __future__ import annotations
 

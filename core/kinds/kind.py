@@ -1,4 +1,4 @@
-"""A kind of task: the one interface to everything that differs between kinds."""
+"""A kind of task: the one interface to everything that differs between kinds (decisions 53 and 108)."""
 
 from __future__ import annotations
 

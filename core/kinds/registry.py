@@ -1,5 +1,6 @@
-"""All kinds of task, with their tools:
-those that come with gistpoint and those that other packages declare.
+"""All kinds of task, with their tools: those that come with gistpoint and those that other packages declare.
+
+Only this module names the kinds, so that the engine and the stores serve any of them (decision 53).
 """
 
 from __future__ import annotations

@@ -81,7 +81,10 @@ class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: tuple[str, ...] = ()
     """The functions whose source was shown, as `path::qualname`."""
     span: tuple[int, int] | None = None
-    """The offset and the length, within the text, of the file's or function's source."""
+    """The offset and the length, within the text, of the file's or function's source.
+
+    So nobody has to cut the source out of the answer by its wording, which may change (decision 64).
+    """
     traced: tuple[tuple[str, int, str], ...] = ()
     """The functions that a command ran, as (path, line, qualified name), in the order of first call."""
 
@@ -138,7 +141,10 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. Its name and arguments never change: journals, recorded runs and papers refer to them."""
+    """One tool. Its name and arguments never change: journals, recorded runs and papers refer to them.
+
+    Its traits are declared here, because lists of tools by name disagreed with each other (decision 63).
+    """
 
     name: str
     description: str

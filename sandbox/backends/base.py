@@ -153,7 +153,8 @@ class Backend(Protocol):
 
     expects: ClassVar[Mapping[str, str]]
     """Outcomes of attacks, by name, that differ from those in the table of attacks (see
-    `attacks.table.Expected`)."""
+    `attacks.table.Expected`). Declared here, so that backends of other packages have them too (decision 63).
+    """
 
     @property
     def name(self) -> str:

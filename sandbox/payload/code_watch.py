@@ -6,7 +6,8 @@ reported, not refused: the score compares what a gist does with what the origina
 Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
 the code of the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11
 and by a monitoring tool after that: its code must be part of code that passed the hook, or have existed
-before. What the environment executes before any watched code has begun is not attributed to the watched code.
+before (decision 45). What the environment executes before any watched code has begun is not attributed to the
+watched code.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@ modules.
 
 The first are asked by the code watch as they begin; the second are looked for under the names by which code
 refers to modules of the codebase. In a gist these are the gist itself, or a `types.SimpleNamespace` of its
-definitions. Any other object is reported by its kind; the score decides whether it is a fake.
+definitions. Any other object is reported by its kind; the score decides whether it is a fake. The run shows
+fakes however the text spells them (decision 45).
 """
 
 from __future__ import annotations

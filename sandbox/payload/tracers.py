@@ -1,7 +1,8 @@
 """Traces what runs: the lines of one file, or the calls, functions, files, depth and lines of a codebase.
 
-By `sys.monitoring` from Python 3.12 on, by `sys.settrace` before. Start a tracer before what it traces is
-imported. Lines are physical, 1-based, as the compiler numbers them.
+By `sys.monitoring` from Python 3.12 on, by `sys.settrace` before: coverage and slipcover take longer to start
+than most gists take to run (decision 20). Start a tracer before what it traces is imported. Lines are
+physical, 1-based, as the compiler numbers them.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ class EntrypointTracer(_Tracer):
         imported.
 
         Bodies of modules, classes and comprehensions do not count: interpreters differ in how they run the
-        last.
+        last, and a task's difficulty must not depend on where it was made (decision 18).
         """
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())

@@ -27,8 +27,9 @@ _MORE = "+"
 
 
 def run_key(document: RunDocument) -> str:
-    """Return the key of a run under which new annotations are written; it does not depend on the file's path.
+    """Return the key of a run under which new annotations are written (decision 21).
 
+    It does not depend on the file's path, so a review finds its run again after the file was moved or packed.
     It is `FORMAT:ID` if the format's ids are unique. Otherwise it is `FORMAT:HASH`, with the hash of the
     run's record if a run is one record of its file; or `FORMAT:HASH+HASH`: the first hash covers the first
     record of each step up to the solver's first one, because all runs of a study share a system prompt, and

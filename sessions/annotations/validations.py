@@ -1,4 +1,7 @@
-"""Validations of tasks, folded from the operations of validators; their order does not matter."""
+"""Validations of tasks, folded from the operations of validators; their order does not matter.
+
+They are stored apart from the tasks, whose folders are never written to (decision 22).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,10 @@ CODEC = Codec("gistpoint.validations", 1, ValidationOperation, "validation", Val
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):
-    """Data of `verdict`: the verdict, and the uuids of the validator's trials and checks before it."""
+    """Data of `verdict`: the verdict, and the uuids of the validator's trials and checks before it.
+
+    Those distinguish a verdict on evidence from one at a glance (decision 22).
+    """
 
     verdict: TaskVerdict
     evidence: tuple[str, ...] = ()

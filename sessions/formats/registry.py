@@ -165,7 +165,11 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 
 
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
-    """Return the format; raise if the file has a format that no built-in or installed reader supports."""
+    """Return the format; raise if the file has a format that no built-in or installed reader supports.
+
+    Formats resemble each other: the wrong reader would show an empty run, so such a file is refused by its
+    format's name (decision 48).
+    """
     kind = foreign_kind(probe)
     # A format of another package may read what we have no reader for.
     if kind is None or format in _installed():

@@ -1,5 +1,6 @@
-"""Limits on what is held or decoded at once; anything larger is refused, or shown cut with a line that says
-so.
+"""Limits on what is held or decoded at once: a run of any size is read in bounded memory (decision 5).
+
+Anything larger is refused, or shown cut with a line that says so.
 """
 
 CHUNK = 1 << 20

@@ -1,4 +1,4 @@
-"""An open run: its index grows in the background, a step is parsed on demand."""
+"""An open run: its index grows in the background, a step is parsed on demand (decision 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the texts of raw records that a reader has not put into any field, so that none is lost silently.
+"""Finds the texts of raw records that a reader has not put into any field, lest one be lost (decision 47).
 
 A format declares which members it omits on purpose, and why. Every other text of a record is either in a
 field of the step or found by this module, for example in a new member of an event or in a part of a message

@@ -427,7 +427,8 @@ LOOKED_AT = 12
 def doubt_of(document: RunDocument) -> str:
     """Return a sentence on why a run is probably not in the detected format; empty if there is no reason.
 
-    Builds the index up to the last of the checked steps.
+    The run is shown all the same, together with this sentence (decision 48). Builds the index up to the last
+    of the checked steps.
     """
     document.ensure(LOOKED_AT)
     looked = min(document.step_count, LOOKED_AT)

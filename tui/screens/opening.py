@@ -24,7 +24,7 @@ _FIRST = "Opening …"
 class OpeningScreen(BaseScreen[None]):
     """An attempt before it begins, drawn before the engine is imported. Coming back to it leads home.
 
-    Its brief is shown when the clock runs.
+    Its brief is shown when the clock runs: nobody may read it at no cost (decision 37).
     """
 
     CSS_PATH = "solve/solve.tcss"

@@ -1,5 +1,6 @@
-"""Makes a task from a record: finds its repository, corrupts the function as recorded, and proves it by the
-suite.
+"""Makes a task from a record: finds its repository, corrupts the function as recorded, and proves it again.
+
+Only the question of a record is believed, none of its test results (decision 35).
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def target_of(
 
 
 def _meant(index: FileIndex, name: str) -> Definition:
-    """Return the one definition of that name; unlike in the data set, the first of several is not enough."""
+    """Return the one definition of that name; the first of several would be a guess (decision 35)."""
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]
     found = found or [
@@ -179,6 +180,7 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
     """Return the target with the file's own decorators; if the data lost some, the loss is marked."""
     try:
         target = replaced_target(tree, definition.ref, record.corruption)
+        # No brief mentions a lost decorator, so the task must not ask for it (decision 35).
         lost = bool(definition.decorators) and not read_snippet(record.corruption).definition.decorators
         unchanged = same_program(target.original, target.corrupted)
         comments = new_comments(target)

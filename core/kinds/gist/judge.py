@@ -112,6 +112,7 @@ class GistHarness(TaskHarness):
     def price(self, tool: Tool, state: AttemptState) -> Price:
         """Return the cost of a call, including the step that saves unsaved typing."""
         if tool is SCORE_GIST:
+            # Scored live while somebody types, it would use up all steps within a minute (decision 29).
             return Price(0, 0, False, False, 1)
         steps = 1 + (gist_of(state).typed is not None and not tool.replaces_text)
         return Price(steps, int(tool.submits), state.remaining.tool_uses <= steps, tool.submits)
@@ -120,6 +121,8 @@ class GistHarness(TaskHarness):
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
         """Return the call that saves unsaved typing, unless the coming call brings a text of its own."""
+        # A key press can't be a step, so everything typed since the last call costs one, as a model's writing
+        # does (decision 27).
         text = gist_of(state).typed
         if text is None or _brings_text(tool, arguments):
             return None

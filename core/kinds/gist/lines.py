@@ -134,7 +134,7 @@ class GistLineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogicalLine:
-    """One statement header of a file."""
+    """One statement header of a file: reflowing the text changes no rate (decision 11)."""
 
     text: str
     first: int
@@ -240,6 +240,7 @@ def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> It
                 yield _line("@" + ast.unparse(decorator), decorator, [decorator], kind)
             yield _line(header_text(statement), statement, _header_parts(statement), kind, statement.body)
         case ast.Try() | ast.TryStar():
+            # A bare `try:`, `else:` or `finally:` is no line; only `except X:` is one (decision 11).
             return
         case _ if is_placeholder(statement):
             yield _line(ast.unparse(statement), statement, [statement], GistLineKind.POTENTIAL)

@@ -384,6 +384,8 @@ class RepairHarness(TaskHarness):
         if done is None:
             output = bound.answer(self._context())
             if output.replacement is None:
+                # No test has run, so nothing was learnt from it: it costs no submission unless the task's
+                # rules say so (decision 3).
                 charged = int(output.refused and bound.tool.submits and self.task.rules.refused_costs_attempt)
                 return CallOutcome(output, Remaining(1, charged))
             self._submit(call, output.replacement, log)

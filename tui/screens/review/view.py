@@ -1,4 +1,7 @@
-"""The interfaces of the review screen and the visible run for their parts, which know nothing else."""
+"""The interfaces of the review screen and the visible run for their parts, which know nothing else.
+
+So each part can be read without the screen and without the other parts (decision 55).
+"""
 
 from __future__ import annotations
 

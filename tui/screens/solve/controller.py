@@ -1,7 +1,8 @@
 """Drives the current attempt for the solve screen: calls, other recorded events, and a playing recording.
 
 The engine's methods wait for disk, sandbox and tests. The controller runs them in threads, one for
-calls and one for the rest, and posts the results to the screen.
+calls and one for the rest, and posts the results to the screen. It asks no questions and knows no pane
+(decision 56).
 """
 
 from __future__ import annotations

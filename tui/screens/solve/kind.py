@@ -172,7 +172,7 @@ class CallQuestion:
 
 
 class SolvingKind:
-    """The part of the solve screen that depends on the kind of task.
+    """The part of the solve screen that depends on the kind of task (decision 56).
 
     The base class is for texts submitted in one call.
     """

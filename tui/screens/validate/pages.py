@@ -1,6 +1,6 @@
 """The pages about the task under the cursor.
 
-Each is a widget, here or in its own module, and one of `PAGES`.
+Each is a widget that fills itself, here or in its own module, and one of `PAGES` (decision 57).
 """
 
 from __future__ import annotations
