@@ -1,4 +1,7 @@
-"""The part of attempts that lists show; one file keeps it, so that unchanged journals are not read again."""
+"""The part of attempts that lists show; one file keeps it, so that unchanged journals are not read again.
+
+Only lists may use it: what counts, exports or resumes reads the journal itself (decision 101).
+"""
 
 from __future__ import annotations
 

@@ -105,6 +105,7 @@ class TaskStore:
             )
         with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
             folder.rename(Path(gone) / "task")
+        # Without this note, the next synchronisation with a team's store would bring it back (decision 107).
         self._notes.mkdir(exist_ok=True)
         (self._notes / task.id).touch()
 

@@ -1,4 +1,4 @@
-"""How many examples property tests try, by what `GISTPOINT_EXAMPLES` asks for."""
+"""How many examples property tests try, by what `GISTPOINT_EXAMPLES` asks for (decision 66)."""
 
 from __future__ import annotations
 

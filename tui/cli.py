@@ -240,6 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     if "_ARGCOMPLETE" in os.environ:
+        # The program answers every Tab, because a script written once would know no ids (decision 97).
         from gistpoint.tui.commands.completion import complete
 
         complete(parser())

@@ -1,4 +1,7 @@
-"""The app of `gistpoint review`: only recorded runs, so that it opens at once."""
+"""The app of `gistpoint review`: only recorded runs, so that it opens at once.
+
+It draws the frame of its screen before it imports what reads a run (decision 106).
+"""
 
 from __future__ import annotations
 

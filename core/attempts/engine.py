@@ -201,6 +201,7 @@ class Attempt:
         """Return the tools that can be called now."""
         if self.state.ended:
             return ()
+        # A tool of a later version would give one part of an attempt other means than the rest (decision 72).
         began_with = self.tools
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
 

@@ -3,7 +3,7 @@
 Every event has its number, two clocks, the hash of the line before it, and data: one record per type, whose
 fields are written in the order of their declaration. A default is the meaning of a member that an earlier
 version did not write; members added by a newer version are ignored. Events of unknown types are kept and
-shown.
+shown (decision 71).
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class EventData(msgspec.Struct, frozen=True):
     type: ClassVar[str]
     """The stored name of the type."""
     durable: ClassVar[bool] = True
-    """Whether it is synced to the disk before the program continues; others are synced in groups."""
+    """Whether it is synced to the disk before the program continues; others are synced in groups.
+
+    The event declares it, so that no caller decides it (decision 71).
+    """
 
     def written(self) -> dict[str, Any]:
         """Return the data as stored: without unset members, and with those of `extra` in its place."""

@@ -1,6 +1,6 @@
 """The static call graph of Python sources, by value propagation, and calls observed in runs.
 
-It is independent of tasks. The public names are in this module; the modules inside are private.
+It is independent of tasks. The public names are in this module; the modules inside are private (decision 70).
 """
 
 from gistpoint.core.callgraph.builder import build_call_graph, read_folder, run_deep

@@ -139,8 +139,9 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return the verdicts that would become tasks if only `others`, later in the order, were still to
-        come.
+        """Return the verdicts that would become tasks if only `others`, later in the order, were to come.
+
+        A set is written as it would be if the campaign ended now (decision 92).
         """
         after = replace(
             self,

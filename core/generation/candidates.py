@@ -94,7 +94,7 @@ class Strata:
     """The strata of a campaign's candidates, in a fixed order; none if its set is not stratified.
 
     Each gets an equal share of the tasks; if these can't be divided evenly, the first ones get one more. A
-    stratum without candidates leaves the rest of its share to the others.
+    stratum without candidates leaves the rest of its share to the others (decision 91).
     """
 
     names: tuple[str, ...] = ()

@@ -28,7 +28,10 @@ class Choice:
     functions: Mapping[str, int] = field(default_factory=dict)
     """A list of `path::qualname`, each with the line that named it; empty for all functions."""
     where: tuple[str, ...] = ()
-    """Conditions on functions, which must all hold; percentiles are those of all functions of the library."""
+    """Conditions on functions, which must all hold; percentiles are those of all functions of the library.
+
+    Those of `gistpoint code` are the same ones (decision 91).
+    """
     bars: tuple[MetricBar, ...] = ()
     """Metrics at one end of which a function must be; percentiles are those of the candidates."""
     percentile: float = 90.0

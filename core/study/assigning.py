@@ -2,7 +2,8 @@
 
 Minimisation after Pocock & Simon (1975, Biometrics 31), with ties broken by hashes. It uses no random
 generator and no floating point, so that each plan can be derived again from the log that its planner had
-read. Assignments that are returned, or left by a person who withdraws, are free for the next person.
+read, and nobody can draw until the result suits (decision 82). Assignments that are returned, or left by a
+person who withdraws, are free for the next person.
 """
 
 from __future__ import annotations

@@ -231,7 +231,10 @@ class Ledger:
 
     @cached_property
     def erased(self) -> Mapping[str, Erased]:
-        """The erasures by the hash of the person's code; they also cover copies that turn up later."""
+        """The erasures by the hash of the person's code; they also cover copies that turn up later.
+
+        An old copy of the study's folder must bring nobody's data back (decision 84).
+        """
         found = (operation.read(Erased) for operation in self.operations if operation.subject == ERASED)
         return {fact.person_sha256: fact for fact in found if fact is not None}
 

@@ -1,7 +1,7 @@
 """Measures an attempt: from its journal and the log to a row with all of its numbers. Pure.
 
 Times come from the fold: seconds of the solver's own time at an event. Corrections re-label spans of the
-timeline; rows hold the uncorrected times as well.
+timeline; rows hold the uncorrected times as well, so that nobody corrects unseen (decision 81).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""One row for each attempt of a person, model or simulated person; reports are computed from rows."""
+"""One row for each attempt of a person, model or simulated person; reports are computed from rows.
+
+Rows are computed from journal and log each time and stored nowhere (decision 81).
+"""
 
 from __future__ import annotations
 

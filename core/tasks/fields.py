@@ -1,4 +1,7 @@
-"""Converts parsed documents into records with declared members; errors name the file and the key."""
+"""Converts parsed documents into records with declared members; errors name the file and the key.
+
+The records declare the types and limits of their members, so that no reader repeats them (decision 73).
+"""
 
 from __future__ import annotations
 
@@ -118,6 +121,7 @@ class Fields:
 
     def _decoded(self, value: object, kind: type[T], key: str, optional: Collection[str] = ()) -> T:
         found, written = self._converted(value, kind, key)
+        # A later version's default must not change what an older file means (decision 73).
         for absent in _absent(written, value):
             if absent not in optional:
                 raise self.error(f"{self.file}: the key {f'{key}.{absent}'.strip('.')!r} is missing.")

@@ -2,7 +2,7 @@
 
 The other machine handles the job as a run of one job in a separate folder. The result is the attempt's
 journal. Before it is stored under the id in the order, it has to be complete, belong to this job, task and
-settings, continue the journal that was sent, and end as the result states.
+settings, continue the journal that was sent, and end as the result states (decision 105).
 """
 
 from __future__ import annotations

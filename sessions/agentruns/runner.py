@@ -1,7 +1,7 @@
 """Carries out a run of a model: its jobs run in threads of one process and can be stopped and resumed.
 
 To resume a run is to do the jobs that have not ended: those that halted for a reason other than the solver,
-and those whose process died. Their attempts are continued.
+and those whose process died. Their attempts are continued (decision 75).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `run.toml` holds the common settings of all attempts, without any key. `jobs.jsonl` is an append log
 (`core/logs`) of operations, each of them on the disk before the run continues; the state of a job is computed
-from them. The events of an attempt are only in its own journal.
+from them. The events of an attempt are only in its own journal (decision 75).
 """
 
 from __future__ import annotations

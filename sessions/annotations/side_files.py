@@ -1,5 +1,7 @@
 """Side files: a folder with an append log (`core/logs`) of operations for each person.
 
+Reviews, validations and readings share this code and differ by their `Codec` alone (decision 69).
+
 An unreadable line is skipped and reported, but never removed. A last line that a crash has torn is reported,
 and moved to another file at the next write.
 """

@@ -1,5 +1,6 @@
-"""Records that make several steps each: a request with its answer and calls, a span with its messages and
-reply.
+"""Records that make several steps each: a request with its answer and calls, a span with messages and reply.
+
+The steps share the raw record, so that its page shows bytes that are in the file (decision 103).
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """A trial of Harbor, a folder: the agent's transcript, in whatever format it is, with the verifier's outcome.
 
+The folder is one run (decision 103).
+
 `result.json` says what came of the trial; the transcript is the first file below `agent` that a reader knows,
 the one in ATIF before the agent's own logs. Agents that it started are runs of the trial: `TRIAL#ID`.
 """

@@ -1,4 +1,8 @@
-"""A team's store: a PostgreSQL database that shares tasks, attempts, annotations and studies."""
+"""A team's store: a PostgreSQL database that shares tasks, attempts, annotations and studies.
+
+It holds copies of what machines wrote into their files first, so it can be dropped and made again (decision
+104).
+"""
 
 FILE = "store.toml"
 """The file in the config folder that names the chosen store; it does not exist if only files are used."""

@@ -4,7 +4,7 @@ The file is authoritative for the machine that writes it. A lease determines whi
 the server's clock alone; it expires a minute after its last renewal. Each change of the holder increments the
 attempt's `fence`, and lines are added only under the fence for which they were prepared. A machine that
 continued an attempt without the lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that the
-lines of two machines are never mixed.
+lines of two machines are never mixed (decision 104).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies numbered lines of writers to a team's store and fetches them; all mirrored data use this module.
+"""Copies numbered lines of writers to a team's store and fetches them, for all mirrored data (decision 110).
 
 A line is identified by its file, its writer and its number. A line that the store contains already is
 compared, never overwritten. The callers decide what lines mean, who may add them, and how conflicts are

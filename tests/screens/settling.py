@@ -26,7 +26,7 @@ async def settled(min_sleep: float = 0, max_sleep: float = 1) -> None:
     """Wait until the event loop and the threads beside it have nothing to do, at most `max_sleep` seconds.
 
     Takes the place of Textual's `wait_for_idle`, which sleeps 20 ms at a time until the whole process,
-    threads included, has been idle for so long: most of a screen test's time, twice a key.
+    threads included, has been idle for so long: most of a screen test's time, twice a key (decision 66).
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + max_sleep

@@ -1,4 +1,7 @@
-"""`gistpoint admin completion`: the script of a shell, and the words it asks for whenever Tab is pressed."""
+"""`gistpoint admin completion`: the script of a shell, and the words it asks for whenever Tab is pressed.
+
+The program is asked at each Tab and knows today's commands and ids; a stored script would not (decision 97).
+"""
 
 from __future__ import annotations
 

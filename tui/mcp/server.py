@@ -1,7 +1,7 @@
 """The server of one attempt: the task's tools and its brief, as mcp's low-level server offers them.
 
-The engine judges the arguments, not the protocol, so that a call costs the same for everybody
-(docs/decisions/0049, 0076).
+The engine judges the arguments, not the protocol, so that a call costs the same for everybody (decisions 49
+and 76).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The links of participants: who may connect, to which tasks or study.
 
-Only the hash of a link's token is stored.
+Only the hash of a link's token is stored. The token itself is the password and the cookie, so that a
+restarted server has no session to remember (decision 98).
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class ParticipantServer(Server):
         """Turn the link into a cookie.
 
         The page continues on its own: after a redirect, the browser would withhold the cookie if the link was
-        opened from another site, such as a web mailer.
+        opened from another site, such as a web mailer (decision 98).
         """
         token = request.match_info["token"]
         if not self._who(token):

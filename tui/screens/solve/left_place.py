@@ -1,4 +1,7 @@
-"""Where a solver was when they left an attempt. It is not part of the record, but they continue there."""
+"""Where a solver was when they left an attempt, so that they can continue there.
+
+It is not part of the record: nothing that counts or is exported knows of it (decision 100).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reference gists: one file with the code that an entrypoint ran, bundled from the sources and then reduced.
 
-The public names are in this module; the modules inside are private.
+The public names are in this module; the modules inside are private (decision 70).
 """
 
 from gistpoint.core.kinds.gist.reference.limits import limits_of
