@@ -1,4 +1,4 @@
-"""The conversation with a model, folded from the journal and stored nowhere (docs/decisions/0074)."""
+"""The conversation with a model, folded from the journal and stored nowhere (decision 74)."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class _Work:
         missing = missing_calls(state)
         failed = self._not_judged()
         code = _given_up(calls_in_vain(state))
-        # Begun steps are finished first, and the model is asked last (decision 0074).
+        # Begun steps are finished first, and the model is asked last (decision 74).
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
@@ -275,7 +275,7 @@ class _Work:
     def _failed(self, failure: ChatFailure) -> Left | None:
         """End the attempt if the conversation is too long; other failures are the endpoint's.
 
-        See decision 0074.
+        See decision 74.
         """
         self.lost += self._priced(failure.usage)
         problem = failure.problem
@@ -290,7 +290,7 @@ class _Work:
         turn = self._turn(reply, tools, seconds)
         cut = _history_cut(attempt.state, turn)
         if cut is not None:
-            # A reply to a shortened conversation must not be journalled (decision 0074).
+            # A reply to a shortened conversation must not be journalled (decision 74).
             self.lost += self._priced(reply.usage + reply.lost)
             return self._left(Leaving.HALTED, HISTORY_CUT, cut)
         try:

@@ -1,7 +1,7 @@
 """Calls that can't be carried out: their faults, and their form in the journal.
 
 The answer to such a call depends only on its event, so a process that resumes the attempt, and a replay,
-answer it as the first process did. The harness decides its cost (docs/decisions/0049).
+answer it as the first process did. The harness decides its cost (decision 49).
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ WEIGHTS: Mapping[str, float] = {
     "rank": 0.2,
     "messages": 0.05,
 }
-"""The weight of each part; their sum is 1. Reasons: docs/decisions/0031-subtlety.md."""
+"""The weight of each part; their sum is 1. Decision 31 has the reasons."""
 _FAR = 5
 """Number of steps from the test to the function beyond which distance makes no difference."""
 _LOW_RANK = 10.0

@@ -44,8 +44,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _ASKING: tuple[type[ast.If | ast.While], ...] = (ast.If, ast.While)
 
 
-# A fact is computed when a gate first asks for it: most corruptions are dropped before most are (decision
-# 62).
+# A fact is computed when a gate first asks for it: most corruptions are dropped before most facts are needed
+# (decision 62).
 @dataclass(frozen=True)
 class ScopeFacts:
     """One version of a function, its nodes walked once."""

@@ -44,7 +44,7 @@ class ControlledRunner:
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
             return report
         # The tree as the solver got it: if that does not begin either, the submission is not to blame
-        # (decision 0121).
+        # (decision 121).
         control = self.inner.run(replace(request, tree=self.given()), run=run.quiet)
         if control.status is RunStatus.CANCELLED:
             return replace(report, status=RunStatus.CANCELLED, reason=control.reason)

@@ -87,7 +87,7 @@ def to_be_confirmed(state: AttemptState) -> Submission | None:
     if was_played or state.ending is None:
         return None
     found = state.confirmation
-    # A sandbox that failed says nothing of the pass, so it is asked again: decision 0114.
+    # A sandbox that failed says nothing of the pass, so it is asked again: decision 114.
     failed = found is not None and found.reason is Unconfirmable.SANDBOX
     if failed or standing(state) is Standing.NOT_ASKED:
         return state.passing

@@ -179,7 +179,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
     if state.ending is not None and state.ending.reason in NO_ROW:
         return state.ending.reason
     if state.mixed:
-        # The attempt is neither a person's nor a model's (decision 0079).
+        # The attempt is neither a person's nor a model's (decision 79).
         return "mixed"
     if header.role != Role.BASELINE:
         return f"role_{header.role or 'unknown'}"

@@ -190,7 +190,7 @@ def run_on(
     """
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
-    # Not the submission's doing: nothing of it has begun (decision 0121).
+    # Not the submission's doing: nothing of it has begun (decision 121).
     except OSError as error:
         reason = f"The isolation ({backend.name}) could not be started: {error}."
         return Ended(Stop.NOT_STARTED, None, "", 0.0, reason=reason)

@@ -136,7 +136,7 @@ def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache
 
 
 def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
-    """Add a view with the interpreter, the environment and the tree (decision 0039)."""
+    """Add a view with the interpreter, the environment and the tree (decision 39)."""
     limits = command.limits
     _show_runtime(plan, cache.of(command.environment, command.shows), cache)
     plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
@@ -198,7 +198,7 @@ def _show_tree(plan: BubblewrapCall, parts: TreeParts, size: int) -> None:
     neither replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
     """
     source = plan.source(parts.tree)
-    # Read-only, because the tests are read while the tested code runs already (decision 0041).
+    # Read-only, because the tests are read while the tested code runs already (decision 41).
     plan.arguments += ["--ro-bind", source, REPOSITORY]
     for folder in parts.folders:
         _show_folder(plan, parts, folder, source, size)
@@ -404,7 +404,7 @@ class BubblewrapBackend:
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
             # What ends inside ends as a status of bubblewrap's. A signal to bubblewrap itself comes from
-            # outside, which nothing in the run can send, so the solver is not charged for it (decision 0121).
+            # outside, which nothing in the run can send, so the solver is not charged for it (decision 121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
@@ -526,7 +526,7 @@ def _enter_by_shell(
     """Return how to start a command without an interpreter:
     bash sets the limits and then executes the command.
     """
-    # There is no Python in such a view, so that read-only commands can't start one: decision 0040.
+    # There is no Python in such a view, so that read-only commands can't start one: decision 40.
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]
     plan.arguments += ["--chdir", places.workspace]

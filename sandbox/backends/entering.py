@@ -179,7 +179,7 @@ def _supervisor(
     user = os.getuid() if confinement is None else confinement.user
     invocation = command.invocation(places)
     arguments = EnterOrder(
-        # The kernel counts all processes of a user, so those that run already are added (decision 0009).
+        # The kernel counts all processes of a user, so those that run already are added (decision 9).
         limits={
             **command.limits.of_a_process(),
             "RLIMIT_NPROC": command.limits.processes + _threads_of(user),
@@ -195,7 +195,7 @@ def _supervisor(
     if confinement is None or os.geteuid() != 0:
         return arguments
     # Another user can't enter folders that are root's alone: those above the run's files are covered
-    # (decision 0009).
+    # (decision 9).
     shown = (
         environment.folder.resolve(),
         *folders.values(),

@@ -85,12 +85,12 @@ class LandlockBackend:
             user = os.getuid()
             if os.geteuid() == 0:
                 # A user of its own for each run, so that runs can't count, signal or change each other
-                # (decision 0009).
+                # (decision 9).
                 user = _unused_user()
                 _share(parts)
                 give_away(_own(work, parts), user)
             # Landlock has no exceptions within a folder, and lets users change modes and times of their own
-            # files, so changes are found afterwards (decision 0041).
+            # files, so changes are found afterwards (decision 41).
             states = TreeStates.of(parts)
             confinement = Confinement(self._rules(command, work, parts), user)
             ended = run_supervised(command, work, on_line=on_line, cancel=cancel, confinement=confinement)
@@ -104,7 +104,7 @@ class LandlockBackend:
         program = filter_program(namespaces=False, signals=self._interface >= _SCOPES_SIGNALS)
         assert program is not None, "the probe refuses machines without a table of system calls"
         if command.programs:
-            # Read-only commands: no interpreter, no environment, and nothing to write to (decision 0040).
+            # Read-only commands: no interpreter, no environment, and nothing to write to (decision 40).
             runtime = self._cache.of_programs(command.programs)
             shown = []
             look = [work / "repo"]

@@ -53,6 +53,6 @@ class PlainBackend:
     ) -> Ended:
         """Run `command` in a fresh temporary folder."""
         with run_folder() as base:
-            # Compared afterwards, since nothing keeps the code from changing its tree (decision 0041).
+            # Compared afterwards, since nothing keeps the code from changing its tree (decision 41).
             states = TreeStates.of(laid_out(command, base))
             return states.completed(run_supervised(command, base, on_line=on_line, cancel=cancel), command)

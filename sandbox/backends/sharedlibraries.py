@@ -66,7 +66,7 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
             continue
         folders = (*binary.folders, *inherited)
         names = binary.loads
-        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 0039).
+        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 39).
         if of is not None and path.is_relative_to(of):
             folders = tuple(place for place in folders if _is_below(place, of))
             names = tuple(name for name in names if "/" not in name or _is_below(name, of))

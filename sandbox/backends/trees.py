@@ -65,7 +65,7 @@ def laid_out(command: Command, work: Path) -> TreeParts:
     for folder in ("home", "tmp"):
         (work / folder).mkdir()
     parts = TreeParts.of(work / "repo", command.writable or Writable(paths=(".",)))
-    # Empty folders occupy the names that pytest or Python would load from a writable folder (decision 0041).
+    # Empty folders occupy the names that pytest or Python would load from a writable folder (decision 41).
     for folder in parts.folders:
         for name in RESERVED:
             with contextlib.suppress(FileExistsError):

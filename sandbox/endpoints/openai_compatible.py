@@ -345,7 +345,7 @@ class OpenAICompatibleModel:
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
-            # Retries are ours: waits must be cancellable, bounded together and recorded (decision 0034).
+            # Retries are ours: waits must be cancellable, bounded together and recorded (decision 34).
             max_retries=0,
             http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
@@ -396,7 +396,7 @@ class OpenAICompatibleModel:
                 extra_body=others,
             ) as response:
                 received = response.read()
-            # As raw JSON: the package's own models would accept anything (decision 0034).
+            # As raw JSON: the package's own models would accept anything (decision 34).
             return self._without_key(reply_of(self._loaded(received), self.settings.prices, sent))
         except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")

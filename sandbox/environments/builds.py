@@ -113,7 +113,7 @@ class Builds:
 
         With `hashes`, the sha256 of its sdist must be among them.
         """
-        # Kept by the hash of the sdist, not by the versions of what built it (decision 0038).
+        # Kept by the hash of the sdist, not by the versions of what built it (decision 38).
         for digest in hashes:
             if self._place(digest).is_dir():
                 return _kept(self._place(digest), name, version, digest)
@@ -129,7 +129,7 @@ class Builds:
     def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
         sdist = locate(f"{name}=={version}", name, python=self.python, cancel=self.cancel)
         archive, digest = download(sdist, scratch, self.cancel)
-        # The lock has the hash of the sdist, so tasks are the same everywhere (decision 0038).
+        # The lock has the hash of the sdist, so tasks are the same everywhere (decision 38).
         if hashes and digest not in hashes:
             raise EnvironmentBuildError(
                 f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock:"
@@ -220,7 +220,7 @@ class Builds:
                 timeout_s=_TIMEOUT_S,
                 folders={"control": base / "control"},
                 limits=_LIMITS,
-                # No compiler is among what every run sees (decision 0039).
+                # No compiler is among what every run sees (decision 39).
                 shows=toolchain(environment),
             )
             with handed:

@@ -129,7 +129,7 @@ def _fetched(
         "distributions": [f"{one.name}=={one.version}" for one in found.distributions],
         "removed": list(found.removed),
     }
-    # The digest is the revision, as it is in the task's id (decision 0078).
+    # The digest is the revision, as it is in the task's id (decision 78).
     source = Source("image", project.name, pins.digest)
     return FetchedImage(Repository(source, tree, environment, found.importable), record)
 

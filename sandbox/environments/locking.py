@@ -80,7 +80,7 @@ def pin(
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
         # The entries without a version cover packages that are not built yet: uv never has reason to build
-        # one itself, which would run untrusted code on the host (decision 0038).
+        # one itself, which would run untrusted code on the host (decision 38).
         known = [*map(KnownMetadata, sourced), *(wheel.metadata for wheel in built.values())]
         result = call_uv(
             [*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel
@@ -188,7 +188,7 @@ def _checked(line: str, built: Mapping[tuple[str, str], BuiltWheel]) -> str:
     complete = line
     if wheel is not None and "--hash=" not in line:
         complete = f"{line} --hash=sha256:{wheel.sdist}"
-    # The grammar of a lock is defined once and applied here, before anything is installed (decision 0038).
+    # The grammar of a lock is defined once and applied here, before anything is installed (decision 38).
     if read_lock_line(complete) is None:
         raise _not_pinned(line)
     return complete

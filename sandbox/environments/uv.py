@@ -154,7 +154,7 @@ def call_uv(
         _merge(settings, {"find-links": [shelf]})
     with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
         file = Path(neutral, "settings.toml")
-        # Written for each call: a project's or the user's own file could make uv build (decision 0038).
+        # Written for each call: a project's or the user's own file could make uv build (decision 38).
         file.write_text(tomli_w.dumps(settings), "utf-8")
         return run_program(
             [uv_binary(), *arguments, "--config-file", str(file)],

@@ -99,7 +99,7 @@ class _Run:
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
         else:
-            # A program runs below a process of ours, whose descriptors it can't open: decision 0023.
+            # A program runs below a process of ours, whose descriptors it can't open: decision 23.
             outer = {"folder": places.workspace, "files": order.get("files", ())}
             if self.stdin:
                 outer["stdin"] = f"{control}/{STDIN}"
@@ -170,7 +170,7 @@ class GistRunner:
             called = entrypoint
             files = dict[str, bytes]()
             if elsewhere:
-                # Only what a gist could contain goes along, or a task could never be faithful: decision 0026.
+                # Only what a gist could contain goes along, or a task could never be faithful: decision 26.
                 files, called = moved_files(tree, entrypoint)
                 files |= _started(entrypoint, environment)
                 _write(base / "files", files)
@@ -359,7 +359,7 @@ class GistRunner:
             return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
-        # Over standard input, which is read to its end before pytest is imported (decision 0042).
+        # Over standard input, which is read to its end before pytest is imported (decision 42).
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,
@@ -557,7 +557,7 @@ def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
     if not of_tests:
         return
     yield from filter(_may_be_imported, files)
-    # Modules of inner packages too: a gist can contain those (decision 0026).
+    # Modules of inner packages too: a gist can contain those (decision 26).
     for path in tree.files(".py"):
         below = path.removeprefix(f"{folder}/")
         is_deeper = below != path and "/" in below

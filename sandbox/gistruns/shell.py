@@ -91,7 +91,7 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    """Return in a sentence which word may not run; this explains, and is no barrier (decision 0040)."""
+    """Return in a sentence which word may not run; this explains, and is no barrier (decision 40)."""
     program = ""
     skip = False
     for word in words:
@@ -170,6 +170,6 @@ def shell_invocation(
         return Invocation(
             ("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment
         )
-    # No path of the environment: such a command finds no interpreter (decision 0040).
+    # No path of the environment: such a command finds no interpreter (decision 40).
     environment["PATH"] = _READING_PATH
     return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

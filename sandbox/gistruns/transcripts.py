@@ -75,7 +75,7 @@ class TestsTranscript:
 
     def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
         """Return what the run proves; what was tampered with proves nothing,
-        however it ended (decision 0023).
+        however it ended (decision 23).
         """
         tampered = next(
             (str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), ""

@@ -5,7 +5,7 @@ The test's own code says where that happens. So its functions get code in which 
 passed to this module first; the values stay what they are, and none of them is asked for anything: an object
 can't lie about its class to `type`, and its parts are those that the garbage collector sees. A run with this
 code only reports what it saw: its outcome does not count, because a few libraries read the code of their
-callers (decision 0123).
+callers (decision 123).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A team's store: a PostgreSQL database that shares tasks, attempts, annotations and studies.
 
-It holds copies of what machines wrote into their files first, so it can be dropped and made again (decision
-104).
+It holds copies of what machines wrote into their files first, so it can be dropped and made again
+(decision 104).
 """
 
 FILE = "store.toml"

@@ -1,7 +1,7 @@
 """The server of one attempt: the task's tools and its brief, as mcp's low-level server offers them.
 
-The engine judges the arguments, not the protocol, so that a call costs the same for everybody (decisions 49
-and 76).
+The engine judges the arguments, not the protocol, so that a call costs the same for everybody (decision 49).
+The attempt begins at the first call, since many clients start a server and never call it (decision 76).
 """
 
 from __future__ import annotations

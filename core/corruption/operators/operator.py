@@ -25,9 +25,8 @@ class Operator:
     prior: float
     """How well a reader is expected to miss it, 0 to 1: a judgement from blind readings.
 
-    `docs/decisions/0093-corruptions-are-omissions-and-weaker-idioms.md` has the figures. A new operator
-    starts with a guess, such as that of its family. The prior decides which corruptions are tried first,
-    never which are kept.
+    Decision 93 has the figures. A new operator starts with a guess, such as that of its family. The prior
+    decides which corruptions are tried first, never which are kept.
     """
     find: Callable[[CorruptionTarget], Iterator[Edits]]
     in_rewritten: bool = False

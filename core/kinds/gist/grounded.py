@@ -2,7 +2,7 @@
 
 The run says which classes took part in what the test decides, and never asks their objects. The text says
 which of these the codebase has: a class belongs to it if its header, or the line that binds its name, is
-there, and so do all of its methods that can decide a comparison (decision 0123).
+there, and so do all of its methods that can decide a comparison (decision 123).
 """
 
 from __future__ import annotations

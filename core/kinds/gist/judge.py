@@ -148,7 +148,7 @@ class GistHarness(TaskHarness):
         access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)
         step = Remaining(1, 0)
         if bound.tool is SCORE_GIST:
-            # A score that is refused costs one score since the second meaning of calls: decision 0049.
+            # A score that is refused costs one score since the second meaning of calls: decision 49.
             step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
             output = bound.answer(ToolContext(self.tree, self.task.limits, of_kind=access))
@@ -193,7 +193,7 @@ class GistHarness(TaskHarness):
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
         verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
-        # A hand-in that a limit has begun costs no step: decision 0028.
+        # A hand-in that a limit has begun costs no step: decision 28.
         steps = 0 if _forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
 
@@ -334,7 +334,7 @@ class GistJudge(GistJudging):
             return GistJudgement(score_gist(gist, None, originals, owned, test))
         trials = _Trials(self, spliced.text, run)
         trial, flips = trials.settle(thorough=thorough)
-        # Only a faithful gist is probed and watched once more: decisions 0024 and 0123.
+        # Only a faithful gist is probed and watched once more: decisions 24 and 123.
         faithful = self.fidelity(trial).value == 1
         vacuous = trials.vacuous() if thorough and faithful else None
         operands = trials.operands() if test is not None and faithful else ()
@@ -511,7 +511,7 @@ class _Trials:
         self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
-        # The control of a gist is an empty file: decision 0121.
+        # The control of a gist is an empty file: decision 121.
         check_beginning(trial.began, lambda: self.judge.run("", measure=False, cancel=self.running.cancel))
         if watched is not None:
             self.seen.append(trial.run.isolation)

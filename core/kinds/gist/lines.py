@@ -186,7 +186,7 @@ def lines_of_statement(
             case ast.stmt():
                 body = [part]
             case ast.ExceptHandler():
-                # Not counted, since the run need not fail: decision 0013.
+                # Not counted, since the run need not fail: decision 13.
                 below = True
                 body = part.body
                 yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)

@@ -1,7 +1,7 @@
 """Settings of a gist that differ for one attempt from those of its task: read, checked, recorded, applied.
 
 A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. So
-attempts under all conditions of one task are in one home (docs/decisions/0050).
+attempts under all conditions of one task are in one home (decision 50).
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        # As many lines in every run: they are compared one by one, others as a whole (decision 0046).
+        # As many lines in every run: they are compared one by one, others as a whole (decision 46).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

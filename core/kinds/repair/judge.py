@@ -137,19 +137,19 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
-            # Before anything runs: a test could be rewritten before it is read (decision 0041).
+            # Before anything runs: a test could be rewritten before it is read (decision 41).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:
             report = protection
         result = score(self.baseline, report)
-        # A right submission must not fail because of our order: decision 0010.
+        # A right submission must not fail because of our order: decision 10.
         fails_elsewhere = bool(result.failing - self.baseline.failing)
         if request.first and fails_elsewhere:
             report = self._in_own_order(request, report, run)
             result = score(self.baseline, report)
         suspicious = self._suspicious(tree)
-        # Only a pass is run once more: nothing else can count as solved (decisions 0043 and 0116).
+        # Only a pass is run once more: nothing else can count as solved (decisions 43 and 116).
         is_watched = watch or bool(suspicious)
         if is_watched and result.all_pass:
             report, seen = self._confirmed(request, report, suspicious, run.quiet)
@@ -408,7 +408,7 @@ class RepairHarness(TaskHarness):
         """Charge a use; while only a submission is possible next,
         the first two refusals in a row are free.
         """
-        # The third in a row takes the last use, so that every sequence of calls ends: decision 0049.
+        # The third in a row takes the last use, so that every sequence of calls ends: decision 49.
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
@@ -440,7 +440,7 @@ class RepairHarness(TaskHarness):
         names = dict.fromkeys(known.replacement.name for known in replaced)
         failed = before[-1].failing if before else ()
         judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(names))
-        # What did not begin is given back at most three times: decision 0121.
+        # What did not begin is given back at most three times: decision 121.
         judgement = replace(judgement, report=settled(judgement.report, log.state.given_back))
         log.append(submission_run(call.call_id, judgement, self.task))
         text = submission_text(self.task, judgement)

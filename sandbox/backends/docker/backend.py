@@ -245,7 +245,7 @@ def _ended(
         return None
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
-    # Nothing in a container can end its first process: the solver is not charged for it (decision 0121).
+    # Nothing in a container can end its first process: the solver is not charged for it (decision 121).
     reason = (
         f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
     )
@@ -265,7 +265,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         folders={name: f"{SHOWN}/{name}" for name in command.folders},
         results_fd=_RESULTS_FD,
     )
-    # Sent, not mounted: the engine may be on another machine (decision 0006).
+    # Sent, not mounted: the engine may be on another machine (decision 6).
     folders = {name: _packed(command.folders[name], stack) for name in sorted(command.folders)}
     tree = _packed(command.tree, stack)
     order = {
@@ -292,7 +292,7 @@ def _shares(command: Command, places: MountPaths) -> dict[str, object]:
     own = [places.home]
     writable = command.writable or Writable(paths=(".",))
     if command.programs:
-        # Read-only commands can write nowhere, so no program can be made there (decision 0040).
+        # Read-only commands can write nowhere, so no program can be made there (decision 40).
         own = []
         writable = Writable()
     parts = TreeParts.of(command.tree, writable)
@@ -318,7 +318,7 @@ def _call(command: Command, places: MountPaths) -> dict[str, object]:
 
 
 def _variables(image: ImagePins | None) -> dict[str, str]:
-    """Return the few variables of an image that runs get (decision 0078)."""
+    """Return the few variables of an image that runs get (decision 78)."""
     if image is None:
         return {}
     pairs = (line.partition("=") for line in image.environment)

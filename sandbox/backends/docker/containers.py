@@ -221,7 +221,7 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
         # What can be written is memory, and counts towards the limit.
         "read_only": True,
         "cap_drop": ["ALL"],
-        # For the first process alone, which becomes another user to start the command (decision 0007).
+        # For the first process alone, which becomes another user to start the command (decision 7).
         "cap_add": ["SETUID", "SETGID", "CHOWN"],
         "security_opt": ["no-new-privileges:true"],
         "ipc_mode": "private",
@@ -272,7 +272,7 @@ def remove_leftovers(engine: Engine) -> int:
     """Remove the containers of this user's programs that no longer run, and return how many there were."""
     removed = 0
     for found in engine.client.api.containers(all=True, filters={"label": [f"{KIND}=run"]}):
-        # Of this user on this machine only: an engine may serve others (decision 0008).
+        # Of this user on this machine only: an engine may serve others (decision 8).
         if is_gone(str((found.get("Labels") or {}).get(OWNER, ""))):
             remove(engine, str(found["Id"]))
             removed += 1

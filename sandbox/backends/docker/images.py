@@ -55,7 +55,7 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
                 raise EngineError(
                     _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
                 )
-    # By content and by the base's id, so that equal environments are sent once (decision 0006).
+    # By content and by the base's id, so that equal environments are sent once (decision 6).
     tag = digest_of([Entry("base", data=base.encode()), *entries])[:32]
     found = known_image(engine, f"{ENVIRONMENT}:{tag}")
     if found is not None:
@@ -161,7 +161,7 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
     name = f"python:{version}-slim"
     official = known_image(engine, name)
     if official is None:
-        # Nothing is pulled unless that was asked for (decision 0006).
+        # Nothing is pulled unless that was asked for (decision 6).
         if not may_pull:
             raise EngineError(
                 f"a base image can't be made from this machine's Python, and {name} is not on the engine",

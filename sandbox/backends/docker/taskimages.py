@@ -145,7 +145,7 @@ def platform_of(engine: Engine, image: Image) -> str:
             f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
             "Name an engine of that architecture with DOCKER_HOST.",
         )
-    # What lies in a volume is neither read-only nor part of the digest (decision 0078).
+    # What lies in a volume is neither read-only nor part of the digest (decision 78).
     volumes = (image.attrs.get("Config") or {}).get("Volumes")
     if volumes:
         raise EngineError(
@@ -363,7 +363,7 @@ def _prepare(engine: Engine, image: str, pins: ImagePins, entries: list[Entry], 
         layer = io.BytesIO()
         write_layer(entries, layer)
         api.put_archive(identity, "/", layer.getvalue())
-        # The image's own interpreter runs it, without a network and without a mount (decision 0078).
+        # The image's own interpreter runs it, without a network and without a mount (decision 78).
         with _startable(engine, pins):
             api.start(identity)
         try:

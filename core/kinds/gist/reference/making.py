@@ -194,7 +194,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         everything_in=_packages(modules, codebase) if breadth.is_everything else (),
         side_effects=not breadth.is_bare,
     )
-    # The test is never changed, so the names that it uses are decided first (decision 0019).
+    # The test is never changed, so the names that it uses are decided first (decision 19).
     pinned = [use for use in selection.uses if use.unit.module is home and use.site.line in test_lines]
     names = flat_names(selection, pinned, _names_taken(modules), module_names=breadth.keeps_names)
     renderer = Renderer(

@@ -152,7 +152,7 @@ class CutFinder:
             return True
         if not self._whole(statement):
             return True
-        # A function that ran stays: emptied, it would be faithful to a test that never looks (decision 0088).
+        # A function that ran stays: emptied, it would be faithful to a test that never looks (decision 88).
         functions = (node for node in ast.walk(statement) if isinstance(node, type_of_function))
         return any(self._ran(*_code(function.body)) for function in functions)
 

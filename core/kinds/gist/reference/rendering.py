@@ -239,7 +239,7 @@ class Renderer:
             return
         for node, text in asked_by_name(unit.statement, unit.module, self._flat_name, self.names.itself):
             in_test = unit.module.name == self._home and node.lineno in self._test
-            # The test is never changed: decision 0088.
+            # The test is never changed: decision 88.
             if not in_test:
                 first, last = unit.module.columns(node)
                 yield node.lineno, first, last_line(node), last, text
@@ -323,7 +323,7 @@ class Renderer:
         if winner is not None and winner.kind == MODULE:
             yield f"{name} = {self.names.name_of(winner)}"
         elif winner is not None and winner.kind == BUILTIN:
-            # Unbound again, so that the name is the builtin's (decision 0019).
+            # Unbound again, so that the name is the builtin's (decision 19).
             yield f"del {name}"
         elif name in defined:
             yield f"{name} = {self._kept(name)}"
