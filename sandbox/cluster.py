@@ -267,8 +267,8 @@ class ClusterWorkerPool:
             if different := introduction.differs_from(here):
                 self._leave_out(worker, different)
                 continue
-            # A wrong clock is reported and no reason to leave a worker out: no event is changed (decision
-            # 105).
+            # A wrong clock is reported and no reason to leave a worker out: no event is changed
+            # (decision 105).
             ahead = introduction.utc_ms - here.utc_ms - within
             if abs(ahead) > within + SKEW_MS:
                 worker.clock_ms = round(ahead)

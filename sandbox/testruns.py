@@ -193,8 +193,8 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
     """Return what the hook saw in a finished run, or that it did not report."""
-    # Silence is a mark as well: the hook lives in the tested process, which may have removed it (decision
-    # 116).
+    # Silence is a mark as well: the hook lives in the tested process, which may have removed it
+    # (decision 116).
     if not request.watched:
         return ()
     notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]

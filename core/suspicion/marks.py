@@ -1,5 +1,5 @@
-"""The marks of a piece of a module: what it names that is on no list of what a submission may name (decision
-115).
+"""The marks of a piece of a module: what it names that is on no list of what a submission may name
+(decision 115).
 """
 
 from __future__ import annotations

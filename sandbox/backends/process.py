@@ -142,8 +142,8 @@ def follow(
             kill()
     process.wait()
     if stop is Stop.EXITED:
-        # Without the first line the command never began, so its status is that of the isolation (decision
-        # 0121).
+        # Without the first line the command never began, so its status is that of the isolation
+        # (decision 121).
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)

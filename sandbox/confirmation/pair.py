@@ -1,5 +1,5 @@
-"""One run of tests whose stubs ask another process: what the tests came to, and what was asked (decision
-113).
+"""One run of tests whose stubs ask another process: what the tests came to, and what was asked
+(decision 113).
 """
 
 from __future__ import annotations

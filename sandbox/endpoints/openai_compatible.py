@@ -357,8 +357,8 @@ class OpenAICompatibleModel:
             except BaseException as error:
                 answers.put(error)
 
-        # In a thread that is abandoned on a cancel: the package has no other way to stop a request (decision
-        # 0034).
+        # In a thread that is abandoned on a cancel: the package has no other way to stop a request
+        # (decision 34).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:

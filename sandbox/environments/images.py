@@ -85,8 +85,8 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
                     f"No task can be made of the image: {fault}", hint="Name another with `--python`."
                 )
             run.step(f"preparing {pins.reference}")
-            # It lists what was installed from the workdir, and is gone from the prepared image (decision
-            # 0078).
+            # It lists what was installed from the workdir, and is gone from the prepared image
+            # (decision 78).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error

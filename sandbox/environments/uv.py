@@ -238,8 +238,8 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build (decision
-        # 0038).
+        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build
+        # (decision 38).
         elif key not in _KEPT_SETTINGS:
             continue
         elif key not in settings:

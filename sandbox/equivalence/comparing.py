@@ -1,5 +1,5 @@
-"""The differential test of a repair: recorded calls, then varied ones, then the smallest difference (decision
-80).
+"""The differential test of a repair: recorded calls, then varied ones, then the smallest difference
+(decision 80).
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
 returns a value: what it refuses is outside its promise. Exceptions are compared by their classes, values

@@ -1,5 +1,5 @@
-"""What two processes that exchange plain data agree on: names, classes, and what stays where it is (decision
-113).
+"""What two processes that exchange plain data agree on: names, classes, and what stays where it is
+(decision 113).
 
 Runs in the target's interpreter. Objects are taken apart and put together without a constructor or a method
 of theirs.

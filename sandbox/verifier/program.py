@@ -159,8 +159,8 @@ def _pins(wanted: Mapping[str, Any]) -> Any:
 
 def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
     root = place.resolve()
-    # Only Python files of the task that are not its tests: a solver's tool replaces functions alone (decision
-    # 77).
+    # Only Python files of the task that are not its tests: a solver's tool replaces functions alone
+    # (decision 77).
     tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
     fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
     writable = wanted["writable"]

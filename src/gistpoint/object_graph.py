@@ -1,8 +1,8 @@
 """The object graph: the stores, the isolation, the runners and the models that a command or a worker asks
 for.
 
-It is below `tui` and above the folders that it connects, so that a cluster's worker needs no screen (decision
-111).
+It is below `tui` and above the folders that it connects, so that a cluster's worker needs no screen
+(decision 111).
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ class GistHarness(TaskHarness):
             return self._hand_in(call, begun.gist, log, run)
         saved = gist_of(log.state).text
         if bound.tool is SUBMIT_GIST:
-            # Written before it is judged, so that whoever resumes the attempt judges the same text (decision
-            # 0028).
+            # Written before it is judged, so that whoever resumes the attempt judges the same text
+            # (decision 28).
             log.append(SubmissionMade(call.call_id, len(log.state.submissions) + 1, gist=saved))
             return self._hand_in(call, saved, log, run)
         access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)

@@ -49,8 +49,8 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
-        # Sets come in another order in each run: then the same tokens are required, in any order (decision
-        # 0046).
+        # Sets come in another order in each run: then the same tokens are required, in any order
+        # (decision 46).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
             numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),

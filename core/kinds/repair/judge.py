@@ -167,8 +167,8 @@ class RepairJudge:
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
-        # A task from before has no record: its original is run once more, on the first scored run (decision
-        # 0041).
+        # A task from before has no record: its original is run once more, on the first scored run
+        # (decision 41).
         if known is not None:
             return known
         task = self.task

@@ -179,8 +179,8 @@ class DockerBackend:
                 if ended is not None:
                     return ended
             # The waiting container had died, with the engine or by somebody's hand, before it received the
-            # run. Nothing ran in it, so another one is used; a run that had begun is never repeated (decision
-            # 0008).
+            # run. Nothing ran in it, so another one is used; a run that had begun is never repeated
+            # (decision 8).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
