@@ -38,7 +38,10 @@ class RunStatus(StrEnum):
 
 
 FREE = frozenset({RunStatus.INFRASTRUCTURE, RunStatus.HARNESS_FAILED})
-"""The statuses that cost no submission, because the harness failed, not the solver."""
+"""The statuses that cost no submission, because the harness failed, not the solver.
+
+A cancelled run is not among them: its progress has shown how many tests fail (decision 3).
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ themselves.
 """
 
 RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards")
-"""Folders of what only a release needs: each sandbox, whole libraries, whole programs. The gate runs them
-too.
+"""Folders of what only a release needs: each sandbox, whole libraries, whole programs (decision 125).
+
+The gate runs them too.
 """
 
 _TESTS = Path(__file__).parent

@@ -283,7 +283,8 @@ class Attempt:
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
         """Hand in the last saved text, because of a limit or, with `code`, because the solver gives up.
 
-        `finish_pending` judges it. In kinds of task without automatic hand-ins, the attempt ends at once.
+        `finish_pending` judges it, in this process or in the next one: a limit may be noticed where nothing
+        may take seconds (decision 28). In kinds of task without automatic hand-ins, the attempt ends at once.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:

@@ -290,7 +290,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):
-    """The driver changed: `to` is `model` or `person`."""
+    """The driver changed: `to` is `model` or `person`. Such an attempt measures neither (decision 79)."""
 
     type: ClassVar[str] = "handover"
     to: str

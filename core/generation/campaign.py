@@ -374,6 +374,8 @@ def _in_order(
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead.
 
+    So the tasks are the same with one worker and with many (decision 32).
+
     If a model or its endpoint fails, no more work begins. The work of the other workers was paid for: it is
     awaited, and then the error is raised.
     """

@@ -208,7 +208,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
 
 
 def _ordered(library: SourceLibrary, settings: CampaignSettings, names: Sequence[str]) -> list[str]:
-    """Return the functions in the order in which they become candidates."""
+    """Return the functions in the order in which they are tried; the seed alone decides it (decision 32)."""
     shuffled = _shuffled(library, names, random.Random(settings.seed))
     return shuffled if settings.mode.removes else _roomy_first(library, shuffled)
 

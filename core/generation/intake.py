@@ -372,7 +372,7 @@ def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run
     their own.
 
     A test may fail only because of what an earlier test left behind; in front it would pass on the corrupted
-    tree. They are run backwards, because any of them may come first.
+    tree (decision 10). They are run backwards, because any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
     step = "suite of the original, the failing tests first"

@@ -1,4 +1,4 @@
-"""The verdict on each candidate: stored as soon as it is known, and counted."""
+"""The verdict on each candidate: stored before its task is written, and counted (decision 32)."""
 
 from __future__ import annotations
 

@@ -190,7 +190,10 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         sync_file(self._file)
 
     def set_torn_aside(self) -> int:
-        """Move text after the last newline to the file of torn lines; return the remaining size in bytes."""
+        """Move text after the last newline to the file of torn lines; return the remaining size in bytes.
+
+        It was never acknowledged, so it counts for nobody, but it is kept (decision 109).
+        """
         size = os.fstat(self._file).st_size
         if not size or os.pread(self._file, 1, size - 1) == b"\n":
             return size

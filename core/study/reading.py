@@ -65,7 +65,7 @@ def protocol_sha256(study: Study, tasks: Mapping[str, Any]) -> str:
     """Return the hash of the protocol: declaration, texts, questions and ids of the tasks.
 
     Members with default values are left out, so that a later version with more members computes the same
-    hash. `checklist` is left out because it only answers items of a report.
+    hash (decision 83). `checklist` is left out because it only answers items of a report.
     """
     spelled = _spelled(study)
     spelled.pop("checklist", None)

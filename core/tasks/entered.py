@@ -1,4 +1,7 @@
-"""The tests that enter each function, recorded once on the original and stored in a task's answer."""
+"""The tests that enter each function, recorded once on the original and stored in a task's answer.
+
+All functions are recorded, so that the order of a run reveals nothing about the corrupted ones (decision 10).
+"""
 
 from __future__ import annotations
 

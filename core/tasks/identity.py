@@ -63,7 +63,7 @@ def hash_of_ids(ids: Iterable[str]) -> str:
 
 
 def new_secret() -> bytes:
-    """Return a random secret for deriving salts."""
+    """Return a random secret for deriving salts; with it, an id would confirm a guess (decision 124)."""
     return secrets.token_bytes(SECRET_BYTES)
 
 

@@ -38,7 +38,7 @@ REDUCED = (
     "names, sizes and modes of your files can be seen, and modes and times of your own files can be changed",
     "disk and total memory are bounded by looking ten times a second, not by the kernel",
 )
-_USERS = range(61184, 65520)  # each is used for one run; systemd's range for dynamic users
+_USERS = range(61184, 65520)  # systemd's range for dynamic users; each is used for one run (decision 9)
 _LEAST_VERSION = 3  # older versions let a run empty a file outside
 _SCOPES_SIGNALS = 6
 _ETC = ("/etc/hosts",)

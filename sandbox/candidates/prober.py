@@ -1,5 +1,7 @@
-"""Deciding candidates: in a fork of a warm process if code can be swapped, otherwise by a fresh run of the
-tests.
+"""Deciding candidates: in a fork of a warm process if code can be swapped, otherwise by a fresh run of tests.
+
+Code in a fork shares a user with the process that judges it, so a candidate that is kept is confirmed by a
+run of the whole suite (decision 36).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""One gate for each host, shared by all conversations of a process:
-a rate limit that one of them meets holds all.
+"""One gate for each host, shared by all conversations of a process: a rate limit that one meets holds all.
+
+If each of them learnt of the limit by itself, all would spend their tries on it (decision 75).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the records of a run of an entrypoint; contradictory records give no result."""
+"""Reads the records of a run of an entrypoint; contradictory records give no result (decision 23)."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ standard input; if it has `watch`, `E` also lists which `folders` of the tree ch
 It stays root, without rights except those to change its user and to give files away. The command runs as
 another user: it can neither signal nor trace this process, never holds the descriptor of the frames, and
 changes only the parts of the tree that the order lists: `own` are paths that become its own, `shared` folders
-to which it may add, each with the names that it may not use in it (`reserved`). When this process ends, by
-itself or because the attached client is gone, the kernel ends everything else in the container. It also ends
-after `ends_after` seconds, or an hour without work.
+to which it may add, each with the names that it may not use in it (`reserved`). So it can forge no frame
+(decision 7). When this process ends, by itself or because the attached client is gone, the kernel ends
+everything else in the container. It also ends after `ends_after` seconds, or an hour without work.
 """
 
 from __future__ import annotations

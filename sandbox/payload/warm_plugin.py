@@ -178,7 +178,7 @@ class _Hang:
     """Looks now and then whether the test that a fork runs hangs: it computes, or sleeps, for far too long.
 
     Processor time says so on a busy machine too; a process that waits for a processor neither computes nor
-    sleeps.
+    sleeps (decision 94).
     """
 
     def __init__(self, child: int, place: mmap.mmap, patience: list[float]) -> None:

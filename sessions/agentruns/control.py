@@ -2,7 +2,7 @@
 
 The run looks for it between the steps of the model and while it waits for a reply. It then records the
 handover in the journal and closes the journal. A request ends with its process; only the journal records who
-has control of the attempt.
+has control of the attempt (decision 79).
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> bool:
-        """Whether the job is in the rates."""
+        """Whether the job is in the rates; an attempt of a model and a person is neither's (decision 79)."""
         return bool(self.result) and not self.mixed
 
     @property

@@ -14,6 +14,7 @@ from gistpoint.core.kinds.gist.patterns import OutputPattern
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+# A number without a unit is never masked: `3 items` and `4 items` are different outputs (decision 17).
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "<address>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),

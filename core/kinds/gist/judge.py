@@ -316,9 +316,9 @@ class GistJudge(GistJudging):
     ) -> GistJudgement:
         """Score `gist`. Unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement a line. If an untraced run of the text itself
-        differs, that run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError`
-        if the isolation failed, and `CancelledError`.
+        Lines are measured on the text with one statement a line (decision 44). If an untraced run of the text
+        itself differs, that run decides fidelity, which holds only if it holds twice: code can see a tracer
+        (decision 24). Raises `InfrastructureError` if the isolation failed, and `CancelledError`.
         """
         fault = unreadable(gist)
         if fault is not None:

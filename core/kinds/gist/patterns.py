@@ -3,7 +3,7 @@
 Lines that are in every run must be there. A line that differs is compared token by token: numbers, words,
 white space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of
 tokens that the runs had in it; if they differ only in their order, as sets do, it takes the same tokens in
-any order.
+any order (decision 46).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Containers for one run each: created with every limit, one kept ready,
-each labelled with its owning program.
+"""Containers for one run each: created with every limit, one kept ready, each labelled with its program.
+
+A shared container would keep what earlier runs left behind (decision 8).
 """
 
 from __future__ import annotations
