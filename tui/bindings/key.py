@@ -60,7 +60,7 @@ class Key(NamedTuple):
     priority: bool = False
 
     def binding(self) -> Binding:
-        """Return it in Textual's form."""
+        """Return the binding in Textual's form."""
         return Binding(
             self.keys,
             self.action,
@@ -70,3 +70,24 @@ class Key(NamedTuple):
             tooltip=self.tooltip,
             id=self.id,
         )
+
+
+class KeyGroup(NamedTuple):
+    """Bindings of one scope under one heading of the help. Calling the group returns one of its bindings."""
+
+    name: str
+    scope: KeyScope
+
+    def __call__(
+        self,
+        id: str,
+        keys: str,
+        action: str,
+        description: str,
+        tooltip: str,
+        *,
+        show: bool = False,
+        priority: bool = False,
+    ) -> Key:
+        """Return a binding of this group."""
+        return Key(id, keys, action, description, tooltip, self.name, self.scope, show, priority)

@@ -125,7 +125,8 @@ class ParticipantSession(AppService):
             stdout=PIPE,
             stderr=PIPE,
             env=environment_of_session(os.environ, width, height),
-            start_new_session=True,  # Ctrl+C at the server's terminal is for the server, which ends its sessions
+            # Ctrl+C at the server's terminal must reach only the server, which ends its sessions itself
+            start_new_session=True,
         )
         assert process.stdin is not None
         assert process.stderr is not None

@@ -37,7 +37,12 @@ class KnowledgeTree(Tree[TreeEntry]):
     """
 
     DEFAULT_CSS = """
-    KnowledgeTree { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    KnowledgeTree {
+        height: 1fr;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 1;
+    }
     """
     HELP = "● has been read, ○ has not: Enter asks for it and costs a tool use. ⚑ marks a suspect."
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -69,8 +69,19 @@ class OutcomeTable(Vertical):
     DEFAULT_CSS = """
     OutcomeTable { height: 1fr; }
     OutcomeTable Input { height: 1; border: none; padding: 0 1; }
-    OutcomeTable ResultTable { height: 1fr; background: $surface; overflow-x: auto; scrollbar-size-horizontal: 1; }
-    OutcomeTable Plain { height: 1; padding: 0 1; color: $foreground 70%; text-wrap: nowrap; text-overflow: ellipsis; }
+    OutcomeTable ResultTable {
+        height: 1fr;
+        background: $surface;
+        overflow-x: auto;
+        scrollbar-size-horizontal: 1;
+    }
+    OutcomeTable Plain {
+        height: 1;
+        padding: 0 1;
+        color: $foreground 70%;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
     OutcomeTable TextView { height: 1fr; border-top: solid $primary; display: none; }
     OutcomeTable.-failure TextView { display: block; }
     """

@@ -253,7 +253,8 @@ class SolvingKind:
             refused = "Nothing is changed: the tests will run on the original code."
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
-        text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
+        ending = "" if fault else stays
+        text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{ending}"
         title = "Submit and run the tests?"
         change = (before, after) if changed.hunks else None
         words = "\n".join(part for part in (refused, last, text) if part)

@@ -67,6 +67,8 @@ FLUSH_SECONDS = 1.0
 """The interval at which counted affordances are written."""
 
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
+_PLAYING = "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
+_BRIEF_FIRST = "Read the task: your time is running. Press F9 afterwards to open the tools."
 
 
 class SolveScreen(BaseScreen[How]):
@@ -142,10 +144,7 @@ class SolveScreen(BaseScreen[How]):
         files = FilesPane(self._attempt.state.of_kind.unit)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:
-            yield Plain(
-                "Read the task: your time is running. Press F9 afterwards to open the tools.",
-                id="brief-first",
-            )
+            yield Plain(_BRIEF_FIRST, id="brief-first")
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
@@ -172,9 +171,7 @@ class SolveScreen(BaseScreen[How]):
             self.controller.finish_pending()
         if self._play is not None:
             self.controller.play(*self._play)
-            self.console.say(
-                "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
-            )
+            self.console.say(_PLAYING)
 
     def _made(self, pane: Widget) -> None:
         """Show the attempt so far in a pane just mounted."""
@@ -365,10 +362,7 @@ class SolveScreen(BaseScreen[How]):
         self.ask(message.tool, message.arguments)
 
     def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question if that spends the last of a budget.
-
-        Show why if it can't be called now.
-        """
+        """Call a tool, after a question if that spends the last of a budget; if it can't be called, show why."""
         self._asking.ask(tool, arguments)
 
     @on(SubmitAsked)
