@@ -1,4 +1,4 @@
-"""The base of long work on the open run, which the reader can start and stop."""
+"""The base class of long work on the open run that the reader starts and stops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 
 
 class ViewJob:
-    """One job at a time, in its own thread, which reports its progress to the view."""
+    """One job at a time, in a thread of its own, that reports to the view."""
 
     NAME = ""
     """The name of the thread."""
@@ -20,16 +20,16 @@ class ViewJob:
 
     @property
     def begun(self) -> bool:
-        """Whether it was ever started."""
+        """Whether the work was ever started."""
         return self._job is not None
 
     @property
     def running(self) -> bool:
-        """Whether it is under way."""
+        """Whether the work is under way."""
         return self._job is not None and self._job.running
 
     def stop(self) -> None:
-        """Stop for good."""
+        """Stop the work, which can't be started again."""
         self._jobs.stop()
 
     def stops(self) -> bool:
