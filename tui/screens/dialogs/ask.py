@@ -95,8 +95,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
     @property
     def field_words(self) -> str:
-        """The description of Enter in a field: the first button's label, or empty if Enter does not answer.
-        """
+        """The description of Enter in a field: the first button's label, or empty if Enter does not answer."""
         return str(self.buttons()[0].label) if self.enter_answers else ""
 
     def action_cancel(self) -> None:
@@ -218,8 +217,7 @@ class Choices(OptionList):
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
     ) -> None:
-        """`marks` are those of the chosen label and of the others. `enter_words` describe Enter in the keys.
-        """
+        """`marks` are those of the chosen label and of the others. `enter_words` describe Enter in the keys."""
         self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks

@@ -50,8 +50,7 @@ class KnownProfiles:
         return known[1:] if known is not None and known[0] == stamp_of(name) else None
 
     def put(self, name: str, stamp: _Stamp | None, run: Run, profile: Profile) -> None:
-        """Remember a run under the stamp that its file had before it was read; without a stamp, do nothing.
-        """
+        """Remember a run under the stamp that its file had before it was read; without one, do nothing."""
         if stamp is not None:
             self._known[name] = stamp, run, profile
         while len(self._known) > _MOST_KNOWN:

@@ -1,5 +1,4 @@
-"""The search in one run or in all runs of a list: the search bar, the list of hits, and moving between hits.
-"""
+"""The search in one run or in all runs of a list: the search bar, the hits, and moving between hits."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ class SearchBatch:
 
 
 class SearchBar(Horizontal):
-    """Searches during typing. Enter goes to the first hit, Escape closes the line."""
+    """The search bar, which searches while the query is typed. Enter goes to a hit, Escape closes it."""
 
     DEFAULT_CSS = """
     SearchBar { height: 1; display: none; background: $surface; }
@@ -111,7 +110,7 @@ class SearchBar(Horizontal):
         self._say()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable the keys of the line while it is open, and the search in all runs if there is a list."""
+        """Offer the keys of the bar only while it is visible, and `runs` only if there is a list of runs."""
         return self.display and (action != "runs" or len(self.runs) > 1)
 
     @property
@@ -341,7 +340,7 @@ class Search(Container):
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
-        """Give the focus back. On request, go to the nearest hit, or to the first one found later."""
+        """Hide the bar, focus the steps, and on request move to a hit: the nearest, or the first to come."""
         self.query_one(SearchBar).display = False
         self.screen.set_focus(self._view.steps)
         self._goes_to_first = message.go and not self.hits

@@ -57,8 +57,7 @@ class ReviewScreens(Protocol):
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
     ) -> Screen[None]:
-        """Return the screen for a run. `runs` are the names in its list, `found` are hits to continue from.
-        """
+        """Return the screen for a run. `runs` are the names in its list, `found` hits to continue from."""
         ...
 
     def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:
@@ -81,7 +80,7 @@ class ReviewSettings:
     replaying: Replaying | None = None
     judging: Judging | None = None
     study: Path | None = None
-    """The folder of the study whose attempts are reviewed. Annotations stay in it."""
+    """The folder of the study whose attempts are reviewed; it also stores the annotations."""
     live: LiveAnnotations | None = None
     """Shares annotations through a team's store as they are made; None if no store is chosen."""
 

@@ -182,7 +182,7 @@ class StepList(RecordList):
         super().set_count(count, cursor=cursor)
 
     def open_run(self, count: int, first: int) -> None:
-        """Show the known steps of a run just opened, from its `first` one unless one was chosen."""
+        """Show the known steps of a run, from its `first` one unless the cursor was moved before."""
         self.set_count(count)
         self.cursor = self.cursor or first
 

@@ -95,8 +95,7 @@ class StepText(NamedTuple):
         return None
 
     def part_at(self, offset: int) -> tuple[StepPart, int] | None:
-        """Return the part at an offset in the composed text, and the offset in that part; None on a heading.
-        """
+        """Return the part at an offset in the composed text, and the offset in it; None on a heading."""
         at = bisect_right([part.offset for part in self.parts], offset) - 1
         if at < 0 or offset > self.parts[at].offset + self.parts[at].length:
             return None

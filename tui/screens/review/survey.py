@@ -131,7 +131,7 @@ class Survey:
         return sorted(found, key=lambda mark: self._counts[mark])
 
     def marks_among(self, first: int, after: int, marks: Iterable[StepMark]) -> StepMark | None:
-        """Return the first of some marks that a step from `first` up to `after` (exclusive) has."""
+        """Return the first of some marks that any step from `first` up to `after` (exclusive) has."""
         bits = 0
         for found in set(self.bits[first:after]):
             bits |= found
@@ -157,9 +157,10 @@ class Survey:
     def listed(
         self, kind: str, seen: Collection[int], count: int, hidden: Collection[Family] = frozenset()
     ) -> list[int]:
-        """Return which of `count` steps a list shows: `all` of them, `edits`, `errors` or those not `seen`.
+        """Return the steps, among the first `count`, that a list of some `kind` contains.
 
-        Families that are `hidden` are not in `all` and `unseen`. Nothing is known about steps not read yet.
+        The kinds are `all`, `edits`, `errors`, and `unseen` for those not in `seen`. `all` and `unseen` leave
+        out the families in `hidden`, but include the steps not read yet.
         """
         if kind in ("all", "unseen"):
             left_out = {FAMILIES.index(family) + 1 for family in hidden}
