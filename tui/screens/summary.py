@@ -62,7 +62,7 @@ class Compared:
 
 
 def headline(state: AttemptState, accepted: bool | None = None) -> str:
-    """Return the result in one line; `accepted` is the reviewers' decision on a pass."""
+    """Return the result in one line. `accepted` is the reviewers' decision on a pass, if there is one."""
     if state.ending is None:
         return "… not ended"
     words = end_words(state.ending, attempt_result(state, accepted))

@@ -113,7 +113,7 @@ class BetweenPage(StudyPage):
 
 
 class BreakPage(StudyPage):
-    """A page without a running clock and without anything of a task. Answers `next`."""
+    """A page for a break: no clock runs, and nothing of a task is shown. Dismissed with `next`."""
 
     def body(self) -> Iterable[Widget]:
         """Return a sentence."""
@@ -140,7 +140,7 @@ class AwayPage(StudyPage):
 
 
 class LastPage(StudyPage):
-    """Shows the closing words. Closing it closes the program."""
+    """The last page of a session: done, stopped, refused or withdrawn. Closing it ends the program."""
 
     BUTTONS = (("close", "Close"),)
 
@@ -163,7 +163,7 @@ class LastPage(StudyPage):
 
 
 class ReadyPage(StudyPage):
-    """Answers `begin`, `break`, `stop`, or `skip` for a training task that may be skipped."""
+    """The page before a task. Dismissed with `begin`, `skip` (training), `break`, `stop` or `close`."""
 
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool

@@ -183,7 +183,7 @@ class CodePage(TaskPage, Vertical):
         self._pick(f"{way.capitalize()} of {here.qualname}", names)
 
     def _here(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
-        """Return the innermost function at the cursor, in the corrupted file by its name in the original."""
+        """Return the innermost function at the cursor; in a corrupted file, the original of that name."""
         if place is None or self._dossier is None:
             return None
         line = self.view.cursor_line

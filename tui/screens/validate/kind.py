@@ -28,7 +28,7 @@ class ValidatingKind:
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the validator's own solution from the typed text: the changed functions."""
+        """Return the validator's own solution from the typed texts: the functions that were changed."""
         start = {target.name: target.corrupted for target in dossier.answer.targets}
         return {
             name: code
