@@ -301,7 +301,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         return [field for field in self.fields if not field.answered and not field.question.required]
 
     def check(self) -> bool:
-        """Return whether every answer is valid. If not, show the faults and go to the first."""
+        """Return whether all answers are valid. If not, show what is wrong and focus that question."""
         wrong = [field for field in self.fields if field.fault]
         for field in self.fields:
             field.tell(field.fault)

@@ -130,7 +130,7 @@ def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, 
 
 
 def figures(score: Mapping[str, Any]) -> str:
-    """Return the figures of a score, in the form of `core.kinds.gist.score`, in one line."""
+    """Return the figures of a score, in the form that `core.kinds.gist.score` writes, in one line."""
     if not score:
         return "not scored yet"
     error = score.get("error")
