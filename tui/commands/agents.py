@@ -1,4 +1,4 @@
-"""`gistpoint agent`: runs of a model on tasks, carried out, resumed, listed, shown, stopped and watched."""
+"""`gistpoint agent`: start, resume, list, show, stop and watch runs of a model on tasks."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5
-"""The most messages listed below the figures, since a narrow terminal has no room for them in the table."""
+"""The most messages listed. They follow the figures, since a narrow table has no room for them."""
 
 # agent run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOutRun(Request):
-    """How a run is carried out and shown."""
+    """The way in which a run is carried out and displayed."""
 
     pace: AgentPace
     json: bool = False
@@ -73,7 +73,7 @@ class CarryOutRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRunRequest(Request):
-    """A run to start, or to show without sending anything."""
+    """A run to start; with `dry_run`, its jobs and first request are only printed."""
 
     begin: BeginAgentRun
     carry: CarryOutRun
@@ -82,7 +82,7 @@ class AgentRunRequest(Request):
 
 
 def run(wanted: AgentRunRequest) -> int:
-    """Queue what is missing, do it, and print the figures."""
+    """Plan a run, carry it out, and print its figures. Return the exit code."""
     services = build_services(wanted.carry.isolation)
     plan = plan_run(services, wanted.begin, wanted.price, _left_out)
     if wanted.dry_run:
@@ -102,7 +102,7 @@ class ResumeAgentRun(Request):
 
 
 def resume(wanted: ResumeAgentRun) -> int:
-    """Resume a run."""
+    """Resume a run, and print its figures. Return the exit code."""
     services = build_services(wanted.carry.isolation)
     found, ports = resume_run(services, wanted.name, wanted.base_url, wanted.carry.pace)
     return _carry_out(wanted.carry, found, ports, wanted.base_url)
@@ -171,7 +171,7 @@ def _on_cluster(
 
 
 def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
-    """Print the jobs and the first request of the first of them."""
+    """Print the jobs of a run, and the first request of its first job."""
     requests = first_requests(services, plan, _left_out)
     jobs = [job for job in plan.jobs if job.task in requests]
     first, settings = requests[jobs[0].task], plan.settings
@@ -210,14 +210,14 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAgentRuns(Request):
-    """How the runs are listed."""
+    """The output of `agent list`."""
 
     json: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowAgentRun(Request):
-    """A run whose figures are shown."""
+    """A run whose figures to print, and their form."""
 
     name: str
     json: bool = False
@@ -227,7 +227,7 @@ class ShowAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopAgentRun(Request):
-    """A run that is to stop."""
+    """A run to stop."""
 
     name: str
 
@@ -241,7 +241,7 @@ class WatchAgent(Request):
 
 
 def listing(wanted: ListAgentRuns) -> int:
-    """Print the runs. The state of an unreadable one is its problem."""
+    """Print all runs. A run that can't be read is listed with the problem as its state."""
     store = AgentRunStore(Locations.of_user().runs)
     rows = [_listed(store, name) for name in store.names()]
     if wanted.json:
@@ -282,7 +282,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
 
 
 def show(wanted: ShowAgentRun) -> int:
-    """Print the figures of a run."""
+    """Print the figures of a run, or write them as a table."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if wanted.output and not wanted.to:
         raise UserError("-o needs a table to write.", hint="Add --to csv.")
@@ -337,7 +337,7 @@ _ATTEMPTS: tuple[Column[AttemptFigures], ...] = (
 
 
 def stop(wanted: StopAgentRun) -> int:
-    """Ask the process that works on a run to stop. Return 1 if there is none."""
+    """Ask the process that carries out a run to stop. Return 1 if there is none."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
         print(
@@ -351,7 +351,7 @@ def stop(wanted: StopAgentRun) -> int:
 
 
 def watch(wanted: WatchAgent) -> int:
-    """Open the screen that shows a run, or one attempt, as it progresses."""
+    """Watch a run or an attempt on a screen."""
     from gistpoint.tui.agent_watch_app import AgentWatchApp
 
     locations = Locations.of_user()

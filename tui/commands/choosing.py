@@ -1,4 +1,4 @@
-"""The options with which `task generate` chooses functions deliberately."""
+"""The options by which `task generate` chooses functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gistpoint attempt confirm` and `object`, and `gistpoint task control`: passes confirmed after the end."""
+"""`gistpoint attempt confirm`, `attempt object` and `task control`: the confirmation of passes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmPasses(Request):
-    """Attempts whose passes are to be confirmed."""
+    """The attempts whose passes to confirm; with `all`, those that were not asked about."""
 
     attempts: tuple[str, ...] = ()
     all: bool = False
@@ -71,12 +71,12 @@ def confirm(wanted: ConfirmPasses) -> int:
 
 
 def is_odd(asked: AskedPass) -> bool:
-    """Return whether somebody must look: the pass is contradicted or could not be checked."""
+    """Return whether somebody has to look at a pass: it is contradicted, or could not be checked."""
     return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
 
 
 def asked_words(asked: AskedPass) -> str:
-    """Return the result of a request for confirmation, in lines."""
+    """Return the lines on the result of a request for confirmation."""
     if asked.confirmation is None:
         return f"not asked. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
@@ -84,13 +84,13 @@ def asked_words(asked: AskedPass) -> str:
 
 
 def asked_row(asked: AskedPass) -> dict[str, Any]:
-    """Return the result of a request for confirmation, for JSON."""
+    """Return the result of a request for confirmation as JSON data."""
     confirmation = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
     return {"attempt_id": asked.attempt_id, "confirmation": confirmation, "why_not": asked.why_not}
 
 
 def objection(wanted: ObjectToVerdict) -> int:
-    """Write an objection for reviewers to read."""
+    """Record an objection to a verdict, for reviewers."""
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
     print(
@@ -102,7 +102,7 @@ def objection(wanted: ObjectToVerdict) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlTasks(Request):
-    """Tasks for which to determine whether passes can be confirmed."""
+    """The tasks for which to find out whether passes can be confirmed."""
 
     tasks: tuple[str, ...]
     json: bool = False
@@ -110,9 +110,9 @@ class ControlTasks(Request):
 
 
 def control(wanted: ControlTasks) -> int:
-    """Make the controls of tasks and write them next to the answers.
+    """Make the controls of tasks, and write them next to the answers.
 
-    Return 1 if a task's passes can't be confirmed.
+    Return 1 if passes of one of the tasks can't be confirmed.
     """
     services = build_services(wanted.isolation)
     rows: list[dict[str, Any]] = []

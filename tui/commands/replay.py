@@ -1,4 +1,4 @@
-"""`gistpoint replay`: repeats the tool calls of a recorded run, and reports the differences."""
+"""`gistpoint replay`: repeat the tool calls of recorded runs, and report the differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CALL_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRuns(Request):
-    """Runs whose tool calls are repeated."""
+    """The runs whose tool calls to repeat."""
 
     recorded: tuple[str, ...] = ()
     all: bool = False
@@ -48,7 +48,7 @@ class ReplayRuns(Request):
 
 
 def replay(wanted: ReplayRuns) -> int:
-    """Print a line per call as it is made and the verdicts, or a line per run.
+    """Replay one run or many, and print a line for each call or for each run.
 
     Return 1 if anything differs.
     """
@@ -114,7 +114,7 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
 
 
 def _replay_many(wanted: ReplayRuns) -> int:
-    """Replay the named runs, or all ended attempts of the store.
+    """Replay the named runs, or all attempts that have ended.
 
     Return 1 if one differs or can't be replayed.
     """
@@ -157,7 +157,7 @@ def _replay_many(wanted: ReplayRuns) -> int:
 
 
 def _ended(services: Services) -> list[str]:
-    """Return the ids of all attempts that a solver has ended, the oldest first."""
+    """Return the ids of all attempts that have ended, the oldest first."""
     found = [
         summary.attempt_id
         for summary in services.attempts.outlines()

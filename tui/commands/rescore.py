@@ -1,4 +1,4 @@
-"""`gistpoint rescore`: results of other harnesses, judged by gistpoint's own judge."""
+"""`gistpoint rescore`: judge the results of other harnesses with gistpoint's own judge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLUMNS: tuple[Column[RescoredResult], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreCommand(Request):
-    """Results to judge again, and how they are printed."""
+    """The results to judge again, and the form of the output."""
 
     results: RescoreResults
     json: bool = False
@@ -37,7 +37,7 @@ class RescoreCommand(Request):
 
 
 def rescore(wanted: RescoreCommand) -> int:
-    """Judge every result, keep it, and print both figures."""
+    """Judge all results, record the outcomes, and print them. Return 1 if any differs."""
     found = Rescoring(build_services(wanted.isolation), wanted.results)
     with long_work(quiet=wanted.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")
@@ -58,7 +58,7 @@ def rescore(wanted: RescoreCommand) -> int:
 
 
 def _summary(found: Rescoring) -> str:
-    """Return both counts in a line, and a second one that names the tasks without a result."""
+    """Return a line with the numbers of solved tasks, and one with the tasks that have no result."""
     judged = [row.result for row in found.rows if row.result is not None]
     theirs = [row.returned.solved for row in found.rows if row.returned.solved is not None]
     line = f"Solved: {sum(one.solved for one in judged)} of {len(judged)} by gistpoint's judge"

@@ -1,4 +1,4 @@
-"""`gistpoint reviews export`, `merge` and `agreement`."""
+"""`gistpoint reviews`: export, merge and compare reviewers' annotations."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def _print_problems(problems: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReviews(Request):
-    """Whose annotations to write, how and where."""
+    """The reviewers whose annotations to export, the format and the file."""
 
     format: Literal["csv", "jsonl"] = "csv"
     output: str | None = None
     """None for standard output."""
     reviewer: tuple[str, ...] = ()
-    """Empty for all."""
+    """Empty for all reviewers."""
 
 
 def export(asked: ExportReviews) -> int:
-    """Write every label, comment and verdict that was not taken back."""
+    """Export all labels, comments and verdicts that were not taken back."""
     store = _store()
     for name in asked.reviewer:
         _check_known(store, name)
@@ -63,13 +63,13 @@ def export(asked: ExportReviews) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReviews(Request):
-    """The files of reviews to merge."""
+    """The files with reviews to merge."""
 
     paths: tuple[Path, ...]
 
 
 def merge(asked: MergeReviews) -> int:
-    """Merge the annotations of other reviewers."""
+    """Merge the annotations of other reviewers into the user's store."""
     store = _store()
     merged = store.merge(asked.paths)
     _print_problems(merged.problems)
@@ -79,14 +79,14 @@ def merge(asked: MergeReviews) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareReviewers(Request):
-    """Which two reviewers are compared; none if there are only two."""
+    """The two reviewers to compare; may be empty if there are only two."""
 
     reviewers: tuple[str, ...] = ()
     json: bool = False
 
 
 def agree(asked: CompareReviewers) -> int:
-    """Print the agreement of two reviewers."""
+    """Print how far two reviewers agree."""
     store = _store()
     first, second = _two(store, asked.reviewers)
     found = agreement(store.book, first, second)

@@ -72,7 +72,7 @@ class TextSeal:
     """
 
     def __init__(self, text: str = "") -> None:
-        """Choose a private-use area that `text` doesn't use. Carriage returns stay if they end every line."""
+        """Choose a private-use area that `text` doesn't use. Carriage returns at all line ends are kept."""
         regular = "\r" not in text or text.count("\r") == text.count("\r\n") == text.count("\n")
         self._kept = "\r" if regular else ""
         self.needed = bool(_pattern().search(text.replace("\r", "") if regular else text))

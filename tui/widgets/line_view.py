@@ -463,7 +463,7 @@ class LineView(LineCanvas):
         self.use_affordance("scroll")
 
     def action_cursor_columns(self, columns: int) -> None:
-        """Move the cursor right by characters, across line ends."""
+        """Move the cursor right by a number of characters, or left if negative, across the ends of lines."""
         column, length = self.cursor_column + columns, self.lines.length(self.cursor_index)
         if column < 0 and self.cursor_index > 0:
             self.cursor_line -= 1
@@ -483,7 +483,7 @@ class LineView(LineCanvas):
             self._move_to_column(max((s for s in starts if s < column), default=0))
 
     def action_cursor_edge(self, direction: int) -> None:
-        """Move the cursor to the end of its line, or to its first non-blank character, then to its start."""
+        """Move the cursor to the end of its line; backwards, to its first non-blank character or start."""
         line = self.lines[self.cursor_index]
         indent = len(line) - len(line.lstrip())
         self._move_to_column(len(line) if direction > 0 else (0 if self.cursor_column == indent else indent))

@@ -73,7 +73,7 @@ class NameTabs(Widget):
         return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
 
     def places(self) -> list[tuple[str, int]]:
-        """Return the drawn names except the current one, each with the column of the blank before it."""
+        """Return the key of each visible name but the current one, with the column of the blank before it."""
         found, at = [], 0
         for key, words in self._tabs:
             if key != self.current and words != _BEFORE and at < self.size.width:

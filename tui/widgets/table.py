@@ -100,7 +100,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return next((row for row in above if isinstance(row, Heading)), None)
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
-        """Show other rows. The cursor goes to the row with the key `at`, or stays on its row."""
+        """Show other records, with the cursor on the one with the key `at`, else on the same as before."""
         self.records = list(records)
         self.rearrange(at)
 
