@@ -85,7 +85,7 @@ CALLED = Word(by_place=True)
 
 
 class Face(Generic[R]):
-    """One command: the request that its options make, and the function that carries it out."""
+    """A command: its request, the declarations of its options, and the function that carries it out."""
 
     def __init__(
         self,

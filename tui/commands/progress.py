@@ -179,10 +179,11 @@ class LongWork:
 
 @contextmanager
 def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Iterator[LongWork]:
-    """Show the progress of work unless `quiet`, and stop it on Ctrl+C.
+    """Show the progress of work unless `quiet`, and stop the work on Ctrl+C.
 
-    The first Ctrl+C sets the token, the second ends the work at once. With `asks_token` unset, the first one
-    does. Raises `CancelledError` then, with a sentence on what is `kept` and how to continue.
+    The first Ctrl+C sets the token, and the second ends the work at once. Work that doesn't check the token
+    (`asks_token` is False) ends at the first. Raises `CancelledError` then, with a sentence on what is `kept`
+    and how to continue.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
     with ProgressLine(quiet=quiet) as progress:

@@ -84,7 +84,7 @@ class ListRuns(Request):
 
 
 def listing(wanted: ListRuns) -> int:
-    """Print the runs of files, folders and archives. Each is read to its end, so that the row is complete."""
+    """Print the runs of files, folders and archives, reading each run to its end for a complete row."""
     read_files_as(wanted.read_as)
     if wanted.profile:
         return _print_profiles(wanted)

@@ -1,6 +1,6 @@
-"""`gistpoint solve`: the solve screen, or with `--lines` tool calls read from standard input.
+"""`gistpoint solve`: attempt a task on the solve screen, or with `--lines` by tool calls from standard input.
 
-The screen is drawn before the engine is imported, so whatever needs that is imported in functions.
+The screen is drawn before the engine is imported, so all that needs the engine is imported in functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveRequest(Request):
-    """A task to attempt, or an attempt to resume."""
+    """The task to attempt, or the attempt to resume."""
 
     what: str
     new: bool = False
@@ -37,7 +37,7 @@ class SolveRequest(Request):
 
 
 def solve(wanted: SolveRequest) -> int:
-    """Open a task or an attempt by id."""
+    """Attempt a task, or resume an attempt. Return the exit code."""
     make, find = partial(_services, wanted), partial(_named, wanted.what)
     return open_attempt(wanted.isolation, make, find, lines=wanted.lines, new=wanted.new)
 
@@ -50,9 +50,10 @@ def open_attempt(
     lines: bool,
     new: bool = False,
 ) -> int:
-    """Attempt the task or the attempt that `find` returns, on the screen or by lines. Return the exit code.
+    """Attempt a task, or resume an attempt, as `find` returns it, on the screen or by lines.
 
-    For a task, resume the newest unfinished attempt, or with `new`, begin one.
+    For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. Return
+    the exit code.
     """
     from gistpoint.tui.commands.output import interactive
 
@@ -65,7 +66,7 @@ def open_attempt(
             return _newest(services, find(services), new=new)
 
         def made() -> Services:
-            probed.begin(isolation)  # the probe waits for a process, in which the engine is imported
+            probed.begin(isolation)  # the probe waits for a process, during which the engine is imported
             return make(probed)
 
         maker = ServicesMaker(Locations.of_user(), made)
@@ -83,7 +84,7 @@ def open_attempt(
 
 
 def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
-    """Return the services, with the settings given for a gist."""
+    """Return the services, which apply the given settings of a gist."""
     role = None if wanted.role is None else Role(wanted.role)
     services = build_services(wanted.isolation, role=role, participant=wanted.participant, probed=probed)
     if not wanted.gist_settings:

@@ -1,4 +1,4 @@
-"""`gistpoint paths`, and `gistpoint cache list` and `clean`: where gistpoint keeps things."""
+"""`gistpoint paths`, `cache list` and `cache clean`: where data are stored, and what the cache contains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.tui.commands.output import print_json, print_table
 
 
 def paths(shown: JsonWanted) -> int:
-    """Print every path, without creating any."""
+    """Print the paths of all data, without creating any."""
     locations = Locations.of_user()
     places = {
         "data": locations.data,
@@ -40,13 +40,13 @@ _MIB = 1 << 20
 
 
 def listing(shown: JsonWanted) -> int:
-    """Print the content of the cache."""
+    """Print the contents of the cache."""
     _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
     return DONE
 
 
 def clean(shown: JsonWanted) -> int:
-    """Remove cached files and print what was removed."""
+    """Remove the contents of the cache, and print what was removed."""
     _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
     return DONE
 

@@ -1,4 +1,4 @@
-"""`gistpoint study`: making a study, checking it, opening, amending and closing it."""
+"""`gistpoint study`: make, check, open, amend and close a study."""
 
 from __future__ import annotations
 
@@ -45,23 +45,20 @@ R = TypeVar("R", bound=Request)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStudy(Request):
-    """A study by its folder or name."""
+    """A study, given by its folder or its name on the team's store."""
 
     study: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyShown(NamedStudy):
-    """A study by its folder or name, and how its output is printed."""
+    """A study, and the form of the output."""
 
     json: bool = False
 
 
 class StudyFace(Generic[R]):
-    """The command-line form of an operation on a study, named first.
-
-    Its result is printed as JSON on request.
-    """
+    """A command on a study, which is its first argument, with an option for JSON."""
 
     def __init__(
         self,
@@ -74,7 +71,10 @@ class StudyFace(Generic[R]):
         required: bool = False,
         json: Word = JSON,
     ) -> None:
-        """`run` gets the opened study, and whether to print JSON. The rest is as in `Words`."""
+        """`run` is called with the opened study, the request, and whether to print JSON.
+
+        The other arguments are those of the table.
+        """
         self._request, self._run, self._about = request, run, about
         self._words = Words(words, one_of=one_of, required=required)
         self._json = Words({"json": json})
@@ -96,13 +96,13 @@ class StudyFace(Generic[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStudyShown(StudyShown):
-    """The folder of a study that is made; `study` is the folder."""
+    """The study to make. `study` is its folder."""
 
     new: NewStudy
 
 
 def new(asked: NewStudyShown) -> int:
-    """Make the folder of a study."""
+    """Make the folder of a study, and print how to continue."""
     new_study(path_of(asked.study), Locations.of_user(), asked.new)
     study = open_study(asked.study)
     if asked.json:
@@ -119,13 +119,13 @@ def new(asked: NewStudyShown) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCheck(StudyShown):
-    """Which study is checked, or prepared for registration."""
+    """The study to check, or with `prereg`, to describe for a registration."""
 
     prereg: bool = False
 
 
 def check(asked: StudyCheck) -> int:
-    """Print the finding of each check. Return 1 if one failed."""
+    """Print the findings of all checks. Return 1 if one of them failed."""
     study = open_study(asked.study)
     if asked.prereg:
         print_text(preregistration(study))
@@ -180,7 +180,7 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
 
 
 def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
-    """Put the current declaration in force."""
+    """Put the changed declaration in force."""
     before = amend_study(study, wanted)
     share_again(study)
     if as_json:

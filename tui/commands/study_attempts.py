@@ -1,4 +1,4 @@
-"""`gistpoint study`: attempts: models' runs, corrected times, exclusions, and exports."""
+"""`gistpoint study`: the attempts of a study: runs of models, corrected times, exclusions and exports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
 
 
 def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
-    """Print the runs of the declared models."""
+    """Print the runs of the declared models. Return 1 if a model has no run that counts."""
     with ProgressLine() as progress:
         found = read_study_data(study, RunContext(progress=progress.making)).solvers
     record_runs_read(study, found)
@@ -104,7 +104,7 @@ def _result(row: AttemptRow | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectAttempt(StudyShown):
-    """What a span of an attempt of a study counts as."""
+    """A span of an attempt in a study, and the activity as which it counts."""
 
     settled: SettleAttempt
 
@@ -112,7 +112,7 @@ class CorrectAttempt(StudyShown):
 
 
 def correct(asked: CorrectAttempt) -> int:
-    """Re-label a span of an attempt's timeline."""
+    """Change the activity as which a span of an attempt's time counts."""
     done = correct_times(open_study(asked.study), asked.settled, asked.span)
     span, before, after = done.span, done.before, done.after
     if asked.json:
@@ -137,13 +137,13 @@ def correct(asked: CorrectAttempt) -> int:
 
 
 def exclude(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
-    """Exclude an attempt."""
+    """Exclude an attempt from the analyses."""
     _print_decision("excluded", exclude_attempt(study, wanted), as_json=as_json)
     return DONE
 
 
 def include(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
-    """Include an attempt. Return 1 if it still does not count."""
+    """Take an attempt back into the analyses. Return 1 if it still does not count."""
     row = include_attempt(study, wanted)
     _print_decision("included", row, as_json=as_json)
     return DONE if row.counted else NEGATIVE
@@ -159,10 +159,10 @@ def _print_decision(what: str, row: AttemptRow, *, as_json: bool) -> None:
 
 
 def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
-    """Export a study."""
+    """Export a study to a folder."""
     with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
         done = export_study(study, wanted, _write, work.run)
-        make_folder(path_of(wanted.output))  # even if no format had a file
+        make_folder(path_of(wanted.output))  # even if no format has a file
     simulated = study.study.simulated
     if as_json:
         values = {"simulated": simulated, "files": done.files, "problems": list(done.problems)}
@@ -182,7 +182,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _position(text: str) -> int:
-    """Return a position on a timeline in milliseconds."""
+    """Return a time on an attempt's timeline in milliseconds. Raises `argparse.ArgumentTypeError`."""
     found = _TIME.fullmatch(text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: give seconds, M:SS or H:MM:SS")

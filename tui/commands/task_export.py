@@ -1,4 +1,4 @@
-"""`gistpoint task export`: a task as one file, or tasks for another harness."""
+"""`gistpoint task export`: write a task as a single file, or tasks for another harness."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.tui.commands.progress import long_work
 
 
 def export(wanted: ExportTasks) -> int:
-    """Write the tasks, and print what was written."""
+    """Export tasks, and print the files or folders."""
     locations = Locations.of_user()
     tasks = tasks_of(wanted.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = Path(wanted.output)

@@ -1,6 +1,4 @@
-"""`gistpoint task import breakpoint`: turns records of the public data set into tasks, or refuses or
-postpones them.
-"""
+"""`gistpoint task import breakpoint`: turn records of the public data set into tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCall(ImportRecords):
-    """The records to turn into tasks, or whether to list the waiting ones."""
+    """The records to import; with `pending`, those that wait are only listed."""
 
     pending: bool = False
     json: bool = False
@@ -31,9 +29,9 @@ class ImportCall(ImportRecords):
 
 
 def import_records(wanted: ImportCall) -> int:
-    """Import the records that are not in the store. Print a row per record.
+    """Import the records that are not stored yet, and print a row for each.
 
-    Negative if one was refused or waits.
+    Return 1 if a record was refused or has to wait.
     """
     locations = Locations.of_user()
     ledger = ImportLedger(locations.imports / f"{wanted.data_set}.json")
