@@ -105,7 +105,7 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
 
 
 def _named(name: str, services: Services) -> Task | str:
-    """Return the task or the attempt with the id that was given."""
+    """Return the named task or the id of the named attempt. Raises `UserError` if a model works on it."""
     try:
         attempt_id = services.attempts.folder(name).name
     except AttemptError:
@@ -120,9 +120,7 @@ def _named(name: str, services: Services) -> Task | str:
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
-    """Return the id of the newest attempt of a task that has not ended; what was found without one, and with
-    `new`.
-    """
+    """Return the id of a task's newest unfinished attempt; without one, or with `new`, return `found`."""
     unfinished = [] if new or isinstance(found, str) else services.unfinished(found)
     for summary in unfinished:
         if summary.problem:

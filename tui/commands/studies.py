@@ -88,7 +88,7 @@ class StudyFace(Generic[R]):
         return self.run
 
     def run(self, given: argparse.Namespace) -> int:
-        """Open the study, carry out the request that the parsed words make, and return the exit code."""
+        """Open the study, carry out the request that parsed options describe, and return the exit code."""
         study = open_study(request_of(NamedStudy, _NAMED, given).study)
         as_json = request_of(JsonWanted, self._json, given).json
         return self._run(study, request_of(self._request, self._words, given), as_json)

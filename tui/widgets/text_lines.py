@@ -71,7 +71,7 @@ class TextLines:
         return max(lengths) - 1
 
     def widest(self) -> int:
-        """Return the width in cells of the widest row: exact for plain ASCII, else a close upper bound."""
+        """Return the width, in cells, of the widest row: exact for ASCII without tabs, else at least that."""
         starts, longest = self.starts, LONGEST_ROW
         if self.text.isascii() and "\t" not in self.text:
             return min(longest, self.longest())
