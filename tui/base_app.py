@@ -428,7 +428,7 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
 
     def action_jump(self) -> None:
-        """Show a letter on everything visible that takes the focus, and go to the one pressed."""
+        """Show a letter on every visible widget that takes the focus; a press moves the focus there."""
         from gistpoint.tui.screens.jump import JumpScreen, JumpTarget, places
 
         def chosen(target: JumpTarget | None) -> None:

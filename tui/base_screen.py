@@ -26,7 +26,7 @@ class BaseScreen(Screen[ScreenResultType]):
         self._last_steps: list[Callable[[], object]] = []
 
     def fit_width(self, width: int) -> None:
-        """Set the width class before the screen is shown. Later, the class would restyle the whole screen."""
+        """Set the width class before the screen is shown. Later, it would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
 

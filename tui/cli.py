@@ -249,7 +249,7 @@ def parser() -> CommandParser:
 
 
 def _add_isolation(top: CommandParser) -> None:
-    """Add the options of `arguments.ISOLATION` before any command. Importing it takes as long as the help."""
+    """Add the options of `arguments.ISOLATION` before any command. An import takes as long as the help."""
 
     def named(text: str) -> str:
         from gistpoint.tui.commands.arguments import backend_name

@@ -18,9 +18,9 @@ _NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
 def open_study(name: str) -> StudyFolder:
-    """Open the study in a folder, or by its name on the team's store, with the user's clock and data.
+    """Open the study in a folder, or with a name on the team's store, with the user's clock and data.
 
-    A team's study is updated first. If its store doesn't answer, that is reported, and the folder is used as
+    A team's study is updated first. If its store does not answer, that is reported and the folder is used as
     it is. Raises `StudyError`, or another `UserError` of the store.
     """
     locations = Locations.of_user()
@@ -68,7 +68,7 @@ def is_shared(study: StudyFolder) -> bool:
 
 
 def share_again(study: StudyFolder) -> bool:
-    """Put the changed declaration of a study on its team's store. Return whether it has one.
+    """Update the changed declaration of a study on its team's store. Return whether it has a store.
 
     Raises `UserError`.
     """

@@ -1,4 +1,4 @@
-"""The keys of the program, of home, of dialogs, and of screens with few keys."""
+"""The keys of the program, of the home screen, of dialogs, and of screens with few keys."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
     _dialogs("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", show=True),
 )
 
-# The keys of the screen that shows how tasks are made
+# The keys of the screen that shows how tasks are made.
 
 _making = KeyGroup("Making", KeyScope.CAMPAIGN)
 
@@ -63,7 +63,7 @@ CAMPAIGN_KEYS: tuple[Key, ...] = (
     _making("campaign.stop", "ctrl+c", "leave", "Stop", "The same", priority=True),
 )
 
-# The keys of blind reading: a function to read, and its diff afterwards
+# The keys of blind reading: a function to read, then its diff.
 
 _glance = KeyGroup("Glance", KeyScope.GLANCE)
 _verdict = KeyGroup("Verdict", KeyScope.GLANCE_DIFF)
@@ -90,7 +90,7 @@ GLANCE_KEYS: tuple[Key, ...] = (
     _verdict("verdict.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
 )
 
-# The keys of a study: taking part, the tasks behind a link, and reading changes blind
+# The keys of a study: participation, the tasks behind a link, and blind reading of changes.
 
 _blind = KeyGroup("Blind reading", KeyScope.BLIND_READING)
 _study = KeyGroup("Study", KeyScope.STUDY)
@@ -110,7 +110,7 @@ STUDY_KEYS: tuple[Key, ...] = (
     _assigned("assigned.open", "enter", "open", "Open", "Begin the task, or continue it", show=True),
 )
 
-# The keys of watching a run or an attempt
+# The keys for watching a run or an attempt.
 
 _watch = KeyGroup("Watch", KeyScope.WATCH)
 _watch_attempt = KeyGroup("Watch", KeyScope.WATCH_ATTEMPT)

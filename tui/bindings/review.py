@@ -1,4 +1,4 @@
-"""The keys of review: lists of runs, one run, two runs. Also the keys of all lists."""
+"""The keys of the review: lists of runs, one run, two runs. Also the keys of all lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _reading = KeyGroup("Reading", KeyScope.READING)
 
 
 def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool = False) -> tuple[Key, Key]:
-    """Return the keys to the next step of a kind, and with Shift to the previous one."""
+    """Return the keys that go to the next step of a kind and, with Shift, to the previous one."""
     return (
         _going(
             f"go.next_{id}",

@@ -115,7 +115,7 @@ class CommandParser(argparse.ArgumentParser):
         raise SystemExit(MISTAKE)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Suggest the intended value; argparse has no other place for this before Python 3.14."""
+        """Suggest the intended value. Before Python 3.14, argparse has no other place for this."""
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]

@@ -53,7 +53,7 @@ Sections = Sequence[tuple[str, Sequence[HelpRow]]]
 
 
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
-    """Return the sections of keys: those at the focus, the screen's, for typing and moving, and everywhere."""
+    """Return the sections of keys: at the focus, of the screen, for typing and moving, everywhere."""
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
     shown: set[tuple[KeyScope, str]] = set()

@@ -69,7 +69,7 @@ def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Region]]:
 
 
 def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
-    """Return the first place, with its width, on or above the widget's first line without letters or digits."""
+    """Return the first place on or above a widget's first line with no letters or digits, and its width."""
     x, y, right = region.x, region.y, region.right
     for left, row, cells in (
         (x - 3, y, 3),

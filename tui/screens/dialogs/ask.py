@@ -39,8 +39,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     unasked = False
-    """Whether the dialog opens without a request, so that keys meant for another screen must not answer it.
-    """
+    """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
     enter_answers = True
     """Whether Enter in a field presses the first button."""
     _above: Sequence[Widget] = ()
@@ -95,7 +94,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
     @property
     def field_words(self) -> str:
-        """The description of Enter in a field: the first button's label, or empty if Enter does not answer."""
+        """The description of Enter in a field: the first button's label; empty if Enter does not answer."""
         return str(self.buttons()[0].label) if self.enter_answers else ""
 
     def action_cancel(self) -> None:
@@ -217,7 +216,7 @@ class Choices(OptionList):
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
     ) -> None:
-        """`marks` are those of the chosen label and of the others. `enter_words` describe Enter in the keys."""
+        """`marks` are those of the chosen label and of the others. `enter_words` describe Enter."""
         self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks

@@ -81,7 +81,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the screen accepts an event. It ignores those of the first second, meant for others."""
+        """Return whether the screen accepts an event. It ignores those meant for the screen before it."""
         return event.time >= self._came + ON_THEIR_WAY_S
 
     @on(Button.Pressed)

@@ -180,7 +180,7 @@ class GistSolving(SolvingKind):
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether the call is an unlimited score: a progress line would move the text during typing."""
+        """Return whether a call is an unlimited score: a progress line would move the text while typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
 
@@ -487,7 +487,7 @@ class GistScreen(SolveScreen):
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer scores if the attempt has them before the hand-in, and automatic ones if they are unlimited."""
+        """Offer scores if the attempt has them before the hand-in, automatic ones if they are unlimited."""
         if action in ("score", "live"):
             free = self._attempt.state.budgets.scores is None
             return SCORE_GIST in self._attempt.tools and (action == "score" or free)

@@ -228,7 +228,7 @@ class GlanceScreen(BaseScreen[None]):
             self.action_show()
 
     def _finish(self) -> None:
-        """Show the diffs of the corrupted functions, or the end if there are none or they were shown before."""
+        """Show the diffs of the corrupted functions; afterwards, or if there are none, show the end."""
         changed = [item for item in self._items if item.version(self._reader.seed) is ShownVersion.CORRUPTED]
         self._cover_code()
         if changed and not self._at_once:

@@ -158,7 +158,7 @@ def _bound_characters() -> set[str]:
 
 
 class ReviewAnnotations:
-    """A reviewer's annotations of one run. Except in `stopped`, all writing happens in the loader's thread."""
+    """A reviewer's annotations of one run. The loader's thread writes them, except in `stopped`."""
 
     def __init__(self, run: RunInSight, view: ReviewView) -> None:
         """`view` is notified on the UI thread of the stored annotations and of each change."""
@@ -517,7 +517,7 @@ class ReviewAnnotations:
             self._run.loader.do(job, then, keeps=True)
 
     def _selected(self) -> TextRange | None:
-        """Return the selected range of the step's text; None if there is none, or if it is not in one text."""
+        """Return the selected range of the step's text; None if there is none or it covers several texts."""
         view = self._view.step_page
         selection = view.text_selection
         if selection is None or view.terminal or selection.start is None or selection.end is None:

@@ -480,7 +480,7 @@ class RunLoader:
         self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._hurried else Rank.REST)
 
     def _read_rest(self, job: Job) -> None:
-        """Index the steps, add up the totals, then survey the steps, in slices while the keyboard is quiet."""
+        """Index the steps, add up the totals, then survey the steps, in slices while no key is pressed."""
         document = self.document
         while document is not None:
             if self._hurried and document.finished:
