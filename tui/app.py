@@ -60,8 +60,8 @@ class GistpointApp(BaseApp):
 
         `open` is the id of a task or attempt to open at once, or a function that returns the one to open; its
         exception ends the program. `play` contains recorded steps and the speed at which to play them. With
-        `new`, a task is attempted anew even if an attempt is unfinished. With `alone`, leaving the attempt
-        closes the program instead of showing home.
+        `new`, a new attempt begins even if one is unfinished. With `alone`, leaving the attempt closes the
+        program instead of showing home.
         """
         super().__init__(
             services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss"

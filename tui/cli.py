@@ -194,7 +194,7 @@ def _ask_on_terminal() -> None:
 
 
 _ALIASES = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
-"""The commands that a single word stands for."""
+"""The arguments for which a single word is an alias."""
 
 
 def _understood(given: Sequence[str]) -> list[str]:

@@ -104,7 +104,7 @@ def _judge(isolation: IsolationChoice, task: Task) -> TaskJudge:
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:
-    """Return the runs that names stand for. An agent's run stands for the folders of its attempts."""
+    """Return the runs with the given names. For an agent's run, these are the folders of its attempts."""
     return tuple(found for path in paths for found in _stored(path, locations))
 
 
@@ -142,7 +142,7 @@ def first_screen(
 
 
 def _stored(name: str, locations: Locations) -> list[str]:
-    """Return the folders of the attempts that a name stands for; if there are none, the name."""
+    """Return the folders of a named run's attempts; if there are none, the name."""
     if Path(name).exists():
         return [name]
     from gistpoint.tui.commands.runs import attempt_folder

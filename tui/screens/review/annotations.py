@@ -62,7 +62,7 @@ class Given:
 
     @classmethod
     def by_word(cls, word: VerdictWord) -> Given:
-        """Return the verdict that a key stands for."""
+        """Return the verdict of a key."""
         return cls(word.means, word.reasons, words=word.words)
 
 

@@ -22,7 +22,7 @@ from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried, figures,
 
 _NO_GIST = "This run writes no gist, according to its record and the tasks here."
 OWN_FILE = "gist.py"
-"""The file name that stands for the gist of a journal."""
+"""The file name used for the gist of a journal."""
 
 
 @dataclass(frozen=True, slots=True)
