@@ -37,7 +37,7 @@ class CampaignShown:
     notes: tuple[str, ...] = ()
     """Sentences about results, with the latest one last."""
     ended: str = ""
-    """How the work ended; empty while it is under way."""
+    """The end of the work in words; empty while it is under way."""
 
     @property
     def source(self) -> str:

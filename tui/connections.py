@@ -29,7 +29,7 @@ class ConnectionBounds:
     most_of_address: int = 64
     """The most connections from one address, without those exempted by `keeping`.
 
-    0 for no limit, such as behind a proxy, where the address says nothing.
+    0 for no limit, such as behind a proxy, where all clients have the same address.
     """
     first_s: float = 10.0
     """The time for the TLS handshake, and then for the head of the first request."""

@@ -208,7 +208,7 @@ class ParticipantSession(AppService):
         await self._have_it_end(process)
         unseen.cancel()
         await self._tell_complaints()
-        process._transport.close()  # type: ignore[attr-defined] # else its children may hold our pipes
+        process._transport.close()  # type: ignore[attr-defined] # else its children may keep our pipes open
 
     async def _have_it_end(self, process: Process) -> None:
         if (

@@ -60,7 +60,7 @@ _FITS = (
     _Fit(12, nouns=False, pips=0, activity=False),
     _Fit(0, nouns=False, pips=0, activity=False),
 )
-"""The choices of parts, from the whole line to the least of it."""
+"""The choices of parts, from the full line to the shortest."""
 
 
 class BudgetBar(Widget):

@@ -137,7 +137,7 @@ class Navigation:
         """Whether the visible step is the last one, with a number that is not known yet."""
         self._to_end = False
         self._fate = ""
-        """What has happened to the run's file, such as `deleted`, as last reported; empty if nothing."""
+        """The last reported change of the run's file, such as `deleted`; empty if there is none."""
 
     # Moving to a step
 

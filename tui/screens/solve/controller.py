@@ -193,7 +193,7 @@ class AttemptController:
         return True
 
     def make_way(self, then: Callable[[], None]) -> None:
-        """Do something now, or after stopping a call that gives way to others."""
+        """Run something now, or after stopping a call that gives way to others."""
         if self.yielding:
             self._waiting = then
             self.cancel()

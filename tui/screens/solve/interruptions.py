@@ -61,7 +61,7 @@ class Interruptions:
         self._pressed_at = 0.0
         self._asking = self._covered = False
         self._shown_at = 0.0
-        """When the last question was shown."""
+        """The time at which the last question was shown."""
         self._focused: Widget | None = None
 
     # Pauses

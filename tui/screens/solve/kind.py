@@ -325,7 +325,7 @@ class CallAsking:
         self._screen.app.push_screen(dialog, answered)
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Do something when no call is under way, unless the attempt is over; else show why not."""
+        """Run something once no call is under way, unless the attempt is over; that is then shown."""
 
         def unless_over() -> None:
             if not self._attempt.state.ended:

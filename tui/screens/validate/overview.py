@@ -348,7 +348,7 @@ def trial_line(trial: TrialMade) -> Line:
 
 
 def about_provenance(provenance: Mapping[str, Any], width: int) -> list[Line]:
-    """Return lines on where a task comes from."""
+    """Return lines on the source of a task."""
     lines: list[Line] = []
     for key, value in provenance.items():
         for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What a page is filled with: a task, and the session with the facts about it."""
+    """The content of a page: a task, and the session with the facts about it."""
 
     session: ValidationSession
     dossier: Dossier

@@ -22,7 +22,7 @@ BADGES = {
 
 @dataclass(frozen=True, slots=True)
 class DiffContent:
-    """The changed files, and a note on where the diff comes from."""
+    """The changed files, and a note on the source of the diff."""
 
     files: tuple[FileDiff, ...]
     note: str
