@@ -157,7 +157,7 @@ class BaseApp(App[object]):
 
         self._user_themes, self._odd_themes = read_themes(self.locations.config)
 
-    def _tell_of_themes(self) -> None:
+    def _report_themes(self) -> None:
         for problem in self._odd_themes:
             self.app.notify(problem, title="Themes", severity="warning")
         self._odd_themes = []
@@ -229,7 +229,7 @@ class BaseApp(App[object]):
         self.set_timer(START_S, resume_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
-        self._tell_of_themes()
+        self._report_themes()
         self.screen_change_signal.subscribe(self, self._take_back_toasts)
         if self.is_web:
             self.theme_changed_signal.subscribe(self, self._colour_around)
@@ -382,7 +382,7 @@ class BaseApp(App[object]):
         from gistpoint.tui.screens.palette import PaletteEntry
 
         self._read_themes()
-        self._tell_of_themes()
+        self._report_themes()
         own = {**_OWN_BY_NAME, **self._user_themes}
         themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in own, theme.name))
         keep = "To keep it, write theme = {!r} into {}"

@@ -35,7 +35,7 @@ def open_study(name: str) -> StudyFolder:
         study = open_team_study(root, note, locations, SystemTime())
     study.named = name
     if study.store.away:
-        _tell(f"{study.store.away} This is the study as it was when the store was last reached.")
+        _print_note(f"{study.store.away} This is the study as it was when the store was last reached.")
     return study
 
 
@@ -54,11 +54,11 @@ def _folder_of(name: str, locations: Locations) -> Path:
     from gistpoint.sessions.team.study_sharing import fetch
 
     fetch(name, address, locations)
-    _tell(f"The study {name} was fetched from {address} into {fetched}.")
+    _print_note(f"The study {name} was fetched from {address} into {fetched}.")
     return fetched
 
 
-def _tell(words: str) -> None:
+def _print_note(words: str) -> None:
     print(f"gistpoint: {visible_line(words)}", file=sys.stderr)
 
 

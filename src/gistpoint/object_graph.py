@@ -40,7 +40,7 @@ Ask = Callable[[str], bool]
 Made = TypeVar("Made")
 
 
-def tell_note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a remark on something that was opened nevertheless."""
     print("gistpoint:", visible_line(text), file=sys.stderr)
 
@@ -181,7 +181,7 @@ def build_services(
 
     return Services(
         locations=locations,
-        tasks=TaskStore(locations.tasks, demo=locations.demo, note=tell_note),
+        tasks=TaskStore(locations.tasks, demo=locations.demo, note=print_note),
         attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews, listener=mirror),
         clock=clock,
         runner_for=runner_for,

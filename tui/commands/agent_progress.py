@@ -43,7 +43,7 @@ class JobDisplay(Protocol):
         """Report a change of a job; called in the job's thread."""
         ...
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Show a sentence about the whole run."""
         ...
 
@@ -89,7 +89,7 @@ class JobLines:
                 flush=True,
             )
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Print a sentence to standard error."""
         print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
 
@@ -135,7 +135,7 @@ class JobTable:
     def changed(self, report: JobReport) -> None:
         """Do nothing: the next drawing shows the change."""
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Print a sentence above the table."""
         if self._live is not None:
             self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)

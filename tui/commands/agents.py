@@ -39,7 +39,7 @@ from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option, reader_of
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option, reader_of
 from gistpoint.tui.commands.output import (
     for_output,
     print_json,
@@ -155,7 +155,7 @@ def _on_cluster(
     from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner, work_tools
 
     tools = work_tools(wanted.isolation, base_url=base_url, tests_at_once=wanted.pace.tests_at_once or 0)
-    with display, worker_pool_at(address, display.tell) as workers:
+    with display, worker_pool_at(address, display.report) as workers:
         workers.most = wanted.pace.at_once
         runner = ClusterRunner(
             found,
@@ -399,9 +399,9 @@ def _from_zero(text: str) -> float:
     return 0.0 if text.strip() in ("0", "0.0") else _positive(text)
 
 
-_CARRY = Words(
+_CARRY = OptionTable(
     {
-        "pace": Words(
+        "pace": OptionTable(
             {
                 "at_once": option(
                     "attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"
@@ -419,7 +419,7 @@ _CARRY = Words(
         "isolation": ISOLATION,
     }
 )
-_MODEL = Words(
+_MODEL = OptionTable(
     {
         "model": option("its name on the server, or builtin:searcher, which needs no server"),
         "base_url": option("the server, as http://localhost:8000/v1", metavar="URL"),
@@ -433,7 +433,7 @@ _MODEL = Words(
     },
     title="model",
 )
-_CONDITION = Words(
+_CONDITION = OptionTable(
     {
         "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
         "budgets": option(
@@ -452,11 +452,11 @@ _CONDITION = Words(
     },
     title="condition",
 )
-RUN = Face(
+RUN = CliCommand(
     AgentRunRequest,
     run,
     {
-        "begin": Words(
+        "begin": OptionTable(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
                 "demo": option("tasks of the demo, by their names, or all of them"),
@@ -478,7 +478,7 @@ RUN = Face(
     ),
 )
 _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
-RESUME = Face(
+RESUME = CliCommand(
     ResumeAgentRun,
     resume,
     {
@@ -488,11 +488,11 @@ RESUME = Face(
     },
     about="Does what is missing from a run, with its original settings.",
 )
-LIST = Face(ListAgentRuns, listing, {"json": JSON})
-SHOW = Face(
+LIST = CliCommand(ListAgentRuns, listing, {"json": JSON})
+SHOW = CliCommand(
     ShowAgentRun,
     show,
-    Words(
+    OptionTable(
         {
             "name": _RUN,
             "json": JSON,
@@ -502,8 +502,8 @@ SHOW = Face(
         one_of=(("json", "to"),),
     ),
 )
-STOP = Face(StopAgentRun, stop, {"name": _RUN})
-WATCH = Face(
+STOP = CliCommand(StopAgentRun, stop, {"name": _RUN})
+WATCH = CliCommand(
     WatchAgent,
     watch,
     {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gistpoint.core.errors import SourceError, did_you_mean
 from gistpoint.core.requests import Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
-from gistpoint.tui.commands.options import Word, Words, argument, option
+from gistpoint.tui.commands.options import Option, OptionTable, argument, option
 
 TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
 TASK = argument("TASK", TASK_HELP)
@@ -29,12 +29,12 @@ def backend_name(text: str) -> str:
     )
 
 
-def sandbox_word(help: str = SANDBOX_HELP) -> Word:
+def sandbox_word(help: str = SANDBOX_HELP) -> Option:
     """Return the declaration of an option for the name of a backend."""
     return option(help, "--sandbox", metavar="BACKEND", read=backend_name)
 
 
-ISOLATION = Words(
+ISOLATION = OptionTable(
     {"sandbox": sandbox_word(), "allow_unsandboxed": option(UNSANDBOXED_HELP)},
     title="isolation",
 )
@@ -65,7 +65,7 @@ def read_files_as(name: str) -> None:
     read_as(name)
 
 
-SUITE = Words(
+SUITE = OptionTable(
     {
         "extra": option("for the suite", "--with", metavar="REQUIREMENT"),
         "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),

@@ -40,7 +40,7 @@ from gistpoint.sessions.heads import HeadOrigin
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
@@ -308,25 +308,25 @@ def _as_run(wanted: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
 
 
 _ATTEMPT = argument("ATTEMPT", "id or its beginning")
-_SETTLED = Words(
+_SETTLED = OptionTable(
     {
         "attempt": _ATTEMPT,
         "why": option("what you saw in it", metavar="TEXT"),
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
-LIST = Face(ListAttempts, listing, {"json": JSON})
-SHOW = Face(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
-ACCEPT = Face(
+LIST = CliCommand(ListAttempts, listing, {"json": JSON})
+SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
+ACCEPT = CliCommand(
     AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned."
 )
-REJECT = Face(
+REJECT = CliCommand(
     RejectPass,
     reject,
     _SETTLED,
     about="Writes a review: the attempt's pass was read and does not count as solved.",
 )
-EXPORT = Face(
+EXPORT = CliCommand(
     ExportAttempts,
     export,
     {

@@ -21,7 +21,7 @@ from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import JSON, settled_source
 from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import LongWork, long_work
 
@@ -169,10 +169,10 @@ def _named(graph: CallGraph, name: str) -> str:
     )
 
 
-CODE = Face(
+CODE = CliCommand(
     ListFunctions,
     code,
-    Words(
+    OptionTable(
         {
             "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
             "sort": option("default: {default}", metavar="COLUMN"),

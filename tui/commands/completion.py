@@ -13,7 +13,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.tui.commands.command import DONE, CommandParser
-from gistpoint.tui.commands.options import Face, argument
+from gistpoint.tui.commands.options import CliCommand, argument
 
 _SHELLS = {
     "bash": 'eval "$(gistpoint completion bash)" in ~/.bashrc',
@@ -109,7 +109,7 @@ _WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
 """The words for an argument, by its name. All other arguments are completed with files."""
 
 
-SCRIPT = Face(
+SCRIPT = CliCommand(
     PrintScript,
     script,
     {"shell": argument("", "the shell", choices=(*_SHELLS,))},

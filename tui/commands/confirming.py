@@ -30,7 +30,7 @@ from gistpoint.sessions.confirming import (
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 
@@ -136,7 +136,7 @@ def control(wanted: ControlTasks) -> int:
     return DONE if all(row["confirmable"] for row in rows) else NEGATIVE
 
 
-CONFIRM = Face(
+CONFIRM = CliCommand(
     ConfirmPasses,
     confirm,
     {
@@ -151,7 +151,7 @@ CONFIRM = Face(
         " checked."
     ),
 )
-OBJECT = Face(
+OBJECT = CliCommand(
     ObjectToVerdict,
     objection,
     {
@@ -163,7 +163,7 @@ OBJECT = Face(
     },
     about="Writes a comment where reviewers read it. It decides nothing on its own: `attempt accept` does.",
 )
-CONTROL = Face(
+CONTROL = CliCommand(
     ControlTasks,
     control,
     {"tasks": argument("TASK", "ids or their beginnings"), "json": JSON, "isolation": ISOLATION},

@@ -16,7 +16,7 @@ from gistpoint.core.text import plural
 from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import ISOLATION, LINES
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import interactive, print_table, print_text
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
 
 
 _NAMES = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
-DEMO = Face(
+DEMO = CliCommand(
     DemoRequest,
     demo,
     {

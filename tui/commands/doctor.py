@@ -32,7 +32,7 @@ from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, version
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
@@ -257,7 +257,7 @@ def _word(finding: AttackFinding) -> str:
     return words.get(finding.expected, "reached (may be)")
 
 
-DOCTOR = Face(
+DOCTOR = CliCommand(
     DiagnoseRequest,
     doctor,
     {

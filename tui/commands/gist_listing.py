@@ -21,7 +21,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON, TASK
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
 
@@ -175,7 +175,7 @@ def conditions(wanted: WriteConditions) -> int:
     return DONE
 
 
-LIST = Face(
+LIST = CliCommand(
     ListGists,
     listing,
     {
@@ -192,7 +192,7 @@ LIST = Face(
         " tasks here."
     ),
 )
-WRITE_CONDITIONS = Face(
+WRITE_CONDITIONS = CliCommand(
     WriteConditions,
     conditions,
     {"task": TASK, "output": option("the folder to write", "-o", "--output", metavar="FOLDER")},

@@ -27,7 +27,7 @@ from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, SUITE, settled_source
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import reference_record, shown_reference
-from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 
@@ -196,7 +196,7 @@ def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
     )
 
 
-_IMAGE = Words(
+_IMAGE = OptionTable(
     {
         "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
         "workdir": option("the folder of the repository in it", metavar="PATH"),
@@ -208,7 +208,7 @@ _IMAGE = Words(
     },
     title="a repository in a Docker image, instead of a source",
 )
-_DRAW = Words(
+_DRAW = OptionTable(
     {
         "sample": option(
             "draw N tests of every difficulty; one that is refused is replaced by another, until none is"
@@ -225,7 +225,7 @@ _DRAW = Words(
     },
     title="tests of the suite, instead of an entrypoint",
 )
-_TERMS = Words(
+_TERMS = OptionTable(
     {
         "execution": option("code may be run before the hand-in"),
         "strategy": option("advice in the brief", choices=tuple(filter(None, STRATEGIES))),
@@ -236,7 +236,7 @@ _TERMS = Words(
     },
     title="what the solver may do and knows",
 )
-_REFERENCE = Words(
+_REFERENCE = OptionTable(
     {
         "no_reference": option("don't try to make one"),
         "seconds": option(
@@ -245,7 +245,7 @@ _REFERENCE = Words(
     },
     title="the reference gist, by which a task is known to have a solution",
 )
-_GISTS = Words(
+_GISTS = OptionTable(
     {
         "entrypoints": option(
             "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a"
@@ -264,7 +264,7 @@ _GISTS = Words(
         "reference": _REFERENCE,
     }
 )
-_SUITE = SUITE.with_words(
+_SUITE = SUITE.with_options(
     pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
     build_steps=option("before each original", "--build-step", metavar="COMMAND"),
     max_suite_seconds=option(
@@ -273,7 +273,7 @@ _SUITE = SUITE.with_words(
         metavar="S",
     ),
 )
-NEW = Face(
+NEW = CliCommand(
     NewGists,
     new,
     {

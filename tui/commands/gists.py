@@ -32,7 +32,7 @@ from gistpoint.sessions.services import is_our_demo
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import find_gist, reference_record
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
 
@@ -220,7 +220,7 @@ def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
     print_table(["line", "execution", "existence", "original", "text"], rows)
 
 
-REFERENCE = Face(
+REFERENCE = CliCommand(
     ReferenceRequest,
     reference,
     {
@@ -233,7 +233,7 @@ REFERENCE = Face(
     about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
     "Written next to the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
 )
-SCORE = Face(
+SCORE = CliCommand(
     ScoreGist,
     score,
     {

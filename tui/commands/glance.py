@@ -38,7 +38,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.model_options import chat_model
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.commands.progress import ProgressLine, interruptible
 from gistpoint.tui.study_opening import open_study
@@ -293,7 +293,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-_MODEL = Words(
+_MODEL = OptionTable(
     {
         "judge_model": option("ask this model instead of a person", metavar="NAME"),
         "times": option("requests for each function ({default})", metavar="N"),
@@ -305,7 +305,7 @@ _MODEL = Words(
         "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
-_PRINTED = Words(
+_PRINTED = OptionTable(
     {
         "table": option("print rates and agreement instead of reading"),
         "json": option("the table as JSON"),
@@ -315,7 +315,7 @@ _PRINTED = Words(
     title="results",
     one_of=(("json", "csv"),),
 )
-GLANCE = Face(
+GLANCE = CliCommand(
     ReadGlances,
     glance,
     {

@@ -14,7 +14,7 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.served import ServeAttempt, ServedAttempt, served_attempt
 from gistpoint.tui.commands.arguments import ISOLATION, TASK_HELP
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -94,10 +94,10 @@ def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
         wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
     )
     services.consent.asker = lambda why_not: False  # nobody is there to ask
-    return served_attempt(services, begun, transport, _tell)
+    return served_attempt(services, begun, transport, _print_error_line)
 
 
-def _tell(line: str) -> None:
+def _print_error_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -175,11 +175,11 @@ def _repeated(wanted: ServeTools, task: Task) -> list[str]:
     return [*words, *(name for name, is_given in flags.items() if is_given)]
 
 
-MCP = Face(
+MCP = CliCommand(
     ServeTools,
     mcp,
     {
-        "serve": Words(
+        "serve": OptionTable(
             {
                 "task": argument("TASK", TASK_HELP),
                 "attempt": option("resume an unfinished attempt that was served this way", metavar="ID"),

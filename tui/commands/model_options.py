@@ -16,7 +16,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.object_graph import refuse_exposed_key
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
-from gistpoint.tui.commands.options import Word, Words, option
+from gistpoint.tui.commands.options import Option, OptionTable, option
 
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
@@ -56,7 +56,7 @@ def fetched_trees() -> Iterator[TreeOf]:
         yield tree_of
 
 
-def _limits(whole: str) -> dict[str, Word | Words]:
+def _limits(whole: str) -> dict[str, Option | OptionTable]:
     """Return the declarations of the limits; `whole` describes what they apply to."""
     return {
         "max_tokens": option(f"{whole}, sent and received", metavar="N"),
@@ -64,7 +64,7 @@ def _limits(whole: str) -> dict[str, Word | Words]:
     }
 
 
-MODEL = Words(
+MODEL = OptionTable(
     {
         "model": option("corrupt by this model, with the paper's prompt and feedback", metavar="NAME"),
         "keep": option("the best hidden or the last (paper)"),
@@ -81,7 +81,7 @@ MODEL = Words(
         "config.toml."
     ),
 )
-MODEL_OF_SET = MODEL.with_words(
+MODEL_OF_SET = MODEL.with_options(
     **_limits("for the whole set"),
     max_tokens_per_function=option("default: 500000", "--max-tokens-per-function", metavar="N"),
     max_cost_per_function=option("", "--max-cost-per-function", metavar="USD"),

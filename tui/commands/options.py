@@ -24,7 +24,7 @@ Read = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Option:
     """The declaration of an option or argument for a field of a request."""
 
     names: tuple[str, ...] = ()
@@ -45,10 +45,10 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class OptionTable:
     """The declarations for all fields of a request."""
 
-    words: Mapping[str, Word | Words] = field(default_factory=dict)
+    options: Mapping[str, Option | OptionTable] = field(default_factory=dict)
     title: str = ""
     """The heading of the options in the help; empty if they are listed with the others."""
     description: str = ""
@@ -57,14 +57,14 @@ class Words:
     required: bool = False
     """Whether one field of each such group must be given."""
 
-    def with_words(self, **changed: Word | Words) -> Words:
+    def with_options(self, **changed: Option | OptionTable) -> OptionTable:
         """Return the table with other declarations for some fields."""
-        return replace(self, words={**self.words, **changed})
+        return replace(self, options={**self.options, **changed})
 
 
-def argument(metavar: str, help: str, *, read: Read | None = None, choices: tuple[str, ...] = ()) -> Word:
+def argument(metavar: str, help: str, *, read: Read | None = None, choices: tuple[str, ...] = ()) -> Option:
     """Return the declaration of a positional argument."""
-    return Word((), metavar, help, read, choices=choices, by_place=True)
+    return Option((), metavar, help, read, choices=choices, by_place=True)
 
 
 def option(
@@ -75,28 +75,28 @@ def option(
     bare: object = None,
     choices: tuple[str, ...] = (),
     together: bool = False,
-) -> Word:
+) -> Option:
     """Return the declaration of an option. Its default name is that of the field."""
-    return Word(names, metavar, help, read, bare, choices, together)
+    return Option(names, metavar, help, read, bare, choices, together)
 
 
-CALLED = Word(by_place=True)
+CALLED = Option(by_place=True)
 """The declaration of a field that contains all words of the call, and that nobody types."""
 
 
-class Face(Generic[R]):
+class CliCommand(Generic[R]):
     """A command: its request, the declarations of its options, and the function that carries it out."""
 
     def __init__(
         self,
         request: type[R],
         run: Callable[[R], int],
-        words: Words | Mapping[str, Word | Words],
+        options: OptionTable | Mapping[str, Option | OptionTable],
         *,
         about: str = "",
     ) -> None:
         """`about` is the description in the command's help."""
-        self._table = words if isinstance(words, Words) else Words(words)
+        self._table = options if isinstance(options, OptionTable) else OptionTable(options)
         self._request, self._run, self._about = request, run, about
 
     def __call__(self, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
@@ -111,18 +111,21 @@ class Face(Generic[R]):
         return self._run(_made(self._request, self._table, vars(given)))
 
 
-def add_words(parser: argparse.ArgumentParser, request: type[Request], table: Words) -> None:
+def add_options(parser: argparse.ArgumentParser, request: type[Request], table: OptionTable) -> None:
     """Add the options of a request that every command takes."""
     _add(parser, parser, request, table)
 
 
-def request_of(request: type[R], table: Words, given: argparse.Namespace) -> R:
+def request_of(request: type[R], table: OptionTable, given: argparse.Namespace) -> R:
     """Return the request that parsed options describe."""
     return _made(request, table, vars(given))
 
 
 def _add(
-    parser: argparse.ArgumentParser, group: argparse._ActionsContainer, request: type[Request], table: Words
+    parser: argparse.ArgumentParser,
+    group: argparse._ActionsContainer,
+    request: type[Request],
+    table: OptionTable,
 ) -> None:
     """Add the options of a table in order; if it has a title, in a group of their own."""
     if table.title:
@@ -136,36 +139,36 @@ def _add(
         for made in (group.add_mutually_exclusive_group(required=table.required),)
         for name in names
     }
-    for name, word in table.words.items():
-        if isinstance(word, Words):
-            _add(parser, group, hints[name], word)
-        elif word is not CALLED:
+    for name, entry in table.options.items():
+        if isinstance(entry, OptionTable):
+            _add(parser, group, hints[name], entry)
+        elif entry is not CALLED:
             if any(action.dest == name for action in parser._actions):
                 raise TypeError(f"{request.__name__}: the command has two fields called {name!r}")
-            named = _named(name, hints[name], fields[name], word)
-            exclusive.get(name, group).add_argument(*_names(name, word), **named)
+            named = _named(name, hints[name], fields[name], entry)
+            exclusive.get(name, group).add_argument(*_names(name, entry), **named)
 
 
-def _names(field: str, word: Word) -> tuple[str, ...]:
+def _names(field: str, entry: Option) -> tuple[str, ...]:
     """Return the names of an option, or the name of a positional argument."""
-    own = field if word.by_place else f"--{field.replace('_', '-')}"
-    return word.names or (own,)
+    own = field if entry.by_place else f"--{field.replace('_', '-')}"
+    return entry.names or (own,)
 
 
-def _require_complete(request: type[Request], table: Words, fields: Mapping[str, object]) -> None:
+def _require_complete(request: type[Request], table: OptionTable, fields: Mapping[str, object]) -> None:
     """Raise `TypeError` unless the table has exactly the fields of the request."""
-    if different := fields.keys() ^ table.words.keys():
+    if different := fields.keys() ^ table.options.keys():
         raise TypeError(f"{request.__name__} and its words differ in: {', '.join(sorted(different))}")
 
 
-def _made(request: type[R], table: Words, given: Mapping[str, Any]) -> R:
+def _made(request: type[R], table: OptionTable, given: Mapping[str, Any]) -> R:
     """Return the request with the given values, and with the declared defaults for all others."""
     hints = get_type_hints(request)
     values: dict[str, Any] = {}
-    for name, word in table.words.items():
-        if isinstance(word, Words):
-            values[name] = _made(hints[name], word, given)
-        elif word is CALLED:
+    for name, entry in table.options.items():
+        if isinstance(entry, OptionTable):
+            values[name] = _made(hints[name], entry, given)
+        elif entry is CALLED:
             values[name] = given.get("called", ())
         elif name in given:
             values[name] = _value(_taken_apart(hints[name]), given[name])
@@ -201,7 +204,7 @@ def _taken_apart(hint: Any) -> _Type:
     return _Type(hint)
 
 
-def _named(name: str, hint: Any, declared: Field[Any], word: Word) -> dict[str, Any]:
+def _named(name: str, hint: Any, declared: Field[Any], entry: Option) -> dict[str, Any]:
     """Return the arguments with which argparse adds the option for a field.
 
     Options have no default in argparse: what is not typed is absent, and gets the default that the request
@@ -209,28 +212,28 @@ def _named(name: str, hint: Any, declared: Field[Any], word: Word) -> dict[str, 
     """
     kind = _taken_apart(hint)
     named: dict[str, Any] = {
-        "help": _help(declared, word),
+        "help": _help(declared, entry),
         "default": argparse.SUPPRESS,
-        "metavar": word.metavar or None,
+        "metavar": entry.metavar or None,
     }
-    if not word.by_place:
+    if not entry.by_place:
         named |= {"dest": name, "required": _is_required(declared)}
     if kind.base is bool:
         del named["metavar"]
         return {**named, "action": "store_true"}
-    choices = word.choices or _choices(kind.base)
-    named |= {"choices": choices} if choices else {"type": word.read or _reader(kind)}
-    return {**named, **_number_of_values(kind, declared, word)}
+    choices = entry.choices or _choices(kind.base)
+    named |= {"choices": choices} if choices else {"type": entry.read or _reader(kind)}
+    return {**named, **_number_of_values(kind, declared, entry)}
 
 
 def _is_required(declared: Field[Any]) -> bool:
     return declared.default is MISSING
 
 
-def _help(declared: Field[Any], word: Word) -> str:
+def _help(declared: Field[Any], entry: Option) -> str:
     """Return the help on an option, with the default that the request declares."""
-    if "{default}" not in word.help:
-        return word.help
+    if "{default}" not in entry.help:
+        return entry.help
     default = declared.default
     shown = (
         default.value
@@ -239,20 +242,20 @@ def _help(declared: Field[Any], word: Word) -> str:
         if isinstance(default, float)
         else default
     )
-    return word.help.replace("{default}", str(shown))
+    return entry.help.replace("{default}", str(shown))
 
 
-def _number_of_values(kind: _Type, declared: Field[Any], word: Word) -> dict[str, Any]:
+def _number_of_values(kind: _Type, declared: Field[Any], entry: Option) -> dict[str, Any]:
     """Return the arguments for argparse on the number of values, and on repeating the option."""
     if kind.number is not None:
         return {"nargs": kind.number}
-    if kind.many and word.by_place:
+    if kind.many and entry.by_place:
         return {"nargs": "+" if _is_required(declared) else "*"}
     if kind.many:
-        return {"nargs": "+"} if word.together else {"action": "append"}
-    if word.by_place:
+        return {"nargs": "+"} if entry.together else {"action": "append"}
+    if entry.by_place:
         return {} if _is_required(declared) else {"nargs": "?"}
-    return {} if word.bare is None else {"nargs": "?", "const": word.bare}
+    return {} if entry.bare is None else {"nargs": "?", "const": entry.bare}
 
 
 def _choices(base: Any) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.requests import Count, IsolationChoice, Request
 from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import sandbox_word
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import require_terminal
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ def services_of(code: str, services: Services) -> Services:
     )
 
 
-PARTICIPANT = Face(
+PARTICIPANT = CliCommand(
     ServedParticipant,
     participant,
-    Words(
+    OptionTable(
         {
             "code": option("the participant's code", metavar="C"),
             "tasks": option("an assigned task", "--task", metavar="ID"),

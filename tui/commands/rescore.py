@@ -12,7 +12,7 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.rescoring import RescoredResult, RescoreResults, Rescoring, figure
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.tables import Column
@@ -81,11 +81,11 @@ def _json(row: RescoredResult) -> dict[str, Any]:
     return {**head, "ours": result, "comparison": row.words}
 
 
-RESCORE = Face(
+RESCORE = CliCommand(
     RescoreCommand,
     rescore,
     {
-        "results": Words(
+        "results": OptionTable(
             {
                 "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench's predictions"),
                 "tasks": option("the exported tasks", metavar="SET", together=True),

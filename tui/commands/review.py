@@ -15,7 +15,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import live_annotations
 from gistpoint.tui.commands.arguments import ISOLATION, READ_AS, read_files_as
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import require_terminal
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _stored(name: str, locations: Locations) -> list[str]:
     return [str(locations.attempts / state.attempt) for state in jobs if state.attempt] or [name]
 
 
-REVIEW = Face(
+REVIEW = CliCommand(
     ReviewRequest,
     review,
     {

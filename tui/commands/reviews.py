@@ -17,7 +17,7 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 
 
@@ -143,7 +143,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-EXPORT = Face(
+EXPORT = CliCommand(
     ExportReviews,
     export,
     {
@@ -152,12 +152,12 @@ EXPORT = Face(
         "reviewer": option("only of these reviewers", metavar="NAME"),
     },
 )
-MERGE = Face(
+MERGE = CliCommand(
     MergeReviews,
     merge,
     {"paths": argument("PATH", "a reviewer's .jsonl of the folder reviews, no export; or a folder")},
 )
-AGREEMENT = Face(
+AGREEMENT = CliCommand(
     CompareReviewers,
     agree,
     {"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON},

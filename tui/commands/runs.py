@@ -20,7 +20,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
-from gistpoint.tui.commands.options import Face, argument, option, reader_of
+from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
 from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
 
@@ -385,7 +385,7 @@ def _step_number(text: str) -> int:
 
 _count: Callable[[str], int] = reader_of(Count)
 _RUN = argument("RUN", RUN_HELP)
-LIST = Face(
+LIST = CliCommand(
     ListRuns,
     listing,
     {
@@ -396,7 +396,7 @@ LIST = Face(
         "read_as": READ_AS,
     },
 )
-SHOW = Face(
+SHOW = CliCommand(
     ShowRun,
     show,
     {
@@ -407,7 +407,7 @@ SHOW = Face(
         "read_as": READ_AS,
     },
 )
-SEARCH = Face(
+SEARCH = CliCommand(
     SearchRuns,
     search,
     {
@@ -423,7 +423,7 @@ SEARCH = Face(
         " pattern has an upper-case letter."
     ),
 )
-CONVERT = Face(
+CONVERT = CliCommand(
     ConvertRun,
     convert,
     {

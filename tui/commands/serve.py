@@ -13,7 +13,7 @@ from gistpoint.core.requests import Count, IsolationChoice, Port, Request
 from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import JSON, JsonWanted, sandbox_word
 from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
@@ -297,23 +297,23 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
         store.find(task)
 
 
-LINKS = Face(
+LINKS = CliCommand(
     JsonWanted,
     show_links,
     {"json": JSON},
     about="Lists who has a link. A link itself is shown once, when it is made.",
 )
-REVOKE = Face(
+REVOKE = CliCommand(
     RevokeLink,
     revoke,
     {"person": argument("CODE", "the participant's code")},
     about="Revokes a link and closes its open window. The work is kept.",
 )
-_SERVE = Face(
+_SERVE = CliCommand(
     ServeParticipants,
     serve,
     {
-        "given": Words(
+        "given": OptionTable(
             {
                 "people": option(
                     "a participant's code, never a name, and their tasks; once per participant",
@@ -326,7 +326,7 @@ _SERVE = Face(
             },
             title="participants",
         ),
-        "address": Words(
+        "address": OptionTable(
             {
                 "host": option("where to listen (default: {default}, this machine alone)"),
                 "port": option("default: {default}; 0 takes any", metavar="N"),

@@ -16,7 +16,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import ISOLATION, LINES
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -128,7 +128,7 @@ def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
     return next((summary.attempt_id for summary in unfinished if not summary.problem), found)
 
 
-SOLVE = Face(
+SOLVE = CliCommand(
     SolveRequest,
     solve,
     {

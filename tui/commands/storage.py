@@ -10,7 +10,7 @@ from gistpoint.sandbox import housekeeping
 from gistpoint.sandbox.housekeeping import StoredItem
 from gistpoint.tui.commands.arguments import JSON, JsonWanted
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words
+from gistpoint.tui.commands.options import CliCommand, OptionTable
 from gistpoint.tui.commands.output import print_json, print_table
 
 
@@ -62,7 +62,7 @@ def _print(shown: JsonWanted, items: Sequence[StoredItem], word: str) -> None:
     print(f"{len(items)} {word}, {total / _MIB:.1f} MiB")
 
 
-_SHOWN = Words({"json": JSON})
-PATHS = Face(JsonWanted, paths, _SHOWN)
-LIST = Face(JsonWanted, listing, _SHOWN)
-CLEAN = Face(JsonWanted, clean, _SHOWN)
+_SHOWN = OptionTable({"json": JSON})
+PATHS = CliCommand(JsonWanted, paths, _SHOWN)
+LIST = CliCommand(JsonWanted, listing, _SHOWN)
+CLEAN = CliCommand(JsonWanted, clean, _SHOWN)

@@ -22,7 +22,7 @@ from gistpoint.sessions.team.address import (
 )
 from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import long_work
 
@@ -236,7 +236,7 @@ def check(asked: JsonWanted) -> int:
     return NEGATIVE if found else DONE
 
 
-USE = Face(
+USE = CliCommand(
     UseStore,
     use,
     {"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")},
@@ -247,17 +247,17 @@ USE = Face(
         " chosen and can't be used now: it does not answer, refuses, or gives this user no right."
     ),
 )
-INIT = Face(
+INIT = CliCommand(
     NoChoice,
     init,
-    Words(),
+    OptionTable(),
     about=(
         "Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives"
         " the roles gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it"
         " can be repeated."
     ),
 )
-STATUS = Face(
+STATUS = CliCommand(
     JsonWanted,
     status,
     {"json": JSON},
@@ -267,7 +267,7 @@ STATUS = Face(
         " answer."
     ),
 )
-SYNC = Face(
+SYNC = CliCommand(
     SyncStore,
     sync,
     {"deleted": option("also fetch the tasks that were deleted here"), "json": JSON},
@@ -278,7 +278,7 @@ SYNC = Face(
         " unless asked for."
     ),
 )
-CHECK = Face(
+CHECK = CliCommand(
     JsonWanted,
     check,
     {"json": JSON},

@@ -33,13 +33,21 @@ from gistpoint.sessions.studies.course import (
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.options import Face, Word, Words, add_words, argument, option, request_of
+from gistpoint.tui.commands.options import (
+    CliCommand,
+    Option,
+    OptionTable,
+    add_options,
+    argument,
+    option,
+    request_of,
+)
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.study_opening import open_study, share_again
 
 STUDY = argument("DIR", "the study's folder, or its name on the team's store")
-_NAMED = Words({"study": STUDY})
+_NAMED = OptionTable({"study": STUDY})
 R = TypeVar("R", bound=Request)
 
 
@@ -57,41 +65,41 @@ class StudyShown(NamedStudy):
     json: bool = False
 
 
-class StudyFace(Generic[R]):
+class StudyCommand(Generic[R]):
     """A command on a study, which is its first argument, with an option for JSON."""
 
     def __init__(
         self,
         request: type[R],
         run: Callable[[StudyFolder, R, bool], int],
-        words: Mapping[str, Word | Words] = MappingProxyType({}),
+        options: Mapping[str, Option | OptionTable] = MappingProxyType({}),
         *,
         about: str,
         one_of: tuple[tuple[str, ...], ...] = (),
         required: bool = False,
-        json: Word = JSON,
+        json: Option = JSON,
     ) -> None:
         """`run` is called with the opened study, the request, and whether to print JSON.
 
         The other arguments are those of the table.
         """
         self._request, self._run, self._about = request, run, about
-        self._words = Words(words, one_of=one_of, required=required)
-        self._json = Words({"json": json})
+        self._options = OptionTable(options, one_of=one_of, required=required)
+        self._json = OptionTable({"json": json})
 
     def __call__(self, parser: argparse.ArgumentParser) -> Handler:
         """Add the options to a parser, and return the function that runs the command."""
         parser.description = self._about
-        add_words(parser, NamedStudy, _NAMED)
-        add_words(parser, self._request, self._words)
-        add_words(parser, JsonWanted, self._json)
+        add_options(parser, NamedStudy, _NAMED)
+        add_options(parser, self._request, self._options)
+        add_options(parser, JsonWanted, self._json)
         return self.run
 
     def run(self, given: argparse.Namespace) -> int:
         """Open the study, carry out the request that parsed options describe, and return the exit code."""
         study = open_study(request_of(NamedStudy, _NAMED, given).study)
         as_json = request_of(JsonWanted, self._json, given).json
-        return self._run(study, request_of(self._request, self._words, given), as_json)
+        return self._run(study, request_of(self._request, self._options, given), as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +212,12 @@ def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     return DONE
 
 
-NEW = Face(
+NEW = CliCommand(
     NewStudyShown,
     new,
     {
         "study": argument("DIR", "the folder to make; its name becomes the study's id"),
-        "new": Words(
+        "new": OptionTable(
             {
                 "tasks": option(
                     "copy these tasks: a folder of them, a list, a task; `demo` names those that come with"
@@ -229,10 +237,10 @@ NEW = Face(
         " the texts, then `gistpoint study check` and `gistpoint study open`."
     ),
 )
-CHECK = Face(
+CHECK = CliCommand(
     StudyCheck,
     check,
-    Words(
+    OptionTable(
         {
             "study": STUDY,
             "json": JSON,
@@ -248,7 +256,7 @@ CHECK = Face(
         " machine, and how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong."
     ),
 )
-OPEN = StudyFace(
+OPEN = StudyCommand(
     NoChoice,
     opening,
     about=(
@@ -256,7 +264,7 @@ OPEN = StudyFace(
         " declared by `gistpoint study amend`."
     ),
 )
-AMEND = StudyFace(
+AMEND = StudyCommand(
     AmendStudy,
     amend,
     {"why": option("the reason, for the report", metavar="WORDS")},
@@ -265,6 +273,6 @@ AMEND = StudyFace(
         " name the amendment with its reason."
     ),
 )
-CLOSE = StudyFace(
+CLOSE = StudyCommand(
     NoChoice, close, about="Ends a study: nobody can continue it, and the organiser's screens show results."
 )

@@ -28,10 +28,10 @@ from gistpoint.sessions.studies.settling import (
 from gistpoint.sessions.studies.solvers import SolverRuns
 from gistpoint.tui.commands.arguments import JSON, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Word, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, Option, OptionTable, argument, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import STUDY, StudyFace, StudyShown
+from gistpoint.tui.commands.studies import STUDY, StudyCommand, StudyShown
 from gistpoint.tui.study_opening import open_study
 
 _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
@@ -204,7 +204,7 @@ def _formats(text: str) -> ExportFormats:
     return ExportFormats(names)
 
 
-SOLVERS = StudyFace(
+SOLVERS = StudyCommand(
     NoChoice,
     solvers,
     about=(
@@ -212,18 +212,18 @@ SOLVERS = StudyFace(
         "models had other budgets than people. Exit code 1 if a declared solver has no run that counts."
     ),
 )
-_SETTLED: dict[str, Word | Words] = {
+_SETTLED: dict[str, Option | OptionTable] = {
     "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
     "why": option("the reason, for the report", metavar="WORDS", read=_reason),
 }
-CORRECT = Face(
+CORRECT = CliCommand(
     CorrectAttempt,
     correct,
     {
         "study": STUDY,
-        "settled": Words(_SETTLED),
+        "settled": OptionTable(_SETTLED),
         "json": JSON,
-        "span": Words(
+        "span": OptionTable(
             {
                 "start": option("start of the span", "--from", metavar="T", read=_position),
                 "end": option("end of the span", "--to", metavar="T", read=_position),
@@ -239,7 +239,7 @@ CORRECT = Face(
         " export."
     ),
 )
-EXCLUDE = StudyFace(
+EXCLUDE = StudyCommand(
     SettleAttempt,
     exclude,
     _SETTLED,
@@ -248,7 +248,7 @@ EXCLUDE = StudyFace(
         " counts it."
     ),
 )
-INCLUDE = StudyFace(
+INCLUDE = StudyCommand(
     SettleAttempt,
     include,
     _SETTLED,
@@ -257,7 +257,7 @@ INCLUDE = StudyFace(
         " demands still holds: a first attempt at an assignment of this study, which has ended."
     ),
 )
-EXPORT = StudyFace(
+EXPORT = StudyCommand(
     ExportStudy,
     export,
     {

@@ -30,7 +30,7 @@ from gistpoint.sessions.studies.repairs import (
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.confirming import asked_row, asked_words, is_odd
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyShown
@@ -160,12 +160,12 @@ def _passing(folder: StudyFolder) -> list[PassingAttempt]:
     return list(passing_attempts(journals_of(folder, load_study(folder).solvers)))
 
 
-COMPARE = Face(
+COMPARE = CliCommand(
     RepairComparison,
     compare,
     {
         "study": STUDY,
-        "repairs": Words({"again": option("also attempts that were compared before")}),
+        "repairs": OptionTable({"again": option("also attempts that were compared before")}),
         "json": JSON,
         "isolation": ISOLATION,
     },
@@ -175,7 +175,7 @@ COMPARE = Face(
         " code 1 if a repair differs."
     ),
 )
-CONFIRM = Face(
+CONFIRM = CliCommand(
     ConfirmStudy,
     confirm,
     {"study": STUDY, "json": JSON, "isolation": ISOLATION},
@@ -186,7 +186,7 @@ CONFIRM = Face(
         " about, or is on another machine."
     ),
 )
-READ = Face(
+READ = CliCommand(
     BlindReading,
     read,
     {

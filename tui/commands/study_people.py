@@ -25,7 +25,7 @@ from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.commands.studies import StudyFace
+from gistpoint.tui.commands.studies import StudyCommand
 from gistpoint.tui.study_opening import is_shared
 
 
@@ -175,7 +175,7 @@ def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
     return NEGATIVE if wrong else DONE
 
 
-ENROL = StudyFace(
+ENROL = StudyCommand(
     EnrolPeople,
     enrol,
     {
@@ -193,7 +193,7 @@ ENROL = StudyFace(
         " person: keep the list of who has which code elsewhere, or nowhere."
     ),
 )
-RETURN = StudyFace(
+RETURN = StudyCommand(
     ReturnAssignment,
     returning,
     {
@@ -205,7 +205,7 @@ RETURN = StudyFace(
         " task counts as seen by this person, and is given to others again."
     ),
 )
-WITHDRAW = StudyFace(
+WITHDRAW = StudyCommand(
     WithdrawPerson,
     withdraw,
     {
@@ -222,7 +222,7 @@ WITHDRAW = StudyFace(
         " counted on."
     ),
 )
-ERASE = StudyFace(
+ERASE = StudyCommand(
     EraseExpired,
     erase,
     {
@@ -234,7 +234,7 @@ ERASE = StudyFace(
         " `withdraw --erase` does. Estimates change: make the report before."
     ),
 )
-SYNC = StudyFace(
+SYNC = StudyCommand(
     SyncStudy,
     sync,
     {"other": option("another copy of the study's folder", "--from", metavar="FOLDER")},
@@ -244,7 +244,7 @@ SYNC = StudyFace(
         " repeated."
     ),
 )
-AUDIT = StudyFace(
+AUDIT = StudyCommand(
     AuditStudy,
     auditing,
     {

@@ -22,7 +22,7 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import StudyFace
+from gistpoint.tui.commands.studies import StudyCommand
 
 
 def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
@@ -149,7 +149,7 @@ def _open(target: Path) -> None:
 _UNBLIND = option(
     "see outcomes although the study is still open; its log and reports will say so", "--unblind"
 )
-ANALYSE = StudyFace(
+ANALYSE = StudyCommand(
     AnalyseStudy,
     analyse,
     {
@@ -167,7 +167,7 @@ ANALYSE = StudyFace(
         " one failed."
     ),
 )
-REPORT = StudyFace(
+REPORT = StudyCommand(
     ReportPage,
     report,
     {

@@ -18,10 +18,10 @@ from gistpoint.sessions.studies.simulation import (
 )
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Word, argument, option
+from gistpoint.tui.commands.options import CliCommand, Option, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import StudyFace, StudyShown
+from gistpoint.tui.commands.studies import StudyCommand, StudyShown
 
 
 def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
@@ -113,11 +113,11 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
     )
 
 
-def _number(name: str, help: str) -> Word:
+def _number(name: str, help: str) -> Option:
     return option(help, name, metavar="X")
 
 
-SIMULATE = StudyFace(
+SIMULATE = StudyCommand(
     SimulateStudy,
     simulate,
     {
@@ -143,7 +143,7 @@ SIMULATE = StudyFace(
         " results of tests are made up. The same seed gives the same study."
     ),
 )
-DEMO = Face(
+DEMO = CliCommand(
     DemoStudy,
     demo,
     {"study": argument("DIR", "default: ./{default}"), "json": JSON},
@@ -153,7 +153,7 @@ DEMO = Face(
         " report says so."
     ),
 )
-POWER = StudyFace(
+POWER = StudyCommand(
     PowerOfStudy,
     power,
     {

@@ -18,9 +18,9 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyFace
+from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyCommand
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
     return values
 
 
-JOIN = Face(
+JOIN = CliCommand(
     TakePart,
     join,
     {
@@ -186,7 +186,7 @@ JOIN = Face(
         " can be closed at any time: the same command continues where it was."
     ),
 )
-PROGRESS = StudyFace(
+PROGRESS = StudyCommand(
     ShowProgress,
     progress,
     {

@@ -13,7 +13,7 @@ from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import read_note
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, argument
+from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.studies import StudyShown
 from gistpoint.tui.study_opening import open_study
@@ -75,7 +75,7 @@ def _address_of(study: StudyFolder) -> StoreAddress:
     return address
 
 
-SHARE = Face(
+SHARE = CliCommand(
     StudyShown,
     sharing,
     {"study": argument("DIR", "the study's folder"), "json": JSON},

@@ -16,7 +16,7 @@ from gistpoint.sessions.exports.tasks.exported import MCP_URL, ExportedTask, Exp
 from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import make_folder, write_whole
 from gistpoint.tui.commands.progress import long_work
 
@@ -95,7 +95,7 @@ def _archive(tasks: Sequence[Task], target: Path) -> int:
     return DONE
 
 
-EXPORT = Face(
+EXPORT = CliCommand(
     ExportTasks,
     export,
     {

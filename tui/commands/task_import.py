@@ -14,7 +14,7 @@ from gistpoint.object_graph import build_runner
 from gistpoint.sessions.imports import Importer, ImportLedger, ImportOutcome, ImportRecords
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import long_work
 
@@ -96,7 +96,7 @@ def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
     return DONE
 
 
-IMPORT = Face(
+IMPORT = CliCommand(
     ImportCall,
     import_records,
     {

@@ -34,7 +34,7 @@ from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_so
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.model_options import MODEL, MODEL_OF_SET, fetched_trees, open_model
-from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import watched
@@ -370,7 +370,7 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
     }
 
 
-_ONE = Words(
+_ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
@@ -384,7 +384,7 @@ _ONE = Words(
         "called": CALLED,
     }
 )
-NEW = Face(
+NEW = CliCommand(
     NewTaskCall,
     new,
     _ONE,
@@ -394,7 +394,7 @@ NEW = Face(
         " is the id of the task."
     ),
 )
-_SET = Words(
+_SET = OptionTable(
     {
         "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "batch": option("sources with their arguments, requirements and stars", metavar="FILE.toml"),
@@ -424,7 +424,7 @@ _SET = Words(
         "called": CALLED,
     }
 )
-GENERATE = Face(
+GENERATE = CliCommand(
     GenerateCall,
     generate,
     _SET,

@@ -23,7 +23,7 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
-from gistpoint.object_graph import build_runner, build_services, tell_note
+from gistpoint.object_graph import build_runner, build_services, print_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
@@ -31,7 +31,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
@@ -66,7 +66,7 @@ def _figured(task: Task) -> dict[str, Any]:
 
 def _store() -> TaskStore:
     locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo, note=tell_note)
+    return TaskStore(locations.tasks, demo=locations.demo, note=print_note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +307,7 @@ def _print_difference(name: str, difference: BaselineDifference) -> None:
                 print(f"  and {len(ids) - _SHOWN} more (--json has all)")
 
 
-LIST = Face(
+LIST = CliCommand(
     ListTasks,
     listing,
     {
@@ -320,14 +320,14 @@ LIST = Face(
         "ids": option("only full ids, one per line: a file of them is a set"),
     },
 )
-SHOW = Face(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
-DELETE = Face(
+SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
+DELETE = CliCommand(
     DeleteTask,
     delete,
     {"task": argument("TASK", "id or its beginning"), "yes": option("don't ask")},
 )
-CHECK = Face(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
-BASELINE = Face(
+CHECK = CliCommand(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
+BASELINE = CliCommand(
     RecordBaseline,
     baseline,
     {

@@ -21,7 +21,7 @@ from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
@@ -180,7 +180,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-VALIDATE = Face(
+VALIDATE = CliCommand(
     ValidateTasks,
     validate,
     {
@@ -193,10 +193,10 @@ VALIDATE = Face(
         "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
     ),
 )
-STATE = Face(
+STATE = CliCommand(
     ShowValidations,
     state,
-    Words(
+    OptionTable(
         {
             "set": argument("SET", _SET),
             "json": JSON,

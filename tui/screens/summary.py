@@ -214,7 +214,7 @@ class ResultPage(LineList):
         """Fold the lines to the new width."""
         self._fold(event.size.width)
 
-    def tell(self, state: AttemptState, groups: Sequence[tuple[str, Rows]]) -> None:
+    def show_state(self, state: AttemptState, groups: Sequence[tuple[str, Rows]]) -> None:
         """Show a new state of the attempt."""
         self._state, self._groups = state, groups
         self._fold(self.size.width)
@@ -320,7 +320,7 @@ class SummaryScreen(BaseScreen[None]):
         groups = [
             ("Outcome", outcome) if title == "Outcome" else (title, rows) for title, rows in self._groups
         ]
-        self._result.tell(self._state, groups)
+        self._result.show_state(self._state, groups)
         self.query_one(HeaderBar).show(words=self._headline())
 
     def _headline(self) -> Content:

@@ -161,7 +161,7 @@ class ParticipantSession(AppService):
             await asyncio.wait({drawing})
         await self._ends_within(INSIST_S)
         if process.returncode:
-            words = await self._tell_complaints()
+            words = await self._log_complaints()
             self.last_words = _sentence(words) if process.returncode == _USER_ERROR else _UNEXPECTED
         self.ended.set()
 
@@ -207,7 +207,7 @@ class ParticipantSession(AppService):
         unseen = asyncio.create_task(_tail(process.stdout))
         await self._have_it_end(process)
         unseen.cancel()
-        await self._tell_complaints()
+        await self._log_complaints()
         process._transport.close()  # type: ignore[attr-defined] # else its children may keep our pipes open
 
     async def _have_it_end(self, process: Process) -> None:
@@ -237,7 +237,7 @@ class ParticipantSession(AppService):
             await asyncio.wait_for(_until(lambda: process.returncode is not None), seconds)
         return process.returncode is not None
 
-    async def _tell_complaints(self) -> str:
+    async def _log_complaints(self) -> str:
         """Log the program's output on standard error once, and return it."""
         task, self._complaints = self._complaints, None
         if task is None:

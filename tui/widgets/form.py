@@ -47,9 +47,9 @@ class QuestionField(Vertical):
 
     def on_mount(self) -> None:
         """Hide the line for the fault."""
-        self.tell("")
+        self.show_fault("")
 
-    def tell(self, fault: str) -> None:
+    def show_fault(self, fault: str) -> None:
         """Show what is wrong with the answer; an empty text hides the line."""
         words = self.query_one(".question-fault", Plain)
         words.update(f"! {fault}" if fault else "")
@@ -92,7 +92,7 @@ class QuestionField(Vertical):
     def _changed(self, event: Message) -> None:
         event.stop()
         if self.query_one(".question-fault", Plain).display:
-            self.tell(self.fault)
+            self.show_fault(self.fault)
         self.post_message(FieldChanged())
 
 
@@ -304,7 +304,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         """Return whether all answers are valid. If not, show what is wrong and focus that question."""
         wrong = [field for field in self.fields if field.fault]
         for field in self.fields:
-            field.tell(field.fault)
+            field.show_fault(field.fault)
         if wrong:
             self.focus_on(wrong[0])
         return not wrong

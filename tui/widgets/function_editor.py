@@ -299,7 +299,7 @@ class FunctionEditor(WritingArea):
         self.replace(self._seal.close(text), self.document.start, self.document.end)
         self.move_cursor((min(row, self.document.line_count - 1), column))
 
-    def tell(self, text: str) -> None:
+    def post_text(self, text: str) -> None:
         """Post the text of the buffer, and check it after a pause in typing."""
         self.post_message(self.Edited(self, self._buffer, text))
         self._check_after(PAUSE_SECONDS)

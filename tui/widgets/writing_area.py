@@ -87,7 +87,7 @@ class WritingArea(TextArea):
         """Whether the text has changed since it was posted."""
         return self.code != self._posted
 
-    def tell(self, text: str) -> None:
+    def post_text(self, text: str) -> None:
         """Post the new text."""
         self.post_message(self.Edited(self, text))
 
@@ -104,7 +104,7 @@ class WritingArea(TextArea):
             self._timer = None
         if self.waits:
             self._posted = self.code
-            self.tell(self._posted)
+            self.post_text(self._posted)
 
     def on_blur(self) -> None:
         """Post the text when the widget loses the focus."""

@@ -93,9 +93,9 @@ class RunWatchScreen(BaseScreen[None]):
             self.table.renew(rows)
         else:
             self.table.show(rows)
-        self._tell(rows, at_work=at_work)
+        self._show_progress(rows, at_work=at_work)
 
-    def _tell(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
+    def _show_progress(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
         """Show the progress: the run and its counts in the header, the results of its jobs in the frame."""
         counts = Counter(row.job.status for row in rows)
         ended = [row.state for row in rows if row.state.ended]

@@ -278,7 +278,7 @@ class RunLoader:
         `failed` is called on the UI thread with each error.
         """
         self._opening, self._locations = opening, locations
-        self._tell_failure = failed
+        self._report_failure = failed
         self._jobs = Jobs(owner, "run loader", failed=self._fail)
         self.opened = self.failed = False
         """Whether the run is open, and whether reading failed."""
@@ -322,7 +322,7 @@ class RunLoader:
 
     def _fail(self, error: Exception) -> object:
         self.failed = True
-        return self._tell_failure(error)
+        return self._report_failure(error)
 
     def wait(self) -> None:
         """Delay further reading, because the keyboard is in use."""

@@ -138,7 +138,7 @@ class Console(Vertical):
             self.say("")
 
     def call_began(self, words: str) -> None:
-        """Show that a call is under way, and add it to the history, even if it did not start in the console."""
+        """Show that a call, of the console or another pane, is under way, and add it to the history."""
         self.remember(words)
         self.say(f"… {words}")
         self._under_way = self._shown_words

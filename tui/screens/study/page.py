@@ -135,17 +135,17 @@ class StudyText(TextView):
         """Show the text."""
         self.wrap = True
         self.load(self._text.rstrip())
-        self._tell()
+        self._show_rest()
 
-    def _tell(self) -> None:
+    def _show_rest(self) -> None:
         left = self.max_scroll_y - round(self.scroll_y)
         framed(self, self._titled, f"{left} more lines below: PgDn" if left > 0 else "")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Show how many lines are still below."""
         super().watch_scroll_y(old_value, new_value)
-        self._tell()
+        self._show_rest()
 
     def on_resize(self, _event: events.Resize) -> None:
         """Show how many lines are still below."""
-        self.call_after_refresh(self._tell)
+        self.call_after_refresh(self._show_rest)

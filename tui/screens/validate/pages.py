@@ -226,9 +226,9 @@ class TaskPages(Pages):
     @on(AboutChanged)
     async def _about_changed(self, message: AboutChanged) -> None:
         message.stop()
-        self._tell()
+        self._show_note()
 
-    def _tell(self) -> None:
+    def _show_note(self) -> None:
         """Show the current page's own note in the frame."""
         page = self.made[self.current]
         self.note(page.about if isinstance(page, TaskPage) else "")
@@ -236,7 +236,7 @@ class TaskPages(Pages):
     async def show(self, page: str) -> Widget:
         """Show a page, and return its widget."""
         widget = await super().show(page)
-        self._tell()
+        self._show_note()
         return widget
 
     async def open(self, dossier: Dossier) -> None:
