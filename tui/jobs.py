@@ -55,7 +55,7 @@ class Job:
         """
         self.cancel.check()
         if delay > 0 or self._jobs.waits_before(self.priority):
-            raise _GaveWay(delay)
+            raise _Yielded(delay)
 
     def stop(self) -> None:
         """Stop at the body's next check. A job that has not started is dropped."""
@@ -107,7 +107,7 @@ class JobFailed(Message):
         self.error = error
 
 
-class _GaveWay(Exception):
+class _Yielded(Exception):
     """Ends a body early, so that it runs again after `delay` seconds."""
 
     def __init__(self, delay: float) -> None:
@@ -182,7 +182,7 @@ class Jobs:
         def run() -> None:
             try:
                 result = body(job)
-            except _GaveWay:
+            except _Yielded:
                 raise
             except CancelledError:
                 job.running = False
@@ -300,7 +300,7 @@ class Jobs:
         while (waiting := self._next()) is not None:
             try:
                 waiting.run()
-            except _GaveWay as way:
+            except _Yielded as way:
                 self._again(waiting, way.delay)
 
     def _again(self, waiting: _Waiting, delay: float) -> None:

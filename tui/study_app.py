@@ -102,7 +102,7 @@ class StudyApp(BaseApp):
         self.part, self.services = part, services
         self._chat_models = chat_models or {}
         self._command, self._sandbox_ready = command, sandbox_ready
-        self._came, self._busy = False, False
+        self._sitting_begun, self._busy = False, False
         self._taken: TakenAttempt | None = None
         self._withdrawal: Reasoned | None = None
         self._last_solved_on: SolveScreen | None = None
@@ -141,10 +141,10 @@ class StudyApp(BaseApp):
 
         def body() -> None:
             record()
-            if not self._came:
+            if not self._sitting_begun:
                 self.part.sandbox_ready = self._sandbox_ready()
                 self.part.come()
-                self._came = True
+                self._sitting_begun = True
             step = self.part.step()
             self.call_from_thread(self._show, step, *self._about(step))
 
@@ -162,14 +162,14 @@ class StudyApp(BaseApp):
 
         def answered(answer: str | None) -> None:
             if answer == "again":
-                self._do(self._come_again)
+                self._do(self._retry)
             else:
                 self._close(None)
 
         paragraphs = words.away_words(error, self._command)
         self.push_screen(AwayPage(self._study_title, self.part.code, paragraphs), answered)
 
-    def _come_again(self) -> None:
+    def _retry(self) -> None:
         """Send what is pending and read the others' changes. Raises `UnreachableError`."""
         self.part.come()
         if self._store.away:

@@ -77,7 +77,7 @@ class Column(Generic[Row]):
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
-    def holds(self, row: Row, word: str) -> bool:
+    def contains(self, row: Row, word: str) -> bool:
         """Return whether the cell of a row contains a word in lower case."""
         return word in (self.text or self.shown)(row).lower()
 
@@ -110,7 +110,7 @@ class RowQuery(Generic[Row]):
 
     tests: tuple[Callable[[Row], bool], ...] = ()
 
-    def fits(self, row: Row) -> bool:
+    def matches(self, row: Row) -> bool:
         """Return whether a row matches."""
         return all(test(row) for test in self.tests)
 
@@ -135,7 +135,7 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     number = number_of(wanted)
     comparable = column.value is not None and number is not None
     if way == ":" or (way == "=" and not comparable):
-        return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
+        return lambda row: column.contains(row, wanted.lower()) is not bool(sign)
     if column.value is None:
         raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
     if number is None:
@@ -156,7 +156,7 @@ def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], boo
     own = [column.words[plain] for column in columns if plain in column.words]
     if own:
         return lambda row: any(test(row) for test in own) is not negated
-    return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+    return lambda row: any(column.contains(row, plain) for column in columns) is not negated
 
 
 def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
@@ -224,7 +224,7 @@ def arranged(
     Groups are in the order of the column's summary; without one, the largest is first. The rows of groups
     that are `folded` are hidden.
     """
-    kept = [row for row in rows if query.fits(row)]
+    kept = [row for row in rows if query.matches(row)]
     if column is not None:
         kept.sort(key=column.order, reverse=reverse)
     elif reverse:

@@ -65,7 +65,7 @@ class EditingPane(Vertical):
         """Return the unfinished code of a function; None if there is none."""
         raise NotImplementedError
 
-    def begun(self) -> Sequence[str]:
+    def buffer_names(self) -> Sequence[str]:
         """Return the names of the functions that have buffers."""
         raise NotImplementedError
 
@@ -185,7 +185,7 @@ class EditingPane(Vertical):
 
     def action_buffers(self) -> None:
         """Choose among the buffers, and open one."""
-        names = self.begun()
+        names = self.buffer_names()
         if len(names) < 2:
             self.app.notify("You have begun no other function.")
             return

@@ -41,7 +41,7 @@ class HelpRow:
     name: str
     words: str
 
-    def fits(self, wanted: str) -> bool:
+    def matches(self, wanted: str) -> bool:
         """Return whether the row is for the key `wanted`, or contains all words of it."""
         if wanted in self.spelt.split(" or "):
             return True
@@ -197,7 +197,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
         """Yield the sections with the rows that match, each row only in the first of its sections."""
         shown_before: set[HelpRow] = set()
         for title, rows in (*self._known, *self._elsewhere):
-            matching = [row for row in rows if row.fits(wanted) and row not in shown_before]
+            matching = [row for row in rows if row.matches(wanted) and row not in shown_before]
             shown_before.update(matching)
             yield title, matching
 

@@ -164,7 +164,7 @@ class ParticipantServer(Server):
         app = web.Application(client_max_size=1024, middlewares=[self._door])
         app.add_routes(
             [
-                web.get("/p/{token}", self._come),
+                web.get("/p/{token}", self._enter),
                 web.get(ROOM, self.handle_index),
                 web.get(SOCKET, self.handle_websocket),
                 web.get("/page/{name}", self._own_file),
@@ -208,7 +208,7 @@ class ParticipantServer(Server):
             "Cache-Control": "no-store",
         }
 
-    async def _come(self, request: web.Request) -> web.StreamResponse:
+    async def _enter(self, request: web.Request) -> web.StreamResponse:
         """Replace the link by a cookie.
 
         The page then continues without a redirect: after one, the browser would withhold the cookie if the

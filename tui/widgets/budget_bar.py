@@ -31,10 +31,10 @@ _LOW = 0.25
 """The remaining share up to which a budget is drawn as running out."""
 
 
-def pips(left: int, of: int) -> str:
+def pips(left: int, total: int) -> str:
     """Return a pip for each unit of a budget, the first `left` of them full."""
-    full = min(max(0, left), of)
-    return "●" * full + "○" * (of - full)
+    full = min(max(0, left), total)
+    return "●" * full + "○" * (total - full)
 
 
 @dataclass(frozen=True, slots=True)

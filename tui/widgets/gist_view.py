@@ -308,7 +308,7 @@ class ScoredGist(Vertical):
         return missing_lines(marks.values(), undefined_names(text)) if marks else []
 
     @on(GistView.CursorMoved)
-    def say(self) -> None:
+    def show_evidence(self) -> None:
         """Show the evidence on the line at the cursor, in place of the legend."""
         if self.switcher.current == "scored-text":
             evidence = self.gist.evidence.get(self.gist.cursor_index + 1)
@@ -333,7 +333,7 @@ class ScoredGist(Vertical):
         if self.switcher.current == "scored-original":
             self.switcher.current = "scored-text"
             self.gist.focus()
-            self.say()
+            self.show_evidence()
 
     def action_next_flaw(self) -> None:
         """Move to the next line that lowers a score, and show why."""

@@ -48,7 +48,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
-        self._came = get_time()
+        self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
         """Lay out body, buttons and keys. A title costs only the line of the frame."""
@@ -66,7 +66,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the dialog accepts an event; one that opened unasked ignores the first second's."""
-        return not self.unasked or event.time >= self._came + ON_THEIR_WAY_S
+        return not self.unasked or event.time >= self._opened_at + ON_THEIR_WAY_S
 
     def _views(self) -> list[LineView]:
         return [view for widget in self._above for view in widget.query(LineView)]

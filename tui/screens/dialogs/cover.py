@@ -66,7 +66,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
     def __init__(self, idle_ms: int) -> None:
         super().__init__()
         self._idle_ms = idle_ms
-        self._came = get_time()
+        self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
         """Show the length of the time without input, and the meaning of the answers."""
@@ -82,7 +82,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
 
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the screen accepts an event. It ignores those meant for the screen before it."""
-        return event.time >= self._came + ON_THEIR_WAY_S
+        return event.time >= self._opened_at + ON_THEIR_WAY_S
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:

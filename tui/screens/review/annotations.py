@@ -29,7 +29,7 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.plain import Plain
 
@@ -50,7 +50,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenVerdict:
     """A verdict as the reviewer entered it. The corrected time is in seconds."""
 
     verdict: RunVerdict
@@ -61,12 +61,12 @@ class Given:
     """The name of the verdict's key in `review.toml`; empty if it was chosen in the dialog."""
 
     @classmethod
-    def by_word(cls, word: VerdictWord) -> Given:
+    def by_word(cls, word: VerdictWord) -> GivenVerdict:
         """Return the verdict of a key."""
         return cls(word.means, word.reasons, words=word.words)
 
 
-class VerdictDialog(Dialog[Given]):
+class VerdictDialog(Dialog[GivenVerdict]):
     """A form for one of four verdicts. An exclusion needs a reason, a corrected time its seconds.
 
     A key of `review.toml` also answers it.
@@ -98,7 +98,7 @@ class VerdictDialog(Dialog[Given]):
         if word is not None and not isinstance(self.focused, Input):
             event.stop()
             event.prevent_default()
-            self.dismiss(Given.by_word(word))
+            self.dismiss(GivenVerdict.by_word(word))
 
     def on_mount(self) -> None:
         """Choose the first verdict and focus the list."""
@@ -133,7 +133,7 @@ class VerdictDialog(Dialog[Given]):
             self.query_one("#verdict-problem", Plain).update(problem)
             return
         self.dismiss(
-            Given(
+            GivenVerdict(
                 verdict,
                 reasons if verdict is RunVerdict.EXCLUDE else (),
                 self.query_one("#note", Input).value.strip(),
@@ -160,7 +160,7 @@ def _bound_characters() -> set[str]:
 class ReviewAnnotations:
     """A reviewer's annotations of one run. The loader's thread writes them, except in `stopped`."""
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         """`view` is notified on the UI thread of the stored annotations and of each change."""
         self._run, self._view = run, view
         self._reviewer: Reviewer | None = None
@@ -357,7 +357,7 @@ class ReviewAnnotations:
         """Give the verdict whose key is among the characters. Return whether there is such a verdict."""
         word = next((word for word in self._words if word.key in characters), None)
         if word is not None and self._reviewer is not None:
-            self._give(Given.by_word(word))
+            self._give(GivenVerdict.by_word(word))
         return word is not None
 
     @property
@@ -453,13 +453,13 @@ class ReviewAnnotations:
         if self._reviewer is None:
             return
 
-        def answered(given: Given | None) -> None:
+        def answered(given: GivenVerdict | None) -> None:
             if given is not None:
                 self._give(given)
 
         self._view.open(VerdictDialog(self._words), answered)
 
-    def _give(self, given: Given) -> None:
+    def _give(self, given: GivenVerdict) -> None:
         """Record a verdict, or take it back if the same key gave the current one."""
         minutes = round((time.monotonic() - self._begun) / 60, 2)
 

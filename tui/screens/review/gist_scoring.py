@@ -9,7 +9,7 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.settings import Judging
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class GistScoring(ViewJob):
 
     NAME = "gist score"
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         super().__init__(run, view)
         self.scores: dict[str, Mapping[str, Any]] = {}
         """The scores made on this screen, by the text of the gist."""

@@ -297,7 +297,7 @@ class RunLoader:
     # Called by the screen
 
     @property
-    def comes_first(self) -> bool:
+    def must_load_first(self) -> bool:
         """Whether the run is being opened, counted or stepped through, so that other runs must wait."""
         if self.failed:
             return False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from gistpoint.sessions.records.archives import FileBlob, SliceBlob
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
@@ -126,7 +126,7 @@ class Player:
 class Navigation:
     """Moves the cursor of the review screen within one run."""
 
-    def __init__(self, run: RunInSight, view: ReviewView, *, opens_at: str = "") -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView, *, opens_at: str = "") -> None:
         """`opens_at` is the milestone at which the run opens; if empty, where the reviewer stopped."""
         self._run, self._view, self.opens_at = run, view, opens_at
         self._arriving = opens_at

@@ -34,7 +34,7 @@ class OpenRun:
         opens_at: str = "",
         found: FoundHits | None = None,
     ) -> None:
-        """`hides` and `opens_at` are those of `RunInSight` and `Navigation`.
+        """`hides` and `opens_at` are those of `VisibleRun` and `Navigation`.
 
         `found` are hits of a search to continue from.
         """

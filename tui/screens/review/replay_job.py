@@ -11,7 +11,7 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import opener
 from gistpoint.tui.screens.review.settings import Replaying
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class ReplayJob(ViewJob):
 
     NAME = "replay"
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         super().__init__(run, view)
         self._results: dict[int, list[ReplayedCall]] = {}
 

@@ -476,7 +476,7 @@ class RunsScreen(BaseScreen[None]):
 
         def is_second() -> bool:
             return any(
-                isinstance(screen, ReviewScreen) and screen.run.loader.comes_first
+                isinstance(screen, ReviewScreen) and screen.run.loader.must_load_first
                 for screen in app.screen_stack
             )
 

@@ -345,7 +345,7 @@ class ReviewScreen(BaseScreen[None]):
             return
         index, survey = self.run.step.index, self.run.loader.survey
         words = self.run.annotations.words(index)
-        self.step_page.say(words)
+        self.step_page.show_annotations(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.run.step.links)]
         words += [*(survey.words(index) if survey is not None else ()), self.run.replay.words(index)]
         self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.run.annotations.hint]))

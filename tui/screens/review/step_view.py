@@ -431,7 +431,7 @@ class StepPage(StepView):
         shown = replace(step, model="") if hides else step
         self.show(compose(shown, self.whole, hides=hides, annotations=annotations), keep_place=same)
 
-    def say(self, annotations: Sequence[str]) -> None:
+    def show_annotations(self, annotations: Sequence[str]) -> None:
         """Show other annotations at the end of the step's text."""
         if self._step is not None and self._loader is not None and tuple(annotations) != self._annotations:
             self.show_step(self._step, self._loader, hides=self._hides, annotations=annotations)

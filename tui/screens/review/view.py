@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class RunInSight(Protocol):
+class VisibleRun(Protocol):
     """The run under review as the parts see it. Everything except the loader is used on the UI thread."""
 
     name: str
@@ -41,7 +41,7 @@ class ReviewView(JobOwner, Protocol):
     settings: ReviewSettings
 
     @property
-    def run(self) -> RunInSight:
+    def run(self) -> VisibleRun:
         """The visible run."""
         ...
 

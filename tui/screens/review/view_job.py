@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 
 class ViewJob:
@@ -13,7 +13,7 @@ class ViewJob:
     NAME = ""
     """The name of the thread."""
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         self._run, self._view = run, view
         self._jobs = Jobs(view, self.NAME, failed=self._failed)
         self._job: Job | None = None

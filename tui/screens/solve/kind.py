@@ -145,7 +145,7 @@ class EditorPane(EditingPane):
         """Return the unfinished code of a function; None if there is none."""
         return self._state.buffers.get(name)
 
-    def begun(self) -> Sequence[str]:
+    def buffer_names(self) -> Sequence[str]:
         """Return the functions with unfinished code, after the current one."""
         return list(dict.fromkeys([self.buffer, *self._state.buffers])) if self.buffer else []
 

@@ -144,7 +144,7 @@ class GistPage(TaskPage, EditingPane):
         """Return the saved text; None if there is none."""
         return self._kept
 
-    def begun(self) -> Sequence[str]:
+    def buffer_names(self) -> Sequence[str]:
         """Return the only buffer."""
         return [self.buffer]
 

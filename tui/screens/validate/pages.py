@@ -115,7 +115,7 @@ class FixPage(TaskPage, EditingPane):
         """Return the saved fix; None if there is none."""
         return self._kept.get(name)
 
-    def begun(self) -> Sequence[str]:
+    def buffer_names(self) -> Sequence[str]:
         """Return all corrupted functions."""
         return list(self._starts)
 
@@ -179,7 +179,7 @@ class PageEntry:
     make: Callable[[], Widget]
     focus: str = ""
     """The selector of the widget to focus; empty for the page itself."""
-    fits: Callable[[Dossier], bool] = lambda dossier: True
+    applies: Callable[[Dossier], bool] = lambda dossier: True
     """Return whether a task has content for the page."""
     instead: str = "overview"
     """The page for tasks that don't have this one; if they don't have that either, the overview is shown."""
@@ -198,12 +198,12 @@ def _has_gists(dossier: Dossier) -> bool:
 PAGES: dict[str, PageEntry] = {
     "overview": PageEntry("Overview", partial(OverviewPage, id="overview")),
     "brief": PageEntry("Brief", partial(BriefPage, id="brief")),
-    "diff": PageEntry("Diff", partial(DiffPage, id="diff"), fits=_has_targets, instead="gist"),
-    "tests": PageEntry("Tests", TestsPage, "#test-rows", fits=_has_targets),
+    "diff": PageEntry("Diff", partial(DiffPage, id="diff"), applies=_has_targets, instead="gist"),
+    "tests": PageEntry("Tests", TestsPage, "#test-rows", applies=_has_targets),
     "runs": PageEntry("Runs", partial(RunsPage, id="runs")),
-    "code": PageEntry("Code", CodePage, "#code-view", fits=_has_targets, instead="gist"),
-    "fix": PageEntry("Fix", FixPage, "#editor #function-editor", fits=_has_targets, instead="gist"),
-    "gist": PageEntry("Gist", GistPage, fits=_has_gists, instead="fix", key="F8"),
+    "code": PageEntry("Code", CodePage, "#code-view", applies=_has_targets, instead="gist"),
+    "fix": PageEntry("Fix", FixPage, "#editor #function-editor", applies=_has_targets, instead="gist"),
+    "gist": PageEntry("Gist", GistPage, applies=_has_gists, instead="fix", key="F8"),
 }
 _LED = {"page": "", "test": "tests", "code": "code", "source": "code"}
 """The page for each kind of link: a named page, the outcomes of a test, a function, a test's function."""
@@ -242,7 +242,7 @@ class TaskPages(Pages):
     async def open(self, dossier: Dossier) -> None:
         """Set another task, and show the overview if the task doesn't have the current page."""
         self._dossier = dossier
-        self.hide_tabs(frozenset(name for name, page in PAGES.items() if not page.fits(dossier)))
+        self.hide_tabs(frozenset(name for name, page in PAGES.items() if not page.applies(dossier)))
         if self.current != self._fitting(self.current):
             await self.show("overview")
 
@@ -255,7 +255,9 @@ class TaskPages(Pages):
         dossier = self._dossier
         if dossier is None:
             return page
-        return next((name for name in (page, PAGES[page].instead) if PAGES[name].fits(dossier)), "overview")
+        return next(
+            (name for name in (page, PAGES[page].instead) if PAGES[name].applies(dossier)), "overview"
+        )
 
     async def go_to(self, page: str, link: str = "") -> None:
         """Show and focus a page. `link` is the place on it; empty for none."""

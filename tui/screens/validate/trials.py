@@ -25,21 +25,21 @@ from gistpoint.tui.jobs import Job, Jobs
 class EvidenceRun:
     """A run of the suite on `subject`, or a check of the task if that is None.
 
-    `number` and `of` count repeated runs. `texts` are the validator's own solution.
+    `number` and `total` count repeated runs. `texts` are the validator's own solution.
     """
 
     task: Task
     answer: Answer
     subject: TrialSubject | None
     number: int = 1
-    of: int = 1
+    total: int = 1
     texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
         """The run in a few words, such as `original 2/5`."""
         what = "check" if self.subject is None else {"fix": "your fix"}.get(self.subject, self.subject.value)
-        return f"{what} {self.number}/{self.of}" if self.of > 1 else what
+        return f"{what} {self.number}/{self.total}" if self.total > 1 else what
 
 
 class RunMoved(Message):
