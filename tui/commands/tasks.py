@@ -82,7 +82,7 @@ def listing(wanted: ListTasks) -> int:
     """Print the stored tasks with their sources: this is a view for organisers."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
-    fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).fits
+    fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).matches
     entries = list(_store().tasks())
     tasks = list(filter(fits, [entry for entry in entries if isinstance(entry, Task)]))
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
