@@ -17,13 +17,9 @@ from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import actions, events, work
-from textual._ansi_sequences import (
-    ANSI_SEQUENCES_KEYS,
-)  # the keys for a terminal's bytes; there is no public way to change them
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # no public way to change a terminal's keys
 from textual._callback import invoke
-from textual._context import (
-    active_message_pump,
-)  # the widget whose handler raised; there is no public way to get it
+from textual._context import active_message_pump  # no public way to get the widget that raised
 from textual._time import get_time  # the clock of the events' own timestamps
 from textual.actions import ActionParseResult
 from textual.app import App
@@ -55,8 +51,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
-    # Textual's table reads Escape and a digit as a character that a terminal on macOS types. In all other
-    # terminals, it is Alt and the digit.
+    # Textual reads Escape and a digit as a character typed on macOS. In other terminals, it is Alt+digit.
     cast("dict[str, object]", ANSI_SEQUENCES_KEYS).pop(f"\x1b{_digit}", None)
 
 
@@ -245,30 +240,23 @@ class BaseApp(App[object]):
 
     def _colour_around(self, theme: Theme) -> None:
         """Colour the margin of the terminal in a browser like the screen (xterm's "OSC 11")."""
-        if (
-            theme.background and self._driver is not None
-            # Textual has no method to send a sequence to the terminal
-        ):
+        # Textual has no method to send a sequence to the terminal.
+        if theme.background and self._driver is not None:
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
         """Leave in an orderly way, saving all input, when the terminal closes or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
-            # the event loop runs in another thread than the main one
-            with suppress(RuntimeError, ValueError):
+            with suppress(RuntimeError, ValueError):  # the loop does not run in the main thread
                 asyncio.get_running_loop().add_signal_handler(number, self._leave_at, number)
 
     def _leave_at(self, number: signal.Signals) -> None:
         """Leave on a signal. If the terminal is gone, discard what would be drawn."""
         writer = getattr(self._driver, "_writer_thread", None)
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
-            # Writing to a closed terminal ends Textual's thread, for which its driver would then wait
-            # forever.
-            signal.signal(
-                signal.SIGCONT,
-                signal.SIG_DFL,
-                # SIGCONT comes with a hang-up, and would make Textual draw again
-            )
+            # Writing to a closed terminal ends Textual's thread, and its driver would wait for it forever.
+            # SIGCONT comes with a hang-up, and would make Textual draw again.
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
             self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
@@ -280,10 +268,8 @@ class BaseApp(App[object]):
         if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
-            event.character = (
-                # a terminal sends Escape and the letter, which a field would insert
-                None
-            )
+            # A terminal sends Escape and the letter, which a field would insert.
+            event.character = None
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, BaseScreen):
@@ -497,8 +483,7 @@ class BaseApp(App[object]):
         """Handle an exception in a handler, for which Textual has no public hook.
 
         A widget whose handler raised is dead, so its screen is closed. If a handler of the app raised, or the
-        screen that reports the first exception, nothing is left that could be drawn, and the app ends as in
-        Textual.
+        screen that reports the first exception, nothing is left to draw, and the app ends as in Textual.
         """
         raised_in = active_message_pump.get(None)
         follows = self._is_given_up(raised_in)
@@ -591,10 +576,7 @@ class OneScreenApp(BaseApp):
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return the theme, the user's keys, and the error in the settings, if any.
-
-    Without settings, nothing is imported.
-    """
+    """Return theme, keys, and the error in the settings if any. Without settings, nothing is imported."""
     if not (locations.config / SETTINGS_FILE).exists():
         return "", {}, None
     try:

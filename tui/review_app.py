@@ -56,11 +56,8 @@ class ReviewApp(BaseApp):
         """Show the screen, unless a message covers its frame."""
         if self._make is not None and isinstance(self.screen, OpeningRuns):
             make, self._make = self._make, None
-            self.screen._push_result_callback(
-                self,
-                None,
-                # `switch_screen` removes a callback, and the first screen has none
-            )
+            # `switch_screen` removes a callback, and the first screen has none.
+            self.screen._push_result_callback(self, None)
             self.switch_screen(self.lay_ground(make()))
             self.call_later(self._catch_up)
 

@@ -194,9 +194,8 @@ def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Ite
             with interruptible(progress) as cancel:
                 try:
                     yield LongWork(progress, cancel)
-                except (
-                    UserError
-                ) as error:  # a program such as git that the same Ctrl+C ended has failed for no other reason
+                except UserError as error:
+                    # The same Ctrl+C ends a program such as git, which then reports a failure.
                     if cancel.cancelled:
                         raise stopped from error
                     raise
@@ -215,9 +214,8 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         if progress is not None:
             progress.stopping = True
             message = "Stopping, without loss. Ctrl+C again ends at once."
-            Thread(
-                target=progress.line, args=(message,), daemon=True
-            ).start()  # a signal handler must not write itself
+            # A signal handler must not write itself.
+            Thread(target=progress.line, args=(message,), daemon=True).start()
 
     before = signal(SIGINT, stop)
     try:

@@ -211,19 +211,13 @@ class ParticipantSession(AppService):
         process._transport.close()  # type: ignore[attr-defined] # else its children may keep our pipes open
 
     async def _have_it_end(self, process: Process) -> None:
-        if (
-            not self.stdin.transport.get_write_buffer_size()
-            # a message would wait behind the input that the program does not read
-        ):
+        # a message would wait behind input that the program has not read
+        if not self.stdin.transport.get_write_buffer_size():
             self._write_meta("quit")
             if await self._ends_within(END_S):
                 return
-        kill = partial(
-            os.killpg,
-            process.pid,
-            signal.SIGKILL,
-            # the program leads a process group, so its children end too
-        )
+        # the program leads a process group, so its children end too
+        kill = partial(os.killpg, process.pid, signal.SIGKILL)
         for insist in (process.terminate, kill):
             with suppress(ProcessLookupError):
                 insist()
