@@ -41,10 +41,11 @@ holds.
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
-    "gistpoint_heard.py": "code_heard.py",
+    "gistpoint_events.py": "audit_events.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_plain.py": "plain_data.py",
     "gistpoint_sides.py": "plain_sides.py",
+    "gistpoint_trusted_side.py": "trusted_side.py",
 }
 
 

@@ -89,7 +89,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             # 0078).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
-        raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error
+        raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.fix) from error
     folder = unpack(scratch / "workdir.tar", scratch / "source")
     return _fetched(spec, pins, found, folder, scratch)
 

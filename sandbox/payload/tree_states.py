@@ -1,7 +1,7 @@
-"""The states of all entries of a tree, and their differences; imports only modules that the first process
-has.
+"""The states of all entries of a tree, and their differences, for the first process of a container.
 
-Changes that were undone show too: only root can set when an entry was last changed (its ctime).
+It imports only modules that this process has. Changes that were undone are visible too: only root can set
+when an entry was last changed (its ctime).
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def states_of(tree: str) -> dict[str, tuple[int, ...]]:
 
 
 def changed_entries(before: States, after: States) -> list[str]:
-    """Return the sorted paths that were changed, replaced or removed; a folder is not changed by its entries."""
+    """Return the sorted paths that were changed, replaced or removed.
+
+    A folder is not changed by changes of its entries.
+    """
     found = []
     for path, state in before.items():
         same = len(state) - 1 if stat.S_ISDIR(state[2]) else len(state)

@@ -58,7 +58,7 @@ class ContainerBackend:
             works=ended.returncode == 0,
             version=platform.system(),
             why_not=f"as the user of the tests {sys.executable} says {why_not!r}",
-            mend=(
+            fix=(
                 "Use an interpreter that all users may read, with the task's packages; or, as a last resort, "
                 "--same-user."
             ),

@@ -106,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         probe = backend.probe()
         if not probe.works:
-            raise UserError(f"The tests can't be started: {probe.why_not}.", hint=probe.mend)
+            raise UserError(f"The tests can't be started: {probe.why_not}.", hint=probe.fix)
         verdict = _judged(options.place, options.expected, options.tree, backend)
     except (OSError, ValueError, KeyError, UserError) as error:
         print(f"verify.pyz: there is no verdict. {error}", file=sys.stderr)
