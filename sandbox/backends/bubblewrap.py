@@ -405,7 +405,7 @@ class BubblewrapBackend:
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
-            # An end inside is reported as bubblewrap's status. A signal to bubblewrap itself comes from outside:
+            # An end inside is reported as bubblewrap's status. A signal to bubblewrap itself is from outside:
             # nothing in the run can send it, so the solver is not charged for it (decision 0121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."

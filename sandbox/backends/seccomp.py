@@ -261,7 +261,7 @@ def filter_program(
     ]
     for number in sorted(refused):
         program += [_instruction(_EQUAL, 0, 1, number), _refuse(_EPERM)]
-    # clone3 takes its flags by pointer, which a filter can't read. Refused as unknown, the C library uses clone.
+    # clone3 takes its flags by pointer, which a filter can't read: the C library then falls back to clone.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
     program += _on_argument(
         architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM

@@ -377,7 +377,7 @@ class OpenAICompatibleModel:
         return answer
 
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the request as it is sent, without `tools` if there are none: endpoints refuse an empty list."""
+        """Return the request as it is sent; `tools` is left out if empty, because endpoints refuse that."""
         rows = [_message(message, echo_reasoning=self.settings.echo_reasoning) for message in messages]
         offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
         return {"messages": rows, **offered, **self.settings.sampling_fields}

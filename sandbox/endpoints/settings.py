@@ -45,7 +45,7 @@ class ApiKey:
         raise TypeError("A key is never stored or sent to another process.")
 
     def taken_out_of(self, value: object) -> object:
-        """Return a JSON value without the key in any of its strings, and with half surrogate pairs replaced."""
+        """Return a JSON value without the key in its strings, and with half surrogate pairs replaced."""
         if isinstance(value, str):
             return self.taken_out_of_text(value)
         if isinstance(value, list):

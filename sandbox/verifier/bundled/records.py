@@ -1,4 +1,4 @@
-"""Replaces msgspec in the bundle, which must need only the standard library: the part that its modules use.
+"""Replaces msgspec in the bundle, which may need only the standard library: the part that is used.
 
 Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is coerced.
 """

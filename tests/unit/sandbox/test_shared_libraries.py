@@ -105,7 +105,7 @@ def test_an_environment_is_given_what_the_system_offers_to_all(tmp_path: Path) -
 def test_libraries_by_their_names(tmp_path: Path) -> None:
     for name in ("libodd.so.1", "libodd.so", "libodder.so.1", "libodd.a"):
         (tmp_path / name).touch()
-    assert libraries_named(["odd"], beside=[tmp_path / "libany.so"]) == {tmp_path / "libodd.so.1"}
+    assert libraries_named(["odd"], near=[tmp_path / "libany.so"]) == {tmp_path / "libodd.so.1"}
 
 
 @given(st.data())
