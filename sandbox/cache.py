@@ -1,4 +1,4 @@
-"""Folders that are built once, whoever asks first, and never change afterwards."""
+"""Folders that are built once, by their first user, and never changed afterwards."""
 
 from __future__ import annotations
 

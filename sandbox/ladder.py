@@ -72,10 +72,12 @@ def installed_backends() -> Mapping[str, Callable[[], Backend]]:
     """
     # A package that calls its backend `bwrap` would otherwise run code for users who trust the built-in one.
     builtin = builtin_backends()
-    return {entry.name: partial(_made, entry) for entry in declared(_GROUP) if entry.name not in builtin}
+    return {
+        entry.name: partial(_load_backend, entry) for entry in declared(_GROUP) if entry.name not in builtin
+    }
 
 
-def _made(entry: metadata.EntryPoint) -> Backend:
+def _load_backend(entry: metadata.EntryPoint) -> Backend:
     made: Backend = load(entry, is_callable)()
     return made
 

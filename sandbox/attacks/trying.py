@@ -182,8 +182,9 @@ def try_attack(
         outcome = _run_command(backend, attack, stage)
         reached = stage.token[::-1] in outcome.output
         return AttackFinding(attack, backend.name, attack.expected(backend), reached, outcome.stop.value)
+    # Effects of the last attack would otherwise be taken for those of this one.
     stage.reset()
-    given = _given(attack, stage)
+    given = _inputs(attack, stage)
     tree = stage.base / "tree"
     _lay(tree, attack, stage)
     lines: list[bytes] = []
@@ -191,6 +192,7 @@ def try_attack(
     ended = _run(backend, attack.file, attack, given, stage, lines)
     took = time.monotonic() - began
     if attack.then:
+        # Only the second run counts: the first one has merely left its trace.
         lines.clear()
         ended = _run(backend, attack.then, attack, given, stage, lines)
     reached = _reached(attack, stage, lines, ended, took)
@@ -210,14 +212,14 @@ def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
         (tree / "link").symlink_to(stage.files["secret"])
 
 
-def _there(attack: Attack) -> list[str]:
+def _existing_files(attack: Attack) -> list[str]:
     """Return the files of an attack that this machine has."""
     paths = attack.given["paths"]
     assert isinstance(paths, list)
     return [path for path in paths if Path(path).is_file()]
 
 
-def _given(attack: Attack, stage: Stage) -> dict[str, object]:
+def _inputs(attack: Attack, stage: Stage) -> dict[str, object]:
     victim = stage.fresh_victim().pid
     version = stage.environment.version
     given: dict[str, object] = {
@@ -239,7 +241,7 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
     # Hashes prove that an attack read a file, whose contents can't be among its inputs.
     if attack.file == "read_machine":
         given["machine"] = {
-            path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _there(attack)
+            path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _existing_files(attack)
         }
     if "address" in given:
         given["address"] = stage.addresses[str(attack.given["address"])]

@@ -86,7 +86,7 @@ class LandlockBackend:
                 # One user per run, so that runs can't count, signal or change each other (decision 0009).
                 user = _unused_user()
                 _share(parts)
-                give_away(_own(work, parts), user)
+                give_away(_own_paths(work, parts), user)
             # Landlock has no exceptions within a folder, and lets users change modes and times of their own
             # files, so changes are found afterwards (decision 0041).
             states = TreeStates.of(parts)
@@ -115,7 +115,7 @@ class LandlockBackend:
                 work / "repo",
             ]
             look = []
-            write = [*_own(work, parts), *_folders(parts)]
+            write = [*_own_paths(work, parts), *_folders(parts)]
         read = [Path(part.path) for part in runtime.parts if not part.link]
         read += [*map(Path, _ETC), *shown]
         # Python finds modules by listing folders, including the top of its standard library.
@@ -200,7 +200,7 @@ def _folders(parts: TreeParts) -> list[Path]:
     return [parts.tree / folder for folder in parts.folders]
 
 
-def _own(work: Path, parts: TreeParts) -> list[Path]:
+def _own_paths(work: Path, parts: TreeParts) -> list[Path]:
     """Return the paths that belong to the run in a work folder whose tree does not."""
     return [work / "home", work / "tmp", *(parts.tree / path for path in parts.paths)]
 

@@ -74,8 +74,8 @@ class ResultLines:
         self._total += len(chunk)
         self._unfinished += chunk
         if b"\n" in chunk:
-            *lines, rest = bytes(self._unfinished).split(b"\n")
-            self._unfinished = bytearray(rest)
+            *lines, unfinished = bytes(self._unfinished).split(b"\n")
+            self._unfinished = bytearray(unfinished)
             for line in lines:
                 if not self.ready:
                     self.ready = line == _READY

@@ -107,7 +107,7 @@ class DiskWatch:
         """Check now, and return whether the limit is exceeded."""
         # Processor time, not the time on the clock: a busy machine would delay the next check by seconds.
         began = time.thread_time()
-        used, files, hidden = _held(self.folder)
+        used, files, hidden = _usage(self.folder)
         used += _removed_but_open(self.pid, self.folder)
         if hidden:  # the run closed a folder: measure by the space missing on the disk
             used += max(0, self._free_before - _free(self.folder) - used)
@@ -116,7 +116,7 @@ class DiskWatch:
         return used > self.limit or files > self.most_files
 
 
-def _held(folder: Path) -> tuple[int, int, bool]:
+def _usage(folder: Path) -> tuple[int, int, bool]:
     """Return the bytes and the files below `folder`, and whether part of it is unreadable."""
     used = 0
     files = 0

@@ -39,14 +39,14 @@ class RuntimeCache:
         """Return what a run in `environment` sees, including `shows`; listed once, then cached."""
         known = self._known.get((environment.folder, shows))
         if known is None:
-            known = self._known[environment.folder, shows] = self._of(environment, shows)
+            known = self._known[environment.folder, shows] = self._listed(environment, shows)
         return known
 
     def of_programs(self, names: tuple[str, ...]) -> Runtime:
         """Return what a run sees that finds the programs `names` and no interpreter."""
         known = self._known.get(names)
         if known is None:
-            known = self._known[names] = self._kept([], names, lambda: programs_alone(names))
+            known = self._known[names] = self._cached([], names, lambda: programs_alone(names))
         return known
 
     def laid_out(self, runtime: Runtime, mounted: Sequence[str], written: Mapping[str, str]) -> Path:
@@ -66,7 +66,7 @@ class RuntimeCache:
 
         return build_once(self.folder / _digest([runtime.key, mounted, written]), build)
 
-    def _of(self, environment: Environment, shows: tuple[Path, ...]) -> Runtime:
+    def _listed(self, environment: Environment, shows: tuple[Path, ...]) -> Runtime:
         library = environment.prefix / "lib" / f"python{environment.version}"
         watched = [environment.interpreter, library, library / "lib-dynload"]
         may_change = bool(environment.folder.stat().st_mode & _WRITABLE)
@@ -75,9 +75,9 @@ class RuntimeCache:
         elif next(modules_in(environment), None) is not None:
             # The libraries that it loads may still change, so the list is not kept.
             return runtime_of(environment, shows)
-        return self._kept(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
+        return self._cached(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
 
-    def _kept(self, watched: Iterable[Path], names: Iterable[str], make: Callable[[], Runtime]) -> Runtime:
+    def _cached(self, watched: Iterable[Path], names: Iterable[str], make: Callable[[], Runtime]) -> Runtime:
         """Return the result of `make`, or its cached result if everything that it depends on is unchanged."""
         states = [_state(path) for path in (*watched, _LOADERS_LIST, *map(Path, PLACES))]
         file = self.folder / f"{_digest([RECIPE, *names, states])}.json"
@@ -401,7 +401,7 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
     files = [environment.interpreter, *(path.resolve() for path in programs)]
     files += [Path(part.path) for part in interpreter if part.path.endswith(".so")]
     # Wheels are read apart from the system's files: paths outside of their environment are not trusted.
-    libraries = libraries_of(files) | libraries_of(modules_in(environment), of=environment.folder)
+    libraries = libraries_of(files) | libraries_of(modules_in(environment), owner=environment.folder)
     libraries |= libraries_named(_EXPECTED, near=libraries)
     folders = [*map(Path, _DATA), *(environment.prefix / path for path in _DATA_OF_PREFIX)]
     folders += [path for path in further if path.is_dir()]
@@ -451,8 +451,8 @@ def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
     for path in paths:
         parts.update(_shown(path))
     # An entry of a folder that is shown whole needs no part of its own.
-    whole = {part.path for part in parts if part.folder}
-    return {part for part in parts if whole.isdisjoint(map(str, Path(part.path).parents))}
+    shown_whole = {part.path for part in parts if part.folder}
+    return {part for part in parts if shown_whole.isdisjoint(map(str, Path(part.path).parents))}
 
 
 def _interpreter(environment: Environment) -> Iterator[RuntimePath]:

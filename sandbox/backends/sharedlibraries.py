@@ -31,7 +31,7 @@ _MOST_NAMES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """The header of a program or a shared library: what it loads."""
+    """The header of a program or a shared library, with the libraries that it loads."""
 
     machine: tuple[int, int]
     """Word size and machine: a file loads only libraries with the same ones."""
@@ -46,11 +46,11 @@ class Binary:
         return (*self.needed, self.loader) if self.loader else self.needed
 
 
-def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
+def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Path]:
     """Return the paths of all libraries that `files` load, directly or through others.
 
     They are those by which the loader opens them. Files that are not ELF load nothing, and missing libraries
-    are left out. Files of somebody else's folder `of` can't name a path outside of it: what they load from
+    are left out. Files of somebody else's folder `owner` can't name a path outside of it: what they load from
     elsewhere is what the system offers to all.
     """
     found: set[Path] = set()
@@ -67,9 +67,9 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
         folders = (*binary.folders, *inherited)
         names = binary.loads
         # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 0039).
-        if of is not None and path.is_relative_to(of):
-            folders = tuple(place for place in folders if _is_below(place, of))
-            names = tuple(name for name in names if "/" not in name or _is_below(name, of))
+        if owner is not None and path.is_relative_to(owner):
+            folders = tuple(place for place in folders if _is_below(place, owner))
+            names = tuple(name for name in names if "/" not in name or _is_below(name, owner))
         for name in names:
             for library in _places(name, binary, folders):
                 found.add(library)
@@ -81,7 +81,7 @@ def libraries_named(stems: Iterable[str], near: Iterable[Path]) -> set[Path]:
     """Return the libraries `libSTEM.so.N` that the loader knows, or that are next to a file in `near`."""
     wanted = tuple(f"lib{stem}.so." for stem in stems)
     found = set[Path]()
-    for name, paths in _known().items():
+    for name, paths in _system_libraries().items():
         if name.startswith(wanted):
             found.update(map(Path, paths))
     for folder in {path.parent for path in near}:
@@ -199,7 +199,7 @@ def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]
         if path.is_absolute() and _fits(path, binary):
             yield path
             return
-    known = [Path(path) for path in _known().get(name, ())]
+    known = [Path(path) for path in _system_libraries().get(name, ())]
     if not known:
         known = [Path(folder, name) for folder in _FOLDERS]
     yield from (path for path in known if _fits(path, binary))
@@ -215,7 +215,7 @@ def _fits(path: Path, binary: Binary) -> bool:
 
 
 @cache
-def _known() -> Mapping[str, tuple[str, ...]]:
+def _system_libraries() -> Mapping[str, tuple[str, ...]]:
     """Return the paths of the libraries in the system's own list, by name; empty if it has no list."""
     try:
         data = _CACHE.read_bytes()

@@ -58,11 +58,11 @@ class FreshRuns:
         stop_after: int | None,
         cancel: CancelToken,
         *,
-        whole: bool = False,
+        whole_suite: bool = False,
     ) -> ProbeReport:
         """Run `tests` with `targets` corrupted, which are on `lines` of the new files.
 
-        With `whole`, the whole suite runs, but other tests are not reported. Raises `CodeError` and
+        With `whole_suite`, all tests run, but other tests are not reported. Raises `CodeError` and
         `CancelledError`.
         """
         chosen = frozenset(tests)
@@ -71,13 +71,13 @@ class FreshRuns:
             corrupted_tree(self._tree, targets),
             self._environment,
             self._timeout_s,
-            select=() if whole or chosen >= self._passed else tuple(tests),
+            select=() if whole_suite or chosen >= self._passed else tuple(tests),
         )
         report = self._runner.run(request, run=RunContext(stop, stop.count))
         cancel.check()
         # A run that was stopped because enough tests failed has done its job, although it was cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
-        failed = _failed(report, tests, lines, whole=not stop.reached)
+        failed = _failed(report, tests, lines, whole_suite=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
         return ProbeReport(
             status,
@@ -121,7 +121,7 @@ class _Enough(CancelToken):
 
 
 def _failed(
-    report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole: bool
+    report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole_suite: bool
 ) -> dict[str, ProbeFailure]:
     """Return the tests that did not pass; those that were no longer collected come last."""
     chosen = frozenset(tests)
@@ -131,7 +131,7 @@ def _failed(
         if id in chosen and result.outcome is not Outcome.PASSED
     }
     # Only a finished run shows what is missing; in a stopped one the missing tests were merely not reached.
-    if whole and report.status is RunStatus.FINISHED:
+    if whole_suite and report.status is RunStatus.FINISHED:
         errors = {error.id: read_failure(error.message, lines) for error in report.collection_errors}
         for id in tests:
             if id not in report.results:
@@ -247,8 +247,8 @@ class SuiteProber:
             if isinstance(found, ProbeReport):
                 return found
             why = found
-        whole = not self._unsound.isdisjoint(tests)  # some depend on the effects of earlier tests
-        report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole=whole)
+        whole_suite = not self._unsound.isdisjoint(tests)  # some depend on the effects of earlier tests
+        report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole_suite=whole_suite)
         return replace(report, how="fresh", reason=report.reason or why)
 
     def _try_warm(

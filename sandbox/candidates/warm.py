@@ -250,15 +250,15 @@ class Orders:
 
     def make(self, targets: Iterable[Target]) -> Order:
         """Return the order for `targets`. Raises `CodeError` if one does not fit its file."""
-        of_files: dict[str, list[Target]] = {}
+        by_file: dict[str, list[Target]] = {}
         for target in targets:
-            of_files.setdefault(target.path, []).append(target)
+            by_file.setdefault(target.path, []).append(target)
         files: dict[str, bytes] = {}
         swaps: list[Swap] = []
         moves: list[Move] = []
         lines: list[LineSpan] = []
         unfit = ""
-        for path, found in of_files.items():
+        for path, found in by_file.items():
             index = self._index(path)
             snippets = [_snippet(index.get(target.qualname), target) for target in found]
             # Files are made even if the order is unfit: a fresh run needs their lines.
@@ -328,10 +328,12 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
     swaps, moves, lines = [], [], []
     for target in targets:
         unit = _unit(index, index.get(target.qualname))
-        there = after.get(unit.qualname)
-        source = _source(after.document, there, _classes(index, unit), there.start_line, there.end_line)
+        new_unit = after.get(unit.qualname)
+        source = _source(
+            after.document, new_unit, _classes(index, unit), new_unit.start_line, new_unit.end_line
+        )
         swaps.append(Swap(index.path, unit.start_line, unit.ref.plain, source))
-        more = (there.end_line - there.start_line) - (unit.end_line - unit.start_line)
+        more = (new_unit.end_line - new_unit.start_line) - (unit.end_line - unit.start_line)
         moves += [Move(index.path, unit.end_line, more)] if more else []
         own = after.get(target.qualname)
         lines.append(LineSpan(index.path, own.start_line, own.end_line))

@@ -219,7 +219,7 @@ class _PassCheck:
         changed = changed_functions(self.case.original, self.submitted)
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
-        tests, learned = self._known(functions)
+        tests, learned = self._known_tests(functions)
         report = ran(self.case, functions, tests, self.submitted, learned, self.run)
         if report.conclusion.status is not RunStatus.FINISHED:
             late = report.conclusion.status is RunStatus.TIMED_OUT
@@ -248,7 +248,7 @@ class _PassCheck:
         uncovered = len(self.case.failing.difference(tests))
         return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered), report, tests)
 
-    def _known(
+    def _known_tests(
         self, functions: Sequence[FunctionName]
     ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
         """Return the tests that count, and what the true functions' answers contain.
@@ -350,7 +350,10 @@ class _PassCheck:
         test: str,
         words: str,
     ) -> Confirmation:
-        """Return the result for a test in which unknown code ran: marked, unless the true function runs it."""
+        """Return the result for a test in which code ran that the controls did not see.
+
+        It is marked if the true function runs no such code in this test.
+        """
         true = ran(self.case, functions, [test], self.case.original, learned, self.run)
         asked = true.asked.get(test)
         is_new = asked is None or asked.problem is not Unconfirmable.RUNS_TEXT

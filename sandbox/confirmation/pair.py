@@ -322,7 +322,7 @@ def _last_words(ended: Ended) -> str:
 
 
 def plain_calls(report: PairReport, most: int) -> Iterator[tuple[str, Exchange]]:
-    """Yield the calls that can be put again by themselves, with their tests, each different one once."""
+    """Yield the calls that can be repeated by themselves, with their tests, each different one once."""
     seen: set[str] = set()
     for id, asked in report.asked.items():
         for exchange in asked.exchanges:

@@ -354,7 +354,7 @@ class OpenAICompatibleModel:
         def work() -> None:
             try:
                 with client:
-                    answers.put(self._asked(client, body, sent))
+                    answers.put(self._request(client, body, sent))
             except BaseException as error:
                 answers.put(error)
 
@@ -382,7 +382,7 @@ class OpenAICompatibleModel:
         offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
         return {"messages": rows, **offered, **self.settings.sampling_fields}
 
-    def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
+    def _request(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
 
         openai = self._openai
         httpx = self._httpx
@@ -407,9 +407,9 @@ class OpenAICompatibleModel:
             what = f"broke off in its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
-            body_of_error = self._withheld.taken_out_of(error.body)
-            problem = problem_of(error.status_code, body_of_error)
-            text = error_text(body_of_error)
+            error_body = self._withheld.taken_out_of(error.body)
+            problem = problem_of(error.status_code, error_body)
+            text = error_text(error_body)
             if error.status_code < 400:
                 text = "it redirects, which is not followed; give the address that it redirects to"
             if error.status_code == 404 and not self.settings.has_path:

@@ -118,7 +118,7 @@ class Builds:
         # Stored by the hash of the sdist, not by the versions of the build's requirements (decision 0038).
         for digest in hashes:
             if self._place(digest).is_dir():
-                return _kept(self._place(digest), name, version, digest)
+                return _stored_wheel(self._place(digest), name, version, digest)
         self._refuse_nesting(name)
         try:
             with tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch:
@@ -146,7 +146,7 @@ class Builds:
             shutil.move(wheel, folder)
 
         folder = build_once(self._place(digest), build, self.cancel)
-        return _kept(folder, name, sdist.version, digest)
+        return _stored_wheel(folder, name, sdist.version, digest)
 
     def _place(self, digest: str) -> Path:
         key = "\0".join((_LAYOUT, str(find_interpreter(self.python).path), digest))
@@ -167,8 +167,8 @@ class Builds:
         inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
         order = {"backend": system.backend, "path": system.path, "want": want}
         if self.on_line is not None:
-            of_metadata = "the metadata of " if want == "metadata" else ""
-            self.on_line(f"Building {of_metadata}{what} in {self.backend.name}")
+            prefix = "the metadata of " if want == "metadata" else ""
+            self.on_line(f"Building {prefix}{what} in {self.backend.name}")
         requirements = system.requirements
         # Twice at most: the first run may only name the backend's requirements (PEP 517).
         for installed in (False, True):
@@ -292,7 +292,7 @@ class BuildOutput:
         return (self._into / "part").rename(self._into / self._name)
 
 
-def _kept(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
+def _stored_wheel(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
     wheel = next(folder.glob("*.whl"))
     metadata = check_wheel(wheel, name, version)
     known = KnownMetadata(

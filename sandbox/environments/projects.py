@@ -27,21 +27,21 @@ from gistpoint.sandbox.environments.requirement import (
 Table = Mapping[str, object]
 
 
-def table(of: Table, key: str) -> Table:
+def table(source: Table, key: str) -> Table:
     """Return the table under `key`, empty if there is none."""
-    value = of.get(key)
+    value = source.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def text_of(of: Table, key: str) -> str:
+def text_of(source: Table, key: str) -> str:
     """Return the text under `key`, empty if there is none."""
-    value = of.get(key)
+    value = source.get(key)
     return value if isinstance(value, str) else ""
 
 
-def texts_of(of: Table, key: str) -> tuple[str, ...]:
+def texts_of(source: Table, key: str) -> tuple[str, ...]:
     """Return the texts of the list under `key`."""
-    value = of.get(key)
+    value = source.get(key)
     if isinstance(value, list):
         return tuple(item for item in value if isinstance(item, str))
     return ()

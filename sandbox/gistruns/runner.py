@@ -143,6 +143,7 @@ class GistRunner:
             run = _Run(base / "files", {}, order, is_test=True, build=True)
             transcript = TestsTranscript()
             ended, _ = self._run(run, environment, base, transcript, timeout_s, cancel)
+        # A list of tests is complete only if pytest itself came to its end.
         if not transcript.suite.ids or transcript.suite.finish != ended.exit_code:
             tail = ended.output[-2000:]
             raise InfrastructureError("The tests could not be collected.", hint=f"pytest printed:\n{tail}")
@@ -207,6 +208,7 @@ class GistRunner:
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         masks = _words_for(places)
         if elsewhere:
+            # The moved file has other names, which must not look like a difference between two outputs.
             masks |= _moved_names(called)
         return OriginalRun(
             run=seen.run,
@@ -543,11 +545,11 @@ def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
     """Yield, relative to `folder`, its `conftest.py`; in a folder of tests also modules for its tests."""
-    of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
+    in_tests = bool(folder) and is_test_path(f"{folder}/module.py")
     files = [name for name, kind in tree.entries(folder) if kind == "file"]
     if "conftest.py" in files:
         yield "conftest.py"
-    if not of_tests:
+    if not in_tests:
         return
     yield from filter(_may_be_imported, files)
     # Modules of inner packages too: a gist can contain those (decision 0026).

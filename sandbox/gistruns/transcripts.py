@@ -93,6 +93,7 @@ class TestsTranscript:
         for id, result in self.suite.results.items():
             note = details.get(id, {})
             fixed = note.get("fixed")
+            # The outcome is the suite's, which is sealed; the note only adds details (decision 23).
             tests[_name({"id": id, **note})] = TestRun(
                 result.outcome,
                 str(note.get("stdout", "")),

@@ -30,6 +30,7 @@ def _backend(order: dict[str, Any]) -> Any:
     root = os.getcwd()
     for folder in reversed(order["path"]):
         place = os.path.realpath(os.path.join(root, folder))
+        # PEP 517 requires it; a build could otherwise run code from anywhere on the machine.
         if os.path.commonpath([root, place]) != root:
             raise SystemExit(f"backend-path leads out of the source tree: {folder!r}")
         sys.path.insert(0, place)

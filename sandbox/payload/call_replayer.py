@@ -220,13 +220,13 @@ def _slots(kind: type) -> list[str]:
 
 def _called(function: Any, shape: list[Any], values: list[Any]) -> Any:
     positional, keyword_only, varargs, keywords, _ = shape
-    given, rest = values[:positional], values[positional:]
-    named = {name: rest[place] for place, name in enumerate(keyword_only)}
-    rest = rest[len(keyword_only) :]
+    given, remaining = values[:positional], values[positional:]
+    named = {name: remaining[place] for place, name in enumerate(keyword_only)}
+    remaining = remaining[len(keyword_only) :]
     if varargs:
-        given = [*given, *rest.pop(0)]
+        given = [*given, *remaining.pop(0)]
     if keywords:
-        named.update(rest.pop(0))
+        named.update(remaining.pop(0))
     result = function(*given, **named)
     if inspect.iscoroutine(result):
         import asyncio

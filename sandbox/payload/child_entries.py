@@ -1,4 +1,4 @@
-"""Reports which code of the repository runs in processes that tests start; their `sitecustomize`.
+"""Reports which code of the repository runs in processes that tests start: `sitecustomize` there.
 
 Does nothing unless `GISTPOINT_CHILD_ENTRIES` names a file. To that file it adds, as a line of JSON, a list
 `[test, path, line, qualname]` for each code object below `GISTPOINT_CHILD_ROOT` when it is first entered, and

@@ -243,13 +243,13 @@ class CodeWatch:
 
     def _take_in(self, code: CodeType) -> None:
         """Settle the code of a function that was not part of executed code; it may be a copy of such code."""
-        alike = self._like(code)
+        alike = self._known_copy(code)
         if alike is not None:
             self._keep(code, environment=self.settled.get(id(alike), self._waiting.get(id(alike), False)))
         else:
             self._note(code)
 
-    def _like(self, code: CodeType) -> CodeType | None:
+    def _known_copy(self, code: CodeType) -> CodeType | None:
         """Return known code that differs only in flags or argument names, as made by `code.replace`."""
         if self._alike is None:
             self._alike = {}

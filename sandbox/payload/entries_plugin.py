@@ -119,8 +119,7 @@ class Watch:
             if not calltrace.is_inside(code):
                 return monitoring.DISABLE
             if self.entered(sys._getframe(1), code):
-                # The end is only watched for modules, and unwinding only while one runs: both cost time
-                # everywhere else.
+                # Only modules are watched for their end, and unwinding only while one runs: both cost time.
                 monitoring.set_local_events(tool, code, events.PY_RETURN)
                 monitoring.set_events(tool, events.PY_START | events.PY_UNWIND)
             return None
@@ -174,7 +173,7 @@ class Entries:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
         # Found once, after the collection has imported the modules: the search takes all objects.
-        self.caches = [cache.cache_clear for cache in gc.get_objects() if _is_ours(cache)]
+        self.caches = [cache.cache_clear for cache in gc.get_objects() if _caches_tree_code(cache)]
         self.put("collected", count=len(items))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -254,7 +253,7 @@ class Entries:
             self.put(event, rows=rows[start : start + _CHUNK])
 
 
-def _is_ours(found: object) -> bool:
+def _caches_tree_code(found: object) -> bool:
     if type(found) is not functools._lru_cache_wrapper:
         return False
     code = getattr(getattr(found, "__wrapped__", None), "__code__", None)

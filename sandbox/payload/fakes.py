@@ -117,9 +117,9 @@ class StandIns:
 
 
 def _under(name: str, namespace: Mapping[str, object], itself: object) -> object:
-    first, *rest = name.split(".")
+    first, *attributes = name.split(".")
     found = namespace.get(first, vars(builtins).get(first, _MISSING))
-    for attribute in rest:
+    for attribute in attributes:
         if found is itself and "__getattr__" in vars(found) and attribute not in vars(found):
             found = _from_getattr(found, attribute)
         elif found is itself or type(found) is SimpleNamespace:

@@ -205,6 +205,7 @@ def _run_program(order: Mapping[str, Any]) -> int:
         raise
     finally:
         measures.finish()
+        # In a `finally`, so that a program that ends with an exception reports it as well.
         notes.write("end", raised=raised)
         notes.close()
     return 0

@@ -113,7 +113,7 @@ class Operands:
         self._rows: dict[str, Row] = {}
         self._left, self._asks = _MOST_OBJECTS, _MOST_ASKED
         self._codes: dict[CodeType, CodeType] = {}
-        self._ours: set[int] = set()
+        self._observing_ids: set[int] = set()
         self._functions: dict[tuple[int, str], object] = {}
 
     def prepare(self) -> list[CodeType]:
@@ -132,7 +132,7 @@ class Operands:
         marks = {f"gistpoint {os.urandom(16).hex()}": seen for seen in (self._deep, self._shallow)}
         self._codes = _observing(self._path, self._lines, *marks)
         self._codes = {code: _with_constants(new, marks) for code, new in self._codes.items()}
-        self._ours = {id(code) for code in self._codes.values()}
+        self._observing_ids = {id(code) for code in self._codes.values()}
         return list(self._codes.values())
 
     def start(self) -> None:
@@ -145,7 +145,7 @@ class Operands:
 
     def observe(self, function: object) -> None:
         """Give one function its observing code, if it is defined in the file."""
-        if type(function) is FunctionType and id(function.__code__) not in self._ours:
+        if type(function) is FunctionType and id(function.__code__) not in self._observing_ids:
             code = self._codes.get(function.__code__)
             # Python refuses code with another number of free variables, with an error inside the tested run.
             if code is not None and code.co_freevars == function.__code__.co_freevars:
@@ -248,8 +248,7 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
-            # Before the parts: a proxy forwards everything, so that only the collector sees what is behind
-            # it.
+            # Before the parts: a proxy forwards everything, and only the collector shows its referent.
             elif kind in _PROXIES:
                 for referent in _referents(found):
                     self._note(type(referent))
@@ -257,8 +256,7 @@ class Operands:
                 parts = [
                     one for one in gc.get_referents(found) if id(one) not in seen and type(one) not in _PLAIN
                 ]
-                # Bounded for the whole run: a test that compares large trees in a loop would otherwise never
-                # end.
+                # Bounded for the whole run: a test may compare large trees in a loop.
                 self._left -= len(parts) + 1
                 seen.update(map(id, parts))
                 waiting += [(one, left - 1) for one in parts if one is not kind]
@@ -538,7 +536,7 @@ class _Passing(ast.NodeTransformer):
             or isinstance(found, ast.Starred)
         ):
             return found
-        return found if _is_target(found) else self._passed(found, self._shallow)
+        return found if _is_target(found) else self._wrapped(found, self._shallow)
 
     def _function(self, node: ast.AST) -> ast.AST:
         """Change the body of an observed function; decorators and defaults belong to the outer code."""
@@ -571,19 +569,23 @@ class _Passing(ast.NodeTransformer):
         for part in parts:
             value = getattr(node, part)
             # After the children were changed: a value that is decisive is looked through as well as noted.
-            looked = [self._looked(one) for one in value] if isinstance(value, list) else self._looked(value)
+            looked = (
+                [self._looked_through(one) for one in value]
+                if isinstance(value, list)
+                else self._looked_through(value)
+            )
             setattr(node, part, looked)
         return node
 
-    def _looked(self, node: Any) -> Any:
+    def _looked_through(self, node: Any) -> Any:
         if isinstance(node, ast.Starred):
-            node.value = self._looked(node.value)
+            node.value = self._looked_through(node.value)
             return node
         if isinstance(node, ast.Call) and getattr(node.func, "passes", False):
             node = node.args[0]
-        return self._passed(node, self._deep) if isinstance(node, (*_VALUES, *_COLLECTIONS)) else node
+        return self._wrapped(node, self._deep) if isinstance(node, (*_VALUES, *_COLLECTIONS)) else node
 
-    def _passed(self, node: ast.expr, to: Callable[[], ast.expr]) -> ast.expr:
+    def _wrapped(self, node: ast.expr, to: Callable[[], ast.expr]) -> ast.expr:
         called = ast.copy_location(to(), node)
         called.passes = True  # type: ignore[attr-defined]
         return ast.copy_location(ast.Call(called, [node], []), node)

@@ -189,15 +189,10 @@ class Encoder:
 
     def base_contents(self, base: Any, value: Any) -> Value:
         """Return the contents of an object whose class extends a built-in type."""
-        if base in (str, int, float, complex, bytes, frozenset, tuple):
-            plain = base(base.__iter__(value)) if base in (tuple, frozenset) else _scalar(base, value)
-            return self.value(plain, 1)
-        if base is dict:
-            return self.pairs(dict.items(value))
-        if base is bytearray:
-            return base64.b64encode(bytes(bytearray.__getitem__(value, slice(None)))).decode("ascii")
-        parts = self.parts(base.__iter__(value))
-        return _ordered(parts) if base is set else parts
+        plain = _PLAIN_VALUES.get(base)
+        if plain is not None:
+            return self.value(plain(value), 1)
+        return _BASE_CONTENTS[base](self, value)
 
     def contents(self, name: str, value: Any) -> list[Any]:
         """Return the contents of a container of a built-in type."""
@@ -232,16 +227,6 @@ def _names_file(error: BaseException) -> bool:
 def _arguments(error: Any) -> tuple[Any, ...]:
     """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
     return (*error.args, error.filename) if _names_file(error) and len(error.args) == 2 else error.args
-
-
-def _scalar(base: Any, value: Any) -> object:
-    if base is str:
-        return str.__str__(value)
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))
-    if base is complex:
-        return complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value)))
-    return base.__add__(value, base(0))
 
 
 def _ordered(parts: list[Value]) -> list[Value]:
@@ -285,6 +270,27 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
 }
 
 
+# The methods of the built-in types, never those of the object's own class, which may do anything.
+_PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    int: lambda value: int.__add__(value, 0),
+    float: lambda value: float.__add__(value, 0.0),
+    complex: lambda value: complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value))),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+"""Functions that return the value of an object as one of its unchangeable built-in base."""
+_BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
+    dict: lambda encoder, value: encoder.pairs(dict.items(value)),
+    list: lambda encoder, value: encoder.parts(list.__iter__(value)),
+    set: lambda encoder, value: _ordered(encoder.parts(set.__iter__(value))),
+    collections.deque: lambda encoder, value: encoder.parts(collections.deque.__iter__(value)),
+    bytearray: lambda encoder, value: base64.b64encode(
+        bytes(bytearray.__getitem__(value, slice(None)))
+    ).decode("ascii"),
+}
+"""Functions that return the contents of an object, by its changeable built-in base."""
 _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
     **dict.fromkeys(("dict", "ordered", "counter"), lambda encoder, value: [encoder.pairs(value.items())]),
     "default": lambda encoder, value: [
@@ -461,18 +467,7 @@ class Decoder:
     def fill_base(self, target: Any, node: list[Any], changed: bool) -> None:
         if changed and not self.side.may_write(target, node[3], new=False):
             return
-        if node[3] == "dict":
-            sides.refill_dict(dict, target, self.pairs(node[4]))
-        elif node[3] == "list":
-            list.__setitem__(target, slice(None), self.parts(node[4]))
-        elif node[3] == "bytearray":
-            bytearray.__setitem__(target, slice(None), base64.b64decode(node[4]))
-        else:
-            base: Any = set if node[3] == "set" else collections.deque
-            add: Any = set.add if node[3] == "set" else collections.deque.append
-            base.clear(target)
-            for part in self.parts(node[4]):
-                add(target, part)
+        _BASE_FILLERS[node[3]](self, target, node[4])
 
     def parts(self, values: list[Value]) -> list[Any]:
         return [self.value(part) for part in values]
@@ -548,6 +543,26 @@ class Decoder:
         return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
 
 
+def _fill_set(decoder: Decoder, target: Any, contents: Value) -> None:
+    set.clear(target)
+    set.update(target, decoder.parts(contents))
+
+
+def _fill_deque(decoder: Decoder, target: Any, contents: Value) -> None:
+    collections.deque.clear(target)
+    collections.deque.extend(target, decoder.parts(contents))
+
+
+_BASE_FILLERS: dict[str, Callable[[Decoder, Any, Value], None]] = {
+    "dict": lambda decoder, target, contents: sides.refill_dict(dict, target, decoder.pairs(contents)),
+    "list": lambda decoder, target, contents: list.__setitem__(target, slice(None), decoder.parts(contents)),
+    "bytearray": lambda decoder, target, contents: bytearray.__setitem__(
+        target, slice(None), base64.b64decode(contents)
+    ),
+    "set": _fill_set,
+    "deque": _fill_deque,
+}
+"""Functions that fill an object of a class that extends a built-in type, by the name of that type."""
 _SHELLS: dict[str, Callable[[Decoder, list[Any]], Any]] = {
     "object": Decoder.shell_of_class,
     "exception": Decoder.exception,

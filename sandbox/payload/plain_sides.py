@@ -286,8 +286,7 @@ class Singletons:
         file = getattr(module, "__file__", None)
         if type(file) is not str:
             return False
-        # Every import makes `look` ask again about all modules, and resolving a path costs a system call for
-        # each part.
+        # Every import makes `look` ask again about all modules, and resolving a path is expensive.
         if file not in _REAL_FILES:
             _REAL_FILES[file] = os.path.realpath(file)
         return _REAL_FILES[file].startswith(self.root)
@@ -298,8 +297,7 @@ class Singletons:
                 if value.__module__ == module and value.__qualname__ == f"{prefix.partition(':')[2]}{name}":
                     self.add(f"{prefix}{name}.", dict(type.__dict__["__dict__"].__get__(value)), module)
             elif not name.startswith("__") and type(value) not in _WITHOUT_IDENTITY:
-                # The first name wins. Modules are visited in sorted order, so that both sides choose the same
-                # name.
+                # The first name wins; sorted modules make both sides choose the same one.
                 self.names.setdefault(id(value), prefix + name)
                 self.held.append(value)
 

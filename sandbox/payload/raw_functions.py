@@ -22,7 +22,7 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
         holder = getattr(holder, part)
     found = sorted(
         # By line: wrappers are found in the order of their nesting, which is not that of the file.
-        _below(_held(holder, name), name, path),
+        _below(_member(holder, name), name, path),
         key=lambda function: function.__code__.co_firstlineno,
     )
     if not found:
@@ -30,7 +30,7 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
     return found[min(int(number or 1), len(found)) - 1] if number else found[0]
 
 
-def _held(holder: Any, name: str) -> Any:
+def _member(holder: Any, name: str) -> Any:
     """Return the value of a name in a module or class; a private name may be stored mangled."""
     try:
         return inspect.getattr_static(holder, name)

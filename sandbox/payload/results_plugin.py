@@ -99,8 +99,7 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
             number += 1
             line = encode({"e": event, "n": number, **fields}).encode()
             if chain:
-                # Whoever reads this memory later finds the key of the next record, and can't rewrite those
-                # before it.
+                # Code that reads this memory later finds the next record's key, and can't forge earlier ones.
                 tag = digest(line, key=chain, digest_size=16, person=b"record").hexdigest()
                 chain = digest(line, key=chain, digest_size=32, person=b"next").digest()
                 line = tag.encode() + b" " + line

@@ -73,7 +73,7 @@ _MOST, _LONGEST = 100, 160
 
 
 class RunWatch:
-    """What was seen so far in one run."""
+    """The findings of one run."""
 
     def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
         self.found: set[str] = set()

@@ -125,7 +125,7 @@ class SubmissionServer:
         shared = self.shared.setdefault(request["call"], sides.Shared(self.side))
         self.current.append(shared)
         try:
-            answer = self.answered(request, shared)
+            answer = self.answer_to(request, shared)
         except sides.CannotTravelError as error:
             answer = {"re": "unplain", "reason": "not_plain_data", "words": str(error)}
         finally:
@@ -141,11 +141,11 @@ class SubmissionServer:
             self.function_of(request)
         self.send({"re": "done"})
 
-    def answered(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
+    def answer_to(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
         roots = plain.Decoder(shared, request).values()
         kind = "value"
         try:
-            value = self.done(request, roots)
+            value = self.carry_out(request, roots)
         except StopIteration as ended:
             # A StopIteration ends an iterator, but raised by a function it is an exception like any other.
             of_iterator = request["do"] in ("next", "throw")
@@ -156,20 +156,14 @@ class SubmissionServer:
             kind, value = "raised", error
         return {"re": kind, **plain.Encoder(shared).message([value])}
 
-    def done(self, request: dict[str, Any], roots: list[Any]) -> Any:
+    def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
         """Carry out a request, and return the result."""
         if request["do"] == "call":
             return _called(self.function_of(request), request["shape"], roots)
         held: Any = self.side.kept.get(request["of"])
         if held is None:
             raise sides.CannotTravelError("something was called that is not there")
-        if request["do"] == "apply":
-            return held(*roots[0], **dict(roots[1]))
-        if request["do"] == "throw":
-            return held.throw(roots[0])
-        if request["do"] == "close":
-            return held.close() if hasattr(held, "close") else None
-        return held.send(roots[0]) if roots[0] is not None else next(held)
+        return _ACTIONS[request["do"]](held, roots)
 
     def function_of(self, request: dict[str, Any]) -> Callable[..., Any]:
         number = request["function"]
@@ -187,7 +181,7 @@ class SubmissionServer:
         """Return a function that calls one of the tests' process, under its name."""
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
-            return self.asked({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
+            return self.ask({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
 
         elsewhere.__qualname__ = name
         elsewhere.__name__ = name.rpartition(".")[2]
@@ -197,12 +191,12 @@ class SubmissionServer:
         """Yield the items of an iterator of the tests' process."""
         while True:
             try:
-                value = self.asked({"do": "next", "of": number}, [(), ()])
+                value = self.ask({"do": "next", "of": number}, [(), ()])
             except StopIteration as ended:
                 return ended.value
             yield value
 
-    def asked(self, question: dict[str, Any], roots: list[Any]) -> Any:
+    def ask(self, question: dict[str, Any], roots: list[Any]) -> Any:
         """Ask the tests' process, and handle its requests until it replies."""
         shared = self.current[-1]
         self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots)})
@@ -255,6 +249,15 @@ class SubmissionServer:
     def log(self, record: logging.LogRecord) -> None:
         """Capture a log record."""
         self.logged.append([record.name, record.levelno, record.getMessage()])
+
+
+_ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    "apply": lambda function, roots: function(*roots[0], **dict(roots[1])),
+    "throw": lambda iterator, roots: iterator.throw(roots[0]),
+    "close": lambda iterator, roots: iterator.close() if hasattr(iterator, "close") else None,
+    "next": lambda iterator, roots: next(iterator) if roots[0] is None else iterator.send(roots[0]),
+}
+"""Requests for an object that stayed in this process: what is done with it."""
 
 
 def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:

@@ -93,9 +93,7 @@ class TestObserver:
             self.operands.observe_doctest(item.dtest)  # type: ignore[attr-defined]
         if getattr(module, "__file__", None) != self._path:
             return (yield)
-        function = self._test_in(
-            getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item)
-        )
+        function = self._test_in(_function_of(item), _qualname(item))
         names = getattr(function, "__globals__", None) or vars(module)
         self._look(names, module)
         if self.operands is not None:
@@ -118,8 +116,7 @@ class TestObserver:
             kind = call.excinfo.type
             self._phase = call.when
             self._raised = [f"{kind.__module__}.{kind.__qualname__}", str(call.excinfo.value)[:_MESSAGE]]
-        # Checked right after the call, not only at the end: a later test or fixture could put back what this
-        # one replaced.
+        # Right after the call, not only at the end: a later test could restore what this one replaced.
         if call.when == "call":
             self._check()
             self._check_test(item)
@@ -177,10 +174,7 @@ class TestObserver:
             if getattr(module, name, wanted) is not wanted:
                 self._report_tampering(f"{name} is not that of pytest")
                 return
-        if (
-            self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item))
-            is None
-        ):
+        if self._test_in(_function_of(item), _qualname(item)) is None:
             self._report_tampering(f"{item.name} is not the test that was put in")
 
     def _check_doctest(self, doctest: Any) -> None:
@@ -240,6 +234,11 @@ def _parts() -> Iterator[tuple[Any, str, object, object]]:
                         yield value, inner, member, member.__code__
 
 
+def _function_of(item: pytest.Item) -> object:
+    """Return the function of a test; unittest's cases may have it as their object."""
+    return getattr(item, "function", None) or getattr(item, "obj", None)
+
+
 def _qualname(item: pytest.Item) -> str:
     """Return the qualified name of a test, without its parameters."""
     return item.nodeid.partition("[")[0].partition("::")[2].replace("::", ".")
@@ -263,7 +262,7 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
     doctest = getattr(item, "dtest", None)
     if doctest is not None:
         return {"doctest": _name_of_doctest(doctest)}
-    function = getattr(item, "function", None) or getattr(item, "obj", None)
+    function = _function_of(item)
     root = os.path.realpath(str(item.config.rootpath)) + os.sep
     place: list[object] | None = None
     fixed: list[str] = []

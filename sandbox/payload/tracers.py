@@ -72,7 +72,7 @@ class LineTracer(_Tracer):
         super().__init__(see, settled)
         self.path = os.path.realpath(path)
         self.lines: set[int] = set()
-        self._ours: dict[str, bool] = {}
+        self._traced: dict[str, bool] = {}
 
     def pause(self) -> None:
         """Stop recording in this thread; does nothing from 3.12 on, where each line costs only once."""
@@ -89,19 +89,19 @@ class LineTracer(_Tracer):
         self._end()
         return sorted(self.lines)
 
-    def _is_ours(self, name: str) -> bool:
-        known = self._ours.get(name)
+    def _is_traced(self, name: str) -> bool:
+        known = self._traced.get(name)
         if known is None:
-            known = self._ours[name] = os.path.realpath(name) == self.path
+            known = self._traced[name] = os.path.realpath(name) == self.path
         return known
 
     if sys.version_info >= (3, 12):
 
         def _callbacks(self) -> dict[int, Callable[..., Any]]:
-            add, ours, disable = self.lines.add, self._is_ours, sys.monitoring.DISABLE
+            add, is_traced, disable = self.lines.add, self._is_traced, sys.monitoring.DISABLE
 
             def on_line(code: CodeType, line: int) -> Any:
-                if ours(code.co_filename):
+                if is_traced(code.co_filename):
                     add(line)
                 return disable
 
@@ -111,15 +111,14 @@ class LineTracer(_Tracer):
         code = frame.f_code
         if id(code) not in self._settled:
             self._see(frame)
-        known = self._ours.get(code.co_filename)
+        known = self._traced.get(code.co_filename)
         if known is None:
-            known = self._is_ours(code.co_filename)
+            known = self._is_traced(code.co_filename)
         if not known:
             return None
         pending = self._pending.get(code)
         if pending is None:
-            # Each line is traced only until it has run once: a hot loop would otherwise take many times as
-            # long.
+            # Each line is traced only until it has run once: a hot loop would otherwise be far slower.
             pending = self._pending[code] = _lines_of(code) - self.lines
         if not pending:
             return None

@@ -32,6 +32,7 @@ def states_of(tree: str) -> dict[str, tuple[int, ...]]:
             except OSError:
                 continue
             same = (status.st_dev, status.st_ino, status.st_mode, status.st_uid)
+            # The size of a folder depends on its entries, whose changes are counted separately.
             more = () if stat.S_ISDIR(status.st_mode) else (status.st_size,)
             found[os.path.relpath(path, tree)] = (*same, *more, status.st_ctime_ns)
     return found

@@ -96,26 +96,26 @@ class StubCalls:
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
-        return self.begun(function, request, roots)
+        return self.start_call(function, request, roots)
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
         """Yield the items of a generator in the other process."""
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
-        return (yield from self.begun(function, request, roots))
+        return (yield from self.start_call(function, request, roots))
 
-    def begun(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
+    def start_call(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
         """Start an outermost call, or one that a test's function makes while it is called back."""
         # A call during an import would be counted for whichever test imports the module first.
         if not self.in_test:
             raise self.problem("at_import", "it is called while modules are imported")
         self.numbered += 1
-        return self.exchanged(function, {**request, "call": self.numbered}, roots, Shared(self.side))
+        return self.exchange(function, {**request, "call": self.numbered}, roots, Shared(self.side))
 
     # The exchange
 
-    def exchanged(self, function: int, request: dict[str, Any], roots: list[Any], shared: Shared) -> Any:
+    def exchange(self, function: int, request: dict[str, Any], roots: list[Any], shared: Shared) -> Any:
         """Send a request with values; return the answer, or raise the exception that it contains."""
         # A fork shares both pipes: its messages would mix with those of this process.
         if os.getpid() != self.own:
@@ -125,7 +125,7 @@ class StubCalls:
             self.shared.append(shared)
             try:
                 self.send(request, roots, shared)
-                return self.taken(self.reply(shared), shared)
+                return self.result_of(self.reply(shared), shared)
             except CannotTravelError as error:
                 raise self.problem("not_plain_data", str(error)) from None
             except Unseen as error:
@@ -154,12 +154,12 @@ class StubCalls:
         """Return the answer, after making the calls that the other process asks for before it answers."""
         while True:
             reply = _reply(self.answers.readline() or b'{"re": "gone"}')
-            self.repeat(reply)
+            self.repeat_side_effects(reply)
             if reply["re"] != "callback":
                 return reply
             self.called_back(reply, shared)
 
-    def taken(self, reply: dict[str, Any], shared: Shared) -> Any:
+    def result_of(self, reply: dict[str, Any], shared: Shared) -> Any:
         kind = reply["re"]
         if kind in ("value", "raised", "stop"):
             (value,) = decoded(shared, reply, 1)
@@ -193,7 +193,7 @@ class StubCalls:
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
             request = {"do": "apply", "of": number, "call": self.numbered}
-            return self.exchanged(function, request, [arguments, tuple(keywords.items())], shared)
+            return self.exchange(function, request, [arguments, tuple(keywords.items())], shared)
 
         elsewhere.__name__ = elsewhere.__qualname__ = name
         elsewhere.__doc__ = attributes
@@ -207,7 +207,7 @@ class StubCalls:
         sent: Any = None
         do = "next"
         while True:
-            answer = self.exchanged(function, {"do": do, "of": number, "call": call}, [sent], shared)
+            answer = self.exchange(function, {"do": do, "of": number, "call": call}, [sent], shared)
             if type(answer) is _Stop:
                 return answer.value
             try:
@@ -215,12 +215,12 @@ class StubCalls:
             except GeneratorExit:
                 # Not while another call is open: the other process then waits for a reply to that one.
                 if self.in_test and not self.asked:
-                    self.exchanged(function, {"do": "close", "of": number, "call": call}, [None], shared)
+                    self.exchange(function, {"do": "close", "of": number, "call": call}, [None], shared)
                 raise
             except BaseException as error:
                 sent, do = error, "throw"
 
-    def repeat(self, reply: dict[str, Any]) -> None:
+    def repeat_side_effects(self, reply: dict[str, Any]) -> None:
         """Write, warn and log what was written, warned and logged in the other process."""
         sys.stdout.write(reply.get("out", ""))
         sys.stderr.write(reply.get("err", ""))

@@ -51,7 +51,7 @@ _MOST_HOLDERS = 2_000
 
 
 class Learned:
-    """What a function's answers contain and what it changes.
+    """The names in a function's answers, and its changes.
 
     Recorded while the true function answers (`learning`), and required of a submission afterwards.
     """

@@ -38,7 +38,7 @@ The group comes first, since only root may set it.
 
 
 class ContainerBackend:
-    """Runs commands in the container in which the verifier itself runs."""
+    """Runs commands in the verifier's own container."""
 
     name = "container"
     expects: ClassVar[Mapping[str, str]] = {}

@@ -95,7 +95,7 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
 
 
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
-    """Return the id of an image in which only root finds an interpreter, the command only `programs`.
+    """Return the id of an image in which commands find only `programs`, and only root an interpreter.
 
     Its base must be made from this machine's parts: the content of a registry's is unknown. Raises
     `EngineError`.

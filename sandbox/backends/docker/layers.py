@@ -146,8 +146,8 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
     entries += _interpreter(environment, runtime.interpreter)
     entries += _system(runtime.system)
     headers = environment.prefix / "include" / f"python{environment.version}"
-    whole = {Path(part.path) for part in runtime.system if part.folder}
-    if not whole.isdisjoint((headers, *headers.parents)):
+    shown_whole = {Path(part.path) for part in runtime.system if part.folder}
+    if not shown_whole.isdisjoint((headers, *headers.parents)):
         entries += folder_entries(headers, f"{PYTHON}/include/{headers.name}")
     entries.append(Entry(f"{PYTHON}/lib/python{environment.version}/site-packages", 0o755))
     return with_parents(entries)
@@ -186,8 +186,8 @@ def _is_binary(part: RuntimePath) -> bool:
 def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
     """Put each part at its path on this machine, and a library from elsewhere next to the C library."""
     known = list(parts)
-    of_c = [Path(part.path).parent for part in known if "/libc.so" in part.path]
-    libraries = next(iter(of_c), Path("/lib"))
+    c_library_folders = [Path(part.path).parent for part in known if "/libc.so" in part.path]
+    libraries = next(iter(c_library_folders), Path("/lib"))
     for part in known:
         path = Path(part.path)
         is_elsewhere = ".so" in path.name and not path.parts[1].startswith(("usr", "lib", "etc"))
