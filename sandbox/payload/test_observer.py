@@ -199,11 +199,13 @@ class TestObserver:
                 continue
             seen.add(id(found))
             code = getattr(found, "__code__", None)
-            is_in_file = isinstance(code, CodeType) and code.co_filename == self._path
-            if is_in_file and first <= code.co_firstlineno <= last:
+            if isinstance(code, CodeType) and self._is_in_file(code, first, last):
                 return found
             waiting += self._wrapped_in(found)
         return None
+
+    def _is_in_file(self, code: CodeType, first: int, last: int) -> bool:
+        return code.co_filename == self._path and first <= code.co_firstlineno <= last
 
     def _wrapped_in(self, function: object) -> list[object]:
         """Return the objects that a function may wrap; only a decorated test can be in a closure."""
