@@ -1,1 +1,1 @@
-"""Files that run beside the tested code, where they import only Python's own modules, pytest and each other."""
+"""Files that run next to the tested code; they import only Python's own modules, pytest and each other."""

@@ -117,7 +117,7 @@ def _document(
                 "isolates": d.isolates,
                 "version": d.probe.version,
                 "why_not": d.probe.why_not,
-                "mend": d.probe.mend,
+                "mend": d.probe.fix,
                 "reduced": d.probe.warning,
                 "enforced": dict(d.enforced),
                 "plugin": d.plugin,
@@ -165,7 +165,7 @@ def _print_backends(found: tuple[Diagnosis, ...]) -> None:
     if working:
         print_table(["limit held by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
     warnings = [f"{d.name}: {d.probe.warning}." for d in found if d.probe.warning]
-    fixes = [f"To fix {d.name}: {d.probe.mend}" for d in found if d.probe.mend and not d.probe.works]
+    fixes = [f"To fix {d.name}: {d.probe.fix}" for d in found if d.probe.fix and not d.probe.works]
     for sentence in (*warnings, *fixes):
         print(visible(sentence))
 
