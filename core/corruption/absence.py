@@ -61,10 +61,15 @@ def _optional(function: FunctionNode) -> Iterator[str]:
     """Yield the parameters that may be None, or an object that means that nothing was given."""
     given = function.args
     for item, value in defaults_of(given):
-        if is_none(value) or (isinstance(value, NAMED) and _MARKER.search(ast.unparse(value).lower())):
+        if is_none(value) or _is_marker(value):
             yield item.arg
     named = (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (item.arg for item in named if _is_optional(item.annotation))
+
+
+def _is_marker(value: ast.expr | None) -> bool:
+    """Whether a default is named like an object that stands for a missing value."""
+    return isinstance(value, NAMED) and bool(_MARKER.search(ast.unparse(value).lower()))
 
 
 def _several(function: FunctionNode) -> str:
@@ -90,7 +95,8 @@ def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
             case ast.Assign(
                 targets=[ast.Name(id=name), *_], value=ast.Call(func=ast.Attribute(attr=called), args=args)
             ):
-                if called in _MATCHING or (called == "get" and len(args) == 1):
+                gets_without_default = called == "get" and len(args) == 1
+                if gets_without_default or called in _MATCHING:
                     yield name
 
 
@@ -116,13 +122,13 @@ def _with_none(node: ast.Compare) -> bool:
 
 def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Return the names that conditions ask for their type alone."""
+    checks = [node for node in nodes if is_call_to(node, "isinstance", "issubclass", "callable")]
+    in_checks = set(map(id, inside(ast.Name, *checks)))
     tests = [node.test for node in only(_ASKING, nodes)]
-    calls = [
-        node for node in only(ast.Call, nodes) if is_call_to(node, "isinstance", "issubclass", "callable")
-    ]
-    typed = set(map(id, inside(ast.Name, *calls)))
-    named = list(inside(ast.Name, *tests))
-    return frozenset(item.id for item in named) - {item.id for item in named if id(item) not in typed}
+    by_type, otherwise = set[str](), set[str]()
+    for name in inside(ast.Name, *tests):
+        (by_type if id(name) in in_checks else otherwise).add(name.id)
+    return frozenset(by_type - otherwise)
 
 
 def _asked(node: ast.AST) -> Sequence[ast.AST]:

@@ -58,11 +58,13 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
         if max(len(old) for old, _ in change) >= _LEAST:
             groups.setdefault((operator.family, change), []).append((operator, edits))
     for group in groups.values():
-        if 2 <= len(group) <= _MOST_PLACES:
-            operator = group[0][0]
-            edits = tuple(sorted(chain.from_iterable(edits for _, edits in group)))
-            if all(one.end <= two.start for one, two in pairwise(edits)):
-                yield edits, (operator.family, "consistent"), min(_BONUS * operator.prior, 0.9)
+        if not 2 <= len(group) <= _MOST_PLACES:
+            continue
+        operator, _ = group[0]
+        edits = tuple(sorted(chain.from_iterable(edits for _, edits in group)))
+        overlap = any(one.end > two.start for one, two in pairwise(edits))
+        if not overlap:
+            yield edits, (operator.family, "consistent"), min(_BONUS * operator.prior, 0.9)
 
 
 def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> Iterator[Fault]:
@@ -78,12 +80,17 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
             changed = _changed(subject.text, text)
             for operator, fault in _faults(rewritten, fitting):
                 # Only faults in the rewritten lines: elsewhere they are found without the rewrite.
-                if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
-                    whole = edits_between(subject.text, apply(fault, text))
-                    found.append((operator.prior, whole, (operator.family, name)))
+                if _is_inside(fault, changed):
+                    all_edits = edits_between(subject.text, apply(fault, text))
+                    found.append((operator.prior, all_edits, (operator.family, name)))
     # Few of many are kept: those that a reader is likeliest to miss (decision 93).
     found.sort(key=lambda item: (-item[0], item[1]))
     yield from ((edits, families, prior) for prior, edits, families in found[:MOST_REWRITTEN])
+
+
+def _is_inside(edits: Edits, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of the edits is inside one of the spans."""
+    return any(low <= edit.start and edit.end <= high for edit in edits for low, high in spans)
 
 
 def _faults(subject: CorruptionTarget, operators: Iterable[Operator]) -> Iterator[tuple[Operator, Edits]]:
@@ -334,13 +341,14 @@ def pairs_of(
 
 def _touch(first: Corruption, second: Corruption) -> bool:
     """Whether the edits of two corruptions overlap or change the same line."""
-    text = first.target.original
-    lines = [
-        {
-            line
-            for edit in item.edits
-            for line in range(text.count("\n", 0, edit.start), text.count("\n", 0, edit.end) + 1)
-        }
-        for item in (first, second)
-    ]
-    return bool(lines[0] & lines[1])
+    return not _edited_lines(first).isdisjoint(_edited_lines(second))
+
+
+def _edited_lines(corruption: Corruption) -> set[int]:
+    """Return the lines of the original that the edits of a corruption touch, counted from 0."""
+    text = corruption.target.original
+    found: set[int] = set()
+    for edit in corruption.edits:
+        first, last = text.count("\n", 0, edit.start), text.count("\n", 0, edit.end)
+        found.update(range(first, last + 1))
+    return found

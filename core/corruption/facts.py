@@ -123,13 +123,15 @@ class ScopeFacts:
     @cached_property
     def bracketed(self) -> int:
         """How many names and conditions have needless parentheses, as an edit can leave them."""
-        lines = self.text.split("\n")
-        tests = (item.test for item in only(_ASKING, self.nodes))
-        alone = [test for test in tests if is_one_line(test) and not isinstance(test, ast.BoolOp)]
-        wrapped = sum(
-            lines[test.lineno - 2].rstrip().endswith((" (", "\t(")) for test in alone if test.lineno > 1
-        )
+        wrapped = sum(self._is_wrapped(item.test) for item in only(_ASKING, self.nodes))
         return wrapped + len(_BRACKETED.findall(self.text))
+
+    def _is_wrapped(self, test: ast.expr) -> bool:
+        """Whether a condition is alone on its line, with a parenthesis on the line before that it needs not."""
+        if not is_one_line(test) or isinstance(test, ast.BoolOp) or test.lineno == 1:
+            return False
+        line_before = self.text.split("\n")[test.lineno - 2]
+        return line_before.rstrip().endswith((" (", "\t("))
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
@@ -162,11 +164,13 @@ class ScopeFacts:
         """The places that are assigned nothing but one constant, by `=` alone."""
         values: dict[str, set[str]] = {}
         for node in only(ASSIGNING, self.nodes):
-            # Two values mean any value: a place that has them is not constant.
-            found = [ast.unparse(node.value)] if _is_plain(node) and node.value else ["", "?"]
-            for target in targets_of(node) if node.value is not None else ():
+            if node.value is None:
+                continue
+            # Two values stand for any value: a place that has them is not constant.
+            found = [ast.unparse(node.value)] if _is_plain(node) else ["", "?"]
+            for target in targets_of(node):
                 values.setdefault(ast.unparse(target), set()).update(found)
-        return frozenset(name for name, given in values.items() if len(given) == 1)
+        return frozenset(place for place, given in values.items() if len(given) == 1)
 
     @cached_property
     def dead(self) -> Counter[str]:
@@ -301,9 +305,12 @@ def _comments(text: str) -> list[tuple[int, str, str]]:
         return [(0, text, "")]
     for item in tokens:
         if item.type == tokenize.COMMENT:
-            alone = item.line.lstrip().startswith("#")
+            row = item.start[0] - 1
             # A comment on its own line waits for the next line of code.
-            (waiting if alone else found).append((item.start[0] - 1, item.string, "" if alone else item.line))
+            if item.line.lstrip().startswith("#"):
+                waiting.append((row, item.string, ""))
+            else:
+                found.append((row, item.string, item.line))
         elif item.type not in _LAYOUT:
             found += [(row, comment, item.line) for row, comment, _ in waiting]
             waiting = []
@@ -325,9 +332,15 @@ def _idle(function: FunctionNode) -> bool:
     nodes = list(_own(function))
     if any(map(_acts, nodes)):
         return False
-    returned = [node.value for node in only(ast.Return, nodes) if not _calls(node.value, function.name)]
-    values = {"None" if value is None else ast.unparse(value) for value in returned}
-    return len(values) < 2 and all(isinstance(parse_expression(value), ast.Constant) for value in values)
+    values: set[str] = set()
+    for node in only(ast.Return, nodes):
+        if node.value is None:
+            values.add("None")
+        elif not _calls(node.value, function.name):
+            values.add(ast.unparse(node.value))
+    if len(values) > 1:
+        return False
+    return all(isinstance(parse_expression(value), ast.Constant) for value in values)
 
 
 def _own(function: FunctionNode) -> Iterator[ast.AST]:
@@ -377,12 +390,12 @@ def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
         match node:
             case ast.Name(id=name):
                 named[name] += 1
-            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_empty_collection(value):
-                begun.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_empty_collection(
-                value
+            case (
+                ast.Assign(targets=[ast.Name(id=name), *_], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
-                begun.add(name)
+                if is_empty_collection(value):
+                    begun.add(name)
             case ast.Return(value=ast.Name(id=name)):
                 plain[name] += 1
             case ast.Compare(comparators=others):
@@ -487,11 +500,10 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 def same_code(first: CodeType, second: CodeType) -> bool:
     """Return whether two pieces of code are equal apart from positions; constants are already folded."""
-    if _without_constants(first) != _without_constants(second) or len(first.co_consts) != len(
-        second.co_consts
-    ):
+    if _without_constants(first) != _without_constants(second):
         return False
-    return all(map(_same_constant, first.co_consts, second.co_consts))
+    same_number = len(first.co_consts) == len(second.co_consts)
+    return same_number and all(map(_same_constant, first.co_consts, second.co_consts))
 
 
 def _without_constants(code: CodeType) -> tuple[object, ...]:

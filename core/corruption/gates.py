@@ -52,7 +52,7 @@ class GateRefusal(StrEnum):
     UNREACHABLE = "a statement can't be reached"
     ODD = "it shows at a glance"
     NAMED = "the function's name or docstring tells what was meant"
-    TOLD = "a comment or an error message beside it tells what was meant"
+    EXPLAINED = "a comment or an error message beside it tells what was meant"
 
 
 def gate(
@@ -89,27 +89,27 @@ class Gate:
         # What the text alone shows comes first, and facts of the corrupted text's nodes last: most
         # corruptions are dropped before most facts are computed (decision 62).
         changed = hunks(before.text, corrupted)
-        if (
-            self._most_lines is not None
-            and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines
-        ):
+        if self._most_lines is not None and _number_of_lines(changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
-        # The file's own longest line is the measure, 79 columns at least: a style is seen in the whole file,
-        # which a solver may read.
+        # The limit is the file's own longest line, 79 columns at least: a solver may read the whole file, and
+        # its style.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
         refusal = _kept(before, after) or self._names(before, after) or _code(before, after)
-        return refusal or next((reason for reason, _ in self._shown(before, after, changed)), None)
+        if refusal is not None:
+            return refusal
+        reason, _ = next(self._shown(before, after, changed), (None, ""))
+        return reason
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
-        """Return in words all rules by which a reader notices a text; `check` returns the first reason alone.
+        """Return the descriptions of all rules by which a reader notices a text; `check` returns only one.
 
-        A text that does not parse breaks none of them: `check` names that.
+        Empty for a text that does not parse; only `check` reports that.
         """
-        # Of a model's text, any number of lines may change, and what shows is reported and not refused.
+        # In a model's text, any number of lines may change, and findings are reported, not refused.
         before, after = self._before, _facts(corrupted)
         if before is None or after is None:
             return ()
@@ -130,7 +130,7 @@ class Gate:
     def _shown(
         self, before: ScopeFacts, after: ScopeFacts, changed: Hunks
     ) -> Iterator[tuple[GateRefusal, str]]:
-        """Yield what a reader notices, with what exactly it is, if that has a name."""
+        """Yield what a reader notices, each with its details if there are any."""
         if unbound := after.unbound - before.unbound:
             yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
         if unused := (after.unused - before.unused).union(after.dead - before.dead):
@@ -140,16 +140,19 @@ class Gate:
         yield from ((GateRefusal.ODD, what) for what in _odd(before, after))
         if orphans := self._orphans(before, after):
             yield GateRefusal.ORPHANED, ", ".join(orphans)
-        names_around = (before.node.name, *self._around)
-        by_name = any(
-            given_away_by_name(name, before.identifiers, after.identifiers) for name in names_around
-        )
-        if by_name or _named(before, after):
+        if self._is_named(before, after):
             yield GateRefusal.NAMED, ""
-        # `TOLD` is the last, since it takes the longest to find.
+        # Last, since it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
-            yield GateRefusal.TOLD, ""
+            yield GateRefusal.EXPLAINED, ""
+
+    def _is_named(self, before: ScopeFacts, after: ScopeFacts) -> bool:
+        """Whether a name or the docstring shows what the original did."""
+        for name in (before.node.name, *self._around):
+            if given_away_by_name(name, before.identifiers, after.identifiers):
+                return True
+        return _named(before, after)
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
         """Return the names that the function drops and that are then used nowhere else in the file."""
@@ -157,9 +160,14 @@ class Gate:
         if scope is None or not scope.uses:
             return []
         dropped = sorted((before.words - after.words).items())
-        return [
-            name for name, number in dropped if scope.uses.get(name, 0) - number <= 1 and scope.defines(name)
-        ]
+        # The one use that remains is the definition or the import.
+        unused = [name for name, number in dropped if scope.uses.get(name, 0) - number <= 1]
+        return list(filter(scope.defines, unused))
+
+
+def _number_of_lines(changed: Hunks) -> int:
+    """Return how many lines changed: for each hunk, the larger of lines removed and added."""
+    return sum(max(end - start, new_end - new_start) for start, end, new_start, new_end in changed)
 
 
 def _longest(text: str) -> int:
@@ -221,8 +229,8 @@ def _is_explained(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool
 
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether several statements that returned different constants all return the same one."""
-    (were, _), (are, number) = before.results, after.results
-    return len(were) > 1 and len(are) == 1 and number > 1
+    (constants_before, _), (constants, number) = before.results, after.results
+    return len(constants_before) > 1 and len(constants) == 1 and number > 1
 
 
 _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]], ...] = (
@@ -341,20 +349,25 @@ def comment_explains(
     has a word in common with them.
     """
     noted = list(remarks)
-    for start, end in hunks if noted else ():
-        heads = end > start and lines[end - 1].rstrip().endswith(":")
-        if heads and any(row == end for row, _ in noted):
+    if not noted:
+        return False
+    rows = {row for row, _ in noted}
+    for start, end in hunks:
+        changes_header = end > start and lines[end - 1].rstrip().endswith(":")
+        if changes_header and end in rows:
             return True
         code = map(_without_comment, (*lines[start:end], *fresh))
-        own = [word for line in code for word in _telling(line)]
-        near = [(row, comment) for row, comment in noted if start - _FAR <= row < max(end, start + 1)]
-        for row, comment in near:
-            if _reaches(lines, row, max(start, row + 1)) and of_one_stem(_telling(comment), own):
+        code_words = list(chain.from_iterable(map(_rare_words, code)))
+        for row, comment in noted:
+            is_near = start - _FAR <= row < max(end, start + 1)
+            if not is_near or not _reaches(lines, row, max(start, row + 1)):
+                continue
+            if of_one_stem(_rare_words(comment), code_words):
                 return True
     return False
 
 
-def _telling(text: str) -> list[str]:
+def _rare_words(text: str) -> list[str]:
     """Return the words of the names in a text that are long enough and not common in code."""
     found = chain.from_iterable(map(words, _NAME.findall(text)))
     return [word for word in found if len(word) >= _LEAST and word not in _COMMON]

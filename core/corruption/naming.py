@@ -66,17 +66,22 @@ def given_away_by_name(function: str, before: Counter[str], after: Counter[str])
     """
     own = set(words(function))
     gone, new = before - after, after - before
-    lost = [set(words(name)) for name in gone if name not in after]
-    if not new and any(parts < own for parts in lost if parts):
+    if not new and _loses_part(own, gone.keys() - after.keys()):
         return True
     for name in gone:
-        holds_all = len(own) > 1 and own <= set(words(name))
-        if holds_all or name.strip("_") == function.strip("_"):
+        has_all_words = len(own) > 1 and own <= set(words(name))
+        if has_all_words or name.strip("_") == function.strip("_"):
             return True
     if len(gone) == len(new) == 1:
         (old,), (other,) = gone, new
         return len(own & set(words(old))) > len(own & set(words(other)))
     return False
+
+
+def _loses_part(own: Set[str], lost: Iterable[str]) -> bool:
+    """Whether a lost name consists of some, but not all, words of the function's own name."""
+    parts = filter(None, (set(words(name)) for name in lost))
+    return any(part < own for part in parts)
 
 
 def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:

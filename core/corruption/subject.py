@@ -183,10 +183,8 @@ class CorruptionTarget:
         None if they contain anything else: another statement, a header, a comment after it.
         """
         start, end = self.span(statement)
-        if (
-            isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and statement.decorator_list
-        ):
+        # The lines of decorators are not in the span of what they decorate.
+        if getattr(statement, "decorator_list", ()):
             return None
         first = self.line_start(start)
         last = self.text.find("\n", end)
@@ -362,13 +360,17 @@ class Vocabulary:
             methods = {**found.methods, **methods}
             attributes |= found.attributes
             for base in found.bases:
-                home = (
-                    [file] if base in file.classes else [f for f in self.files.values() if base in f.classes]
-                )
-                # Of several classes of one name nobody knows which is meant.
-                if len(home) == 1:
-                    waiting.append((home[0], base))
+                defining = self._files_with(base, file)
+                # With several classes of one name, it is unknown which one is meant.
+                if len(defining) == 1:
+                    waiting.append((defining[0], base))
         return ClassNames(methods, frozenset(attributes))
+
+    def _files_with(self, class_name: str, file: FileNames) -> list[FileNames]:
+        """Return the files that define a class: `file` alone if it does."""
+        if class_name in file.classes:
+            return [file]
+        return [other for other in self.files.values() if class_name in other.classes]
 
 
 def vocabulary_of(indexes: Iterable[FileIndex]) -> Vocabulary:

@@ -126,14 +126,9 @@ class Change:
         """The lines at which a reader meets the change: the new ones, and those around a place where some are
         gone.
         """
-        around = {
-            line
-            for hunk in self.hunks
-            if not hunk.after
-            for line in (hunk.after.start - 1, hunk.after.start)
-            if line in self.after.code_lines
-        }
-        return self.new | around
+        gaps = [hunk.after.start for hunk in self.hunks if not hunk.after]
+        around = {line for gap in gaps for line in (gap - 1, gap)}
+        return self.new | (around & self.after.code_lines)
 
     @cached_property
     def tokens(self) -> tuple[Counter[str], Counter[str]]:
@@ -142,7 +137,8 @@ class Change:
         for hunk in self.hunks:
             old = [token.text for token in self.before.tokens if token.line in hunk.before]
             new = [token.text for token in self.after.tokens if token.line in hunk.after]
-            for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+            for tag, i1, i2, j1, j2 in matcher.get_opcodes():
                 if tag != "equal":
                     lost.update(old[i1:i2])
                     added.update(new[j1:j2])

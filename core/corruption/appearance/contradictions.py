@@ -115,14 +115,14 @@ def contradiction(change: Change, about: Set[str]) -> float:
 def comments_in_reach(change: Change, around: SaidAround) -> frozenset[str]:
     """Return the words of the comments in the blocks around the change, and at its lines."""
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
-    spans = [(min(places) - 2, max(places) + 1)]
+    reached = set(range(min(places) - 2, max(places) + 2))
     for owner, block in change.before.blocks:
         start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
-        changed = not places.isdisjoint(range(start, end + 1))
-        if changed and owner is not change.before.facts.node:
-            spans.append((start - 2, end))
-    reached = {line for start, end in spans for line in range(start, end + 1)}
-    return frozenset[str]().union(*(found for line, found in around.comments.items() if line in reached))
+        is_changed = not places.isdisjoint(range(start, end + 1))
+        if is_changed and owner is not change.before.facts.node:
+            reached.update(range(start - 2, end + 1))
+    near = (found for line, found in around.comments.items() if line in reached)
+    return frozenset[str]().union(*near)
 
 
 def against_annotation(change: Change) -> float:

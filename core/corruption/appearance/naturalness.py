@@ -143,15 +143,15 @@ def pruned(texts: Iterable[str], least: int) -> StoredCounts:
     first.
     """
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
-    often = Counter(chain.from_iterable(tokenised))
+    occurrences = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()
     for tokens in tokenised:
-        counts.add(token if often[token] >= 4 * least else "<name>" for token in tokens)
-    kept = sorted((gram, number) for gram, number in counts.grams.items() if number >= least)
-    words = sorted(set(chain.from_iterable(gram for gram, _ in kept)))
+        counts.add(token if occurrences[token] >= 4 * least else "<name>" for token in tokens)
+    kept = {gram: number for gram, number in counts.grams.items() if number >= least}
+    words = sorted(set(chain.from_iterable(kept)))
     place = {word: n for n, word in enumerate(words)}
     rows: list[list[int]] = [[] for _ in range(ORDER)]
-    for gram, number in kept:
+    for gram, number in sorted(kept.items()):
         rows[len(gram) - 1] += *map(place.__getitem__, gram), number
     return StoredCounts(words, rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gistpoint.core.corruption.appearance.changes import Change, Version, similarity
 from gistpoint.core.corruption.appearance.naturalness import PlacedToken
@@ -36,17 +36,22 @@ def pair_broken(change: Change) -> tuple[float, float]:
     Both are 0 where nothing was alike before, or nothing is repeated now.
     """
     before, after = lines_of(change.before.tokens), lines_of(change.after.tokens)
-    kept = [line for number, line in before.items() if number not in change.gone and len(line) >= _LEAST]
+    kept = _long_lines(before, (number for number in before if number not in change.gone))
     kept = sorted(kept[-_MOST_LINES:], key=len)
     broken = repeated = 0.0
     for hunk in change.hunks:
-        old = [before[line] for line in hunk.before if len(before.get(line, ())) >= _LEAST]
-        new = [after[line] for line in hunk.after if len(after.get(line, ())) >= _LEAST]
-        was, now = _closest(old, kept), _closest(new, kept)
-        if was >= _ALIKE:
-            broken = max(broken, was - now)
-        repeated = max(repeated, float(now >= _SAME > was))
+        likeness_before = _closest(_long_lines(before, hunk.before), kept)
+        likeness = _closest(_long_lines(after, hunk.after), kept)
+        if likeness_before >= _ALIKE:
+            broken = max(broken, likeness_before - likeness)
+        repeated = max(repeated, float(likeness >= _SAME > likeness_before))
     return broken, repeated
+
+
+def _long_lines(lines: Mapping[int, Line], numbers: Iterable[int]) -> list[Line]:
+    """Return the lines with these numbers that are long enough to be compared."""
+    found = (lines.get(number, ()) for number in numbers)
+    return [line for line in found if len(line) >= _LEAST]
 
 
 def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:

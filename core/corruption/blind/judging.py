@@ -119,16 +119,10 @@ def judge(
     result, failed, last = JudgeResult(), 0, 0.0
     for question in asked:
         cancel.check()
-        if max_cost_usd is not None and result.asked:
-            spent = result.usage.cost_usd
-            if spent is None or spent + last > max_cost_usd:
-                known = (
-                    "no price is known"
-                    if spent is None
-                    else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
-                )
-                result.end, result.detail = JudgeEnd.COST_CAP, f"The cap on the cost: {known}."
-                return result
+        reason = _over_the_cap(result, last, max_cost_usd)
+        if reason:
+            result.end, result.detail = JudgeEnd.COST_CAP, reason
+            return result
         reply = model.complete(question.messages, (), cancel=cancel)
         result.asked += 1
         usage = reply.usage if isinstance(reply, ChatFailure) else reply.usage + reply.lost
@@ -150,6 +144,18 @@ def judge(
             result.end = JudgeEnd.NO_ANSWERS
             return result
     return result
+
+
+def _over_the_cap(result: JudgeResult, last: float, max_cost_usd: float | None) -> str:
+    """Return why another request may exceed the cap if it costs as much as the last; empty if it may not."""
+    if max_cost_usd is None or not result.asked:
+        return ""
+    spent = result.usage.cost_usd
+    if spent is None:
+        return "The cap on the cost: no price is known."
+    if spent + last > max_cost_usd:
+        return f"The cap on the cost: {spent:.4f} of {max_cost_usd:g} dollars are spent."
+    return ""
 
 
 def read_answer_of(text: str) -> tuple[ModelSaid | None, str]:

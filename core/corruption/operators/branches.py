@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import elif_of, is_elif, margin, shifted
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import LEAVING, NAMED, elements, inside, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -49,8 +49,10 @@ def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
 
 
 def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits]:
-    # Of two cases neither is left out: a `match` with a single case would remain.
-    for case in match.cases[:-1] if len(match.cases) > 2 else ():
+    # Neither of two cases is left out: a `match` with a single case would remain.
+    if len(match.cases) <= 2:
+        return
+    for case in match.cases[:-1]:
         first = _line_of_case(subject, case)
         end = subject.text.find("\n", subject.span(case.body[-1])[1])
         if first is not None and end > 0:
@@ -67,12 +69,12 @@ def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None
     return start if header == ["case"] and start < body else None
 
 
-def lost_guard(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.If)
+def lost_guard(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
     """The statement of a one-line `if`, always executed."""
-    for choice in subject.of(ast.If):
-        match choice:
-            case ast.If(body=[done], orelse=[]) if not is_elif(subject, choice):
-                yield from _unguarded(subject, choice, done)
+    match choice:
+        case ast.If(body=[done], orelse=[]) if not is_elif(subject, choice):
+            yield from _unguarded(subject, choice, done)
 
 
 def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Iterator[Edits]:
@@ -95,10 +97,10 @@ def _replaces(test: ast.expr, done: ast.stmt) -> bool:
     return False
 
 
-def break_continue(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Break, ast.Continue)
+def break_continue(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]:
     """`break` for `continue`, and back."""
-    for node in subject.of((ast.Break, ast.Continue)):
-        yield subject.replaced(node, _OTHER[type(node)])
+    yield subject.replaced(node, _OTHER[type(node)])
 
 
 def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import part_dropped
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import inside, is_all_of, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -64,21 +64,21 @@ def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[
     yield tuple(edit for edit in edits if edit.start < edit.end)
 
 
-def and_or(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.BoolOp)
+def and_or(subject: CorruptionTarget, node: ast.BoolOp) -> Iterator[Edits]:
     """`or` for `and`, and back."""
-    for node in subject.of(ast.BoolOp):
-        match node.values:
-            case [one, other]:
-                span = subject.between(one, other)
-                if span:
-                    yield (TextEdit(*span, "or" if is_all_of(node) else "and"),)
+    match node.values:
+        case [one, other]:
+            span = subject.between(one, other)
+            if span:
+                yield (TextEdit(*span, "or" if is_all_of(node) else "and"),)
 
 
-def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.comprehension)
+def filter_dropped(subject: CorruptionTarget, node: ast.comprehension) -> Iterator[Edits]:
     """The condition of a comprehension left out."""
-    for node in subject.of(ast.comprehension):
-        if len(node.ifs) == 1:
-            yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
+    if len(node.ifs) == 1:
+        yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
 
 
 # A part of `a and b` is left out where nothing else is found, so its prior is low (decision 93).

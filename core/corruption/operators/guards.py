@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import elif_of, lines_of, margin, step_of
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import NAMED, inside, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -47,16 +47,16 @@ def _are_exclusive(first: ast.expr, second: ast.expr) -> bool:
     return False
 
 
-def added_guard(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.For)
+def added_guard(subject: CorruptionTarget, loop: ast.For) -> Iterator[Edits]:
     """What is empty or 0 passed over at the start of a loop."""
-    for loop in subject.of(ast.For):
-        match loop:
-            case ast.For(
-                target=ast.Name(id=name) | ast.Tuple(elts=[*_, ast.Name(id=name)]),
-                body=[first, _, *_],
-            ) if not name.startswith("_"):
-                if not (isinstance(first, ast.If) and name in texts_of(inside(NAMED, first.test)) - {"self"}):
-                    yield from _guarded(subject, name, first)
+    match loop:
+        case ast.For(
+            target=ast.Name(id=name) | ast.Tuple(elts=[*_, ast.Name(id=name)]),
+            body=[first, _, *_],
+        ) if not name.startswith("_"):
+            if not (isinstance(first, ast.If) and name in texts_of(inside(NAMED, first.test)) - {"self"}):
+                yield from _guarded(subject, name, first)
 
 
 def _guarded(subject: CorruptionTarget, name: str, first: ast.stmt) -> Iterator[Edits]:

@@ -61,8 +61,11 @@ def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> 
 
 def shifted(text: str, old: str, new: str) -> str | None:
     """Return lines with the margin `new` for `old`; None if a line has another margin or a text spans lines."""
+    if '"""' in text or "'''" in text:
+        return None
     lines = text.split("\n")
-    if '"""' in text or "'''" in text or not all(line.startswith(old) for line in filter(str.strip, lines)):
+    has_margin = all(line.startswith(old) for line in filter(str.strip, lines))
+    if not has_margin:
         return None
     return "\n".join(new + line[len(old) :] if line.strip() else line for line in lines)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.naming import words
 from gistpoint.core.corruption.operators.layout import part_dropped
-from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.shapes import is_not, name_of, without
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
+from gistpoint.core.corruption.shapes import has_any, is_not, name_of, without
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _LIMITED: Mapping[str, int] = {
@@ -44,17 +44,17 @@ _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})
 _COLLECTIONS: tuple[type[ast.Tuple | ast.Set | ast.List], ...] = (ast.Tuple, ast.Set, ast.List)
 
 
-def lost_alternative(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(*_COLLECTIONS)
+def lost_alternative(subject: CorruptionTarget, node: ast.Tuple | ast.Set | ast.List) -> Iterator[Edits]:
     """One of several values or types that are meant alike left out."""
-    for node in subject.of(_COLLECTIONS):
-        items = node.elts
-        starred = any(isinstance(item, ast.Starred) for item in items)
-        if len(items) < 2 or starred or _is_known_whole(items):
-            continue
-        parent = subject.parent(node)
-        if _matched(parent, node) or (len(items) > _FEW and _listed(parent, node, items)):
-            for place in range(len(items)):
-                yield from _alternative_dropped(subject, parent, node, place)
+    items = node.elts
+    if len(items) < 2 or has_any(ast.Starred, items) or _is_known_whole(items):
+        return
+    parent = subject.parent(node)
+    is_list_of_values = len(items) > _FEW and _listed(parent, node, items)
+    if is_list_of_values or _matched(parent, node):
+        for place in range(len(items)):
+            yield from _alternative_dropped(subject, parent, node, place)
 
 
 def _alternative_dropped(
@@ -112,17 +112,18 @@ def _matched(parent: ast.AST, node: ast.expr) -> bool:
     return False
 
 
-def lost_limit(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Call)
+def lost_limit(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
     """A last argument left out that limits a search, a split or a rounding."""
-    for node in subject.of(ast.Call):
-        name = name_of(node.func)
-        if _LIMITED.get(name) == len(node.args) and not node.keywords and _is_limit(subject, name, node):
-            spans = list(map(subject.span, node.args))
-            start = spans[-2][1] if len(spans) > 1 else spans[0][0]
-            yield (TextEdit(start, spans[-1][1], ""),)
-            match name, node.args[0]:
-                case "split" | "rsplit", ast.Constant(value=" "):
-                    yield (TextEdit(spans[0][0], spans[-1][1], ""),)
+    name = name_of(node.func)
+    has_limit = _LIMITED.get(name) == len(node.args) and not node.keywords
+    if has_limit and _is_limit(subject, name, node):
+        spans = list(map(subject.span, node.args))
+        start = spans[-2][1] if len(spans) > 1 else spans[0][0]
+        yield (TextEdit(start, spans[-1][1], ""),)
+        match name, node.args[0]:
+            case "split" | "rsplit", ast.Constant(value=" "):
+                yield (TextEdit(spans[0][0], spans[-1][1], ""),)
 
 
 def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
@@ -135,15 +136,15 @@ def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
     return name not in _FROM or subject.nearest(node, (ast.While, ast.For)) is None
 
 
-def looser_match(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Call)
+def looser_match(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
     """`b in a` for `a.startswith(b)`, `type(a) is B` for `isinstance(a, B)`."""
-    for node in subject.of(ast.Call):
-        parent = subject.parent(node)
-        if is_not(parent):
-            if isinstance(subject.parent(parent), _STANDING):
-                yield from _loosened(subject, node, parent, "not ")
-        elif isinstance(parent, _STANDING):
-            yield from _loosened(subject, node, node, "")
+    parent = subject.parent(node)
+    if is_not(parent):
+        if isinstance(subject.parent(parent), _STANDING):
+            yield from _loosened(subject, node, parent, "not ")
+    elif isinstance(parent, _STANDING):
+        yield from _loosened(subject, node, node, "")
 
 
 def _loosened(subject: CorruptionTarget, node: ast.Call, whole: ast.expr, sign: str) -> Iterator[Edits]:
@@ -163,18 +164,18 @@ def _loosened(subject: CorruptionTarget, node: ast.Call, whole: ast.expr, sign: 
             yield subject.replaced(whole, f"type({subject.source(value)}) {verb} {subject.source(kind)}")
 
 
-def other_identity(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Compare)
+def other_identity(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
     """`==` for `is` between two values."""
-    for node in subject.of(ast.Compare):
-        match node:
-            case ast.Compare(
-                left=ast.Name() | ast.Attribute() | ast.Subscript() as left,
-                ops=[ast.Is() | ast.IsNot() as kind],
-                comparators=[ast.Name() | ast.Attribute() | ast.Subscript() as right],
-            ):
-                span = subject.between(left, right)
-                if span:
-                    yield (TextEdit(*span, "==" if isinstance(kind, ast.Is) else "!="),)
+    match node:
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() | ast.Subscript() as left,
+            ops=[ast.Is() | ast.IsNot() as kind],
+            comparators=[ast.Name() | ast.Attribute() | ast.Subscript() as right],
+        ):
+            span = subject.between(left, right)
+            if span:
+                yield (TextEdit(*span, "==" if isinstance(kind, ast.Is) else "!="),)
 
 
 OPERATORS = (

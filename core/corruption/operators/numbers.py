@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.conditions import bare
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _ROUNDING: Mapping[type[ast.operator], str] = {ast.FloorDiv: "/", ast.Div: "//"}
@@ -28,23 +28,23 @@ def _is_whole(node: ast.AST | None, *values: int) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value in values
 
 
-def dropped_one(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.BinOp)
+def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
     """`n` for `n + 1` or `n - 1`."""
-    for node in subject.of(ast.BinOp):
-        if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
-            yield from bare(subject, node, node.left)
+    if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
+        yield from bare(subject, node, node.left)
 
 
-def range_end(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Call)
+def range_end(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
     """A range that stops one early, starts one late, or counts from the wrong number."""
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
-                yield from _moved_by_one(subject, last, " - 1")
-                if len(node.args) == 2 and _is_whole(node.args[0], 1):
-                    yield subject.replaced(node.args[0], "0")
-            case ast.Call(func=ast.Name(id="enumerate"), args=[counted, first], keywords=[]):
-                yield subject.replaced_after(counted, first)
+    match node:
+        case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
+            yield from _moved_by_one(subject, last, " - 1")
+            if len(node.args) == 2 and _is_whole(node.args[0], 1):
+                yield subject.replaced(node.args[0], "0")
+        case ast.Call(func=ast.Name(id="enumerate"), args=[counted, first], keywords=[]):
+            yield subject.replaced_after(counted, first)
 
 
 def _moved_by_one(subject: CorruptionTarget, bound: ast.expr, step: str) -> Iterator[Edits]:
@@ -53,13 +53,13 @@ def _moved_by_one(subject: CorruptionTarget, bound: ast.expr, step: str) -> Iter
         yield (TextEdit(end, end, step),)
 
 
-def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Slice)
+def slice_bound(subject: CorruptionTarget, node: ast.Slice) -> Iterator[Edits]:
     """A bound of a slice left out or one off."""
-    for node in subject.of(ast.Slice):
-        for bound in filter(None, (node.lower, node.upper)):
-            yield from _moved_by_one(subject, bound, " + 1")
-            if _is_whole(bound, 1, 2):
-                yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
+    for bound in filter(None, (node.lower, node.upper)):
+        yield from _moved_by_one(subject, bound, " + 1")
+        if _is_whole(bound, 1, 2):
+            yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
 
 
 def rounding(subject: CorruptionTarget) -> Iterator[Edits]:

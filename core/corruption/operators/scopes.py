@@ -11,7 +11,7 @@ from itertools import chain
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
 from gistpoint.core.corruption.operators.layout import lines_of, margin, relaid, shifted
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import (
     LEAVING,
     LOOPS,
@@ -76,12 +76,12 @@ def _handed(node: ast.stmt) -> frozenset[str]:
     return texts_of(only(NAMED, chain(owners, *(call.args for call in calls))))
 
 
-def early_reset(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(*LOOPS)
+def early_reset(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Edits]:
     """What each round of a loop starts again with, started once before the loop."""
-    for loop in subject.of(LOOPS):
-        lines = subject.lines(loop)
-        if lines is not None:
-            yield from _started_before(subject, loop, lines[0])
+    lines = subject.lines(loop)
+    if lines is not None:
+        yield from _started_before(subject, loop, lines[0])
 
 
 def _started_before(
@@ -114,26 +114,26 @@ def _is_start(value: ast.expr) -> bool:
     return False
 
 
-def lost_break(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Break)
+def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
     """The last match of a loop for the first: it goes on after it found one."""
-    for node in subject.of(ast.Break):
-        match subject.parent(node), subject.nearest(node, LOOPS):
-            # A loop with an `else` would always run into it.
-            case ast.If(body=[_, *_, last]), (
-                ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
-            ):
-                if last is node:
-                    yield from deleted(subject, node)
+    match subject.parent(node), subject.nearest(node, LOOPS):
+        # A loop with an `else` would always run into it.
+        case ast.If(body=[_, *_, last]), (
+            ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
+        ):
+            if last is node:
+                yield from deleted(subject, node)
 
 
-def lost_finally(subject: CorruptionTarget) -> Iterator[Edits]:
+@at_each(ast.Try)
+def lost_finally(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
     """What is put back at the end put back only if nothing is raised."""
-    for node in subject.of(ast.Try):
-        match node:
-            case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
-                last, LEAVING
-            ):
-                yield from _in_turn(subject, node)
+    match node:
+        case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
+            last, LEAVING
+        ):
+            yield from _in_turn(subject, node)
 
 
 def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
@@ -190,10 +190,12 @@ def _moved_past(
         span = lines_of(subject, after[:number])
         if span is None or isinstance(last, LEAVING):
             return
+        # At the end of another paragraph, the line would be alone.
         if "\n\n" in subject.text[lines[1] : span[1]]:
-            return  # a new paragraph: there the line would be alone
-        # The last statement that it is moved past is the first one that it meets.
-        if meet(node, last) and not any(meet(node, item) for item in between):
+            return
+        # The order of the statements between must not matter: the last one is the first that it concerns.
+        concerns_earlier = any(meet(node, item) for item in between)
+        if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
             yield TextEdit(lines[0], lines[1] + 1, ""), edit
 
@@ -255,12 +257,12 @@ def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
     """Whether statements between two reads of a value can change it: they store to it, or call a method of
     it.
     """
-    of = node.args[0] if isinstance(node, ast.Call) else node
-    owner = ast.unparse(of.value) if isinstance(of, ast.Attribute) else ""
+    value = node.args[0] if isinstance(node, ast.Call) else node
+    owner = ast.unparse(value.value) if isinstance(value, ast.Attribute) else ""
     stored = frozenset[str]().union(*map(stores, between))
-    return not stored.isdisjoint((ast.unparse(of), owner)) or (
-        owner == "self" and any(map(_calls_own, between))
-    )
+    if not stored.isdisjoint((ast.unparse(value), owner)):
+        return True
+    return owner == "self" and any(map(_calls_own, between))
 
 
 def _calls_own(statement: ast.stmt) -> bool:
