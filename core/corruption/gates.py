@@ -1,4 +1,4 @@
-"""The static gates: they drop changes that are not corruptions, or are seen at once, before any test runs."""
+"""The static gates: they drop changes that are not corruptions, or are too visible, before any test runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEAST_WORD = 4
 
 
 class GateRefusal(StrEnum):
-    """Why a corruption is dropped before any test runs."""
+    """The reasons to drop a corruption before any test runs."""
 
     UNREADABLE = "the function can't be read by itself"
     REPEATED = "another operator gives the same text"
@@ -58,18 +58,18 @@ class GateRefusal(StrEnum):
 def gate(
     target: Target, scope: NamesInReach | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
 ) -> GateRefusal | None:
-    """Return the first reason to drop a corruption, None if there is none.
+    """Return the first reason to drop a corruption; None if there is none.
 
-    With the function's `scope`, names of its module are also known, and names that the file no longer uses
-    are found. `most_lines` None lets any number of lines change.
+    If the function's `scope` is given, the names of its module are known too, and names that the file no
+    longer uses are found. With `most_lines` None, any number of lines may change.
     """
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
 
 
-# Whatever a careful reader would see without thinking is dropped before a test runs, even at the cost of good
-# candidates (decision 30), and what the function still says of a missing part refuses it too (decision 93).
+# A corruption that a careful reader sees without thinking is dropped before a test runs, even at the cost of
+# good candidates (decision 30); so is one that the rest of the function still mentions (decision 93).
 class Gate:
-    """The gates of one function, whose original is examined once for all of its corruptions."""
+    """The gates of one function; its original is examined once for all of its corruptions."""
 
     def __init__(
         self, original: str, scope: NamesInReach | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
@@ -82,12 +82,12 @@ class Gate:
         self._before = _facts(original)
 
     def check(self, corrupted: str) -> GateRefusal | None:
-        """Return the first reason to drop a corrupted text, None if there is none."""
+        """Return the first reason to drop a corrupted text; None if there is none."""
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        # What the text alone shows comes first, and facts of the corrupted text's nodes last: most
-        # corruptions are dropped before most facts are computed (decision 62).
+        # Checks of the text alone come first, and facts of the corrupted text's nodes last: most corruptions
+        # are dropped before most facts are needed (decision 62).
         changed = hunks(before.text, corrupted)
         if self._most_lines is not None and _number_of_lines(changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
@@ -155,12 +155,12 @@ class Gate:
         return _named(before, after)
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
-        """Return the names that the function drops and that are then used nowhere else in the file."""
+        """Return the names that the function drops and that the file then uses nowhere else."""
         scope = self._scope
         if scope is None or not scope.uses:
             return []
         dropped = sorted((before.words - after.words).items())
-        # The one use that remains is the definition or the import.
+        # The one remaining use is the definition or the import.
         unused = [name for name, number in dropped if scope.uses.get(name, 0) - number <= 1]
         return list(filter(scope.defines, unused))
 
@@ -192,7 +192,7 @@ def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
 
 
 def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
-    """Yield what is odd in the text after the change and was not before."""
+    """Yield the oddities that the changed text has and the original has not."""
     yield from after.oddities - before.oddities
     for what, rule in _ODD:
         found = rule(before, after)
@@ -203,7 +203,7 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
 
 
 def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a condition tests a value that is no longer read after it, or a different value than is read."""
+    """Whether a condition tests a value that is no longer read, or another one than is read."""
     (asked, read), (asked_now, read_now) = before.heeded, after.heeded
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
@@ -211,7 +211,7 @@ def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a statement changes that the function also has elsewhere, where it stays."""
+    """Whether a changed statement still has an unchanged twin elsewhere in the function."""
     if any(after.options[name] for name in before.options - after.options):
         return True
     if before.twins.total() < after.twins.total():
@@ -251,11 +251,11 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
         lambda before, after: before.converted > after.converted,
     ),
 )
-"""What is odd in a text, with the rule that finds it; a rule may also name the values that it finds."""
+"""The oddities with the rules that find them; a rule may also return the names of values."""
 
 
 def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether the function's name, its variables or its docstring show what was meant."""
+    """Whether the function's name, its variables or its docstring reveal the original."""
     name = before.node.name
     of_operator = denied(name, after.nodes) > denied(name, before.nodes)
     other_comparison = comparison_alone(before.node) != comparison_alone(after.node)
@@ -265,7 +265,7 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _still_spoken_of(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether name, docstring or comments have a word that the code no longer has."""
+    """Whether name, docstring or comments contain a word that the code no longer has."""
     return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
 
 
@@ -274,7 +274,7 @@ def _long_words(texts: Iterable[str]) -> list[str]:
 
 
 def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a text or a name that the code loses is part of another text, or of the docstring."""
+    """Whether a text or name that the code loses is part of another text or of the docstring."""
     others = (*after.texts, before.docstring or "")
     lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
     if any(text in other for text in lost for other in others):
@@ -305,7 +305,7 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def _turned(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
-    """Whether the only condition is negated: then the whole function does the opposite."""
+    """Whether the only condition is negated, so that the whole function does the opposite."""
     if len(before) != 1 or len(after) != 1:
         return False
     (was, sign), (now, other) = _signed(before[0]), _signed(after[0])
@@ -323,11 +323,11 @@ def _signed(test: ast.expr) -> tuple[str, bool]:
     return ast.unparse(test), True
 
 
-# Comments that show what was meant: those above a change in the same paragraph or block that mention it
+# Comments that reveal the original: those that mention a change below them in the same paragraph or block
 
 
 _FAR = 8
-"""Most lines from a comment to the code that it can be about."""
+"""Most lines between a comment and the code that it may describe."""
 _LEAST = 4
 _NAME = re.compile(r"[^\W\d]\w*")
 _COMMON = frozenset(
@@ -341,12 +341,12 @@ def comment_explains(
     hunks: Iterable[tuple[int, int]],
     fresh: Sequence[str],
 ) -> bool:
-    """Return whether a comment shows what the changed lines did.
+    """Return whether a comment reveals what the changed lines did.
 
-    `remarks` are the comments with their lines, `hunks` the changed lines of the original, from one to before
-    another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed
-    header of its block, in the changed lines, or above them without a dedent or a new paragraph between, and
-    has a word in common with them.
+    `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
+    end, counted from 0; `fresh` are the new lines. A comment reveals them if it is right below the changed
+    header of its block; or if it has a word in common with them and is on the changed lines, or above them
+    without a dedent or a new paragraph between.
     """
     noted = list(remarks)
     if not noted:
@@ -378,14 +378,14 @@ def _without_comment(line: str) -> str:
 
 
 def _reaches(lines: Sequence[str], row: int, place: int) -> bool:
-    """Whether code at a line is in the paragraph or in a block that a comment heads."""
+    """Whether code at a line is in the paragraph or the block that a comment precedes."""
     column = _margin(lines[row])
     if lines[row].lstrip()[:1] != "#":
         return False
     between = lines[row + 1 : place + 1]
     if any(_margin(line) < column for line in filter(str.strip, between)):
         return False
-    # After a blank line only what is deeper belongs to the comment: a block that it heads, not a new
+    # After a blank line, only deeper code belongs to the comment: a block that it precedes, not a new
     # paragraph.
     after_blank = dropwhile(str.strip, between)
     return not any(_margin(line) <= column for line in filter(str.strip, after_blank))

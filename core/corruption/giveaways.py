@@ -243,7 +243,7 @@ def _adds(item: ast.stmt, test: ast.Compare) -> bool:
 
 
 def _stores_known(node: ast.If) -> bool:
-    """Whether the first store to a place under `place == value` stores that value."""
+    """Whether the first store to a place under the condition `place == value` stores that value."""
     match node.test:
         case ast.Compare(left=place, ops=[ast.Eq() | ast.Is(), *_], comparators=[value, *_]):
             for item in only(ast.Assign, node.body):

@@ -1,6 +1,4 @@
-"""Contradictions between changed code and the prose around it: names, docstring, comments, annotations,
-messages.
-"""
+"""Contradictions between changed code and its names, docstring, comments, annotations and messages."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ _SMALL_WORDS = (
     " then than into out use used self return returns none true false def class"
 )
 _EMPTY = frozenset(_SMALL_WORDS.split())
-"""Words that have no meaning for what code does."""
+"""Words that say nothing about what code does."""
 _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "bool": (ast.List, ast.Dict, ast.Tuple, ast.JoinedStr, ast.BinOp),
     "str": (ast.List, ast.Dict, ast.Tuple, ast.Compare, ast.Set),
@@ -33,7 +31,7 @@ _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "dict": (ast.List, ast.Tuple, ast.Compare, ast.JoinedStr),
     "tuple": (ast.List, ast.Dict, ast.Compare, ast.JoinedStr),
 }
-"""Expressions that can't be the value of a function with such an annotation."""
+"""Types of expressions that can't be the result of a function with such an annotation."""
 _MAY_BE_NONE = re.compile(r"None|Optional|Any|Iterator|Generator")
 _CONSTANTS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,),
@@ -46,7 +44,7 @@ _CONSTANTS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class SaidAround:
-    """The prose about a function, besides its code: its names, its docstring and its comments by line."""
+    """The prose about a function apart from its code: names, docstring, and comments by line."""
 
     qualname: str
     version: Version
@@ -75,14 +73,12 @@ class SaidAround:
 
     @cached_property
     def number_of_words(self) -> int:
-        """How many words docstring and comments have."""
+        """The number of words in the docstring and the comments."""
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
 def said(text: str) -> frozenset[str]:
-    """Return the words of some prose in lower case, parts of identifiers included, without those that say
-    nothing.
-    """
+    """Return the meaningful words of a text in lower case, including the words inside identifiers."""
     found = (part for word in _SAID.findall(text) for part in (word.lower(), *words(word)))
     return frozenset(word for word in found if word not in _EMPTY)
 
@@ -102,18 +98,18 @@ def spoken_of(tokens: Counter[str], about: Set[str]) -> int:
 
 
 def _words(tokens: Iterable[str]) -> set[str]:
-    # Tokens of layout, such as `<end>`, say nothing, nor do words of one or two letters.
+    # Layout tokens, such as `<end>`, and words of one or two letters say nothing.
     found = chain.from_iterable(words(token) or (token,) for token in tokens if token[0] != "<")
     return {word for word in found if len(word) > 2 or word.isdigit()} - _EMPTY
 
 
 def contradiction(change: Change, about: Set[str]) -> float:
-    """Return how many more words of `about` the code lost than it gained."""
+    """Return how many more words of `about` the code lost than it gained; 0 if `about` is empty."""
     return float(spoken_of(change.lost, about) - spoken_of(change.added, about)) if about else 0.0
 
 
 def comments_in_reach(change: Change, around: SaidAround) -> frozenset[str]:
-    """Return the words of the comments in the blocks around the change, and at its lines."""
+    """Return the words of the comments on the changed lines, or in the blocks around them."""
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
     reached = set(range(min(places) - 2, max(places) + 2))
     for owner, block in change.before.blocks:
@@ -126,7 +122,7 @@ def comments_in_reach(change: Change, around: SaidAround) -> frozenset[str]:
 
 
 def against_annotation(change: Change) -> float:
-    """Return 1 if a new `return` gives what the annotation of the result excludes, else 0."""
+    """Return 1 if a new `return` has a value that the annotation of the result excludes, else 0."""
     node = change.after.facts.node
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:
@@ -148,9 +144,7 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many of the changed assignments and keywords no longer name what they hold, as `height =
-    width`.
-    """
+    """Return how many fewer changed assignments and keywords have the name of their value than before."""
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))
@@ -162,7 +156,9 @@ def _agreement(version: Version, lines: frozenset[int]) -> int:
 
 
 def _called_alike(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
-    """Yield the words of what a node assigns to, passes as or compares, each with those of the other side."""
+    """Yield the words on both sides of a node: a name and its value, a keyword and its value, compared
+    values.
+    """
     match node:
         case ast.keyword(arg=str(name), value=value):
             yield words(name), _named(value)
@@ -178,8 +174,7 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions that lead to an error with a message are changed: the message shows what
-    they were.
+    """Return how many conditions with an error message are changed: the message still describes the old one.
     """
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

@@ -1,4 +1,4 @@
-"""Functions read blind: what readers see, what they say, and what that makes of a corruption.
+"""Blind readings of functions: the versions shown to readers, their answers, and verdicts on corruptions.
 
 The public names are in this module; the modules inside are private.
 """

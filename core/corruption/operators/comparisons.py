@@ -11,7 +11,7 @@ from gistpoint.core.corruption.operators.operator import Edits, Operator, at_eac
 from gistpoint.core.corruption.shapes import NAMED, TESTING, defaults_of, inside, name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
-# Signs in the other direction and negations are not among them: readers see them at once (decision 93).
+# Reversed and negated operators are not included: readers see them at once (decision 93).
 _BOUNDARY: Mapping[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 _FLAG = re.compile(r"_*(is|has|was|can|should|needs?|allow|enable|use)_")
 _MAY_BE_ABSENT = re.compile(r"None|Optional|Any")
@@ -20,7 +20,7 @@ _TRUTH = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)
 
 @at_each(ast.Compare)
 def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """`<` for `<=` and the like: wrong only if both sides are equal."""
+    """Replace `<` with `<=` and the like, which is wrong only if both sides are equal."""
     operands = [node.left, *node.comparators]
     for place, kind in enumerate(node.ops):
         text = _BOUNDARY.get(type(kind))
@@ -29,10 +29,10 @@ def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
             yield (TextEdit(*span, text),)
 
 
-# A weaker idiom that is usual itself: truth for None (decision 93).
+# A weaker idiom that is itself common: truth instead of a comparison with None (decision 93).
 @at_each(ast.Compare)
 def sentinel(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """`not x` for `x is None` and `x` for `x is not None`: wrong for 0 and empty values."""
+    """Replace `x is None` with `not x`, and `x is not None` with `x`: wrong for 0 and empty values."""
     match node:
         case ast.Compare(left=value, ops=[kind], comparators=[ast.Constant(value=None)]):
             if _in_condition(subject, node) and not _is_chosen(subject, node, value):
@@ -43,13 +43,13 @@ def _by_truth(subject: CorruptionTarget, node: ast.Compare, kind: ast.cmpop) -> 
     operand = subject.cut(subject.operand(node.left))
     if isinstance(kind, ast.IsNot):
         yield subject.replaced(node, operand)
-    # Below a `not` or a sign, a second `not` would show.
+    # After a `not` or a sign, a second `not` would be noticed.
     elif isinstance(kind, ast.Is) and subject.nearest(node, ast.UnaryOp) is None:
         yield subject.replaced(node, f"not {operand}")
 
 
 def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) -> bool:
-    """Whether a conditional expression gives the value that it compares: `x if x is not None else y`."""
+    """Whether a conditional expression returns the value that it tests: `x if x is not None else y`."""
     match subject.parent(node):
         case ast.IfExp(body=body, orelse=orelse):
             return ast.unparse(value) in map(ast.unparse, (body, orelse))
@@ -57,7 +57,7 @@ def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) ->
 
 
 def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`x is None` for `not x` and `x is not None` for `x`: wrong for 0 and empty values."""
+    """Replace `not x` with `x is None`, and `x` with `x is not None`: wrong for 0 and empty values."""
     for test in _tested(subject):
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=value):
@@ -69,7 +69,7 @@ def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _is_flag(subject: CorruptionTarget, value: ast.expr) -> bool:
-    """Whether a value is clearly true or false: by its name, or by what the function assigns or gives it."""
+    """Whether a value is clearly a flag, by its name, its annotation or the values that it gets."""
     name, given = name_of(value), subject.node.args
     collected = {item.arg for item in (given.vararg, given.kwarg) if item is not None}
     if _FLAG.match(name) or name in collected:
@@ -107,12 +107,12 @@ def _in_condition(subject: CorruptionTarget, node: ast.expr) -> bool:
     parent = subject.parent(node)
     if not isinstance(parent, _TRUTH):
         return False
-    # The values of a conditional expression are no condition.
+    # The two values of a conditional expression are not conditions.
     return node not in (getattr(parent, "body", None), getattr(parent, "orelse", None))
 
 
 def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
-    """Yield the expressions whose truth decides something, the parts of `and` and `or` separately."""
+    """Yield the expressions whose truth is tested, with the operands of `and` and `or` separately."""
     for node in subject.of(TESTING):
         waiting = [node.test]
         while waiting:

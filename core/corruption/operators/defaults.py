@@ -1,6 +1,4 @@
-"""Faults in defaults and options: another default, a flag turned, an option not passed on, a normalisation
-skipped.
-"""
+"""Faults in defaults and options: another default, an option not passed on, a skipped normalisation."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ _METHODS = frozenset(
 )
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 _OF_ORDER = (None, "key", "reverse")
-"""Keywords that `iteration.sort_key` leaves out, and None, for `**`."""
+"""Keywords that `iteration.sort_key` leaves out, and None, which stands for `**`."""
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Another default of `.get`, `getattr` and the like, or the operand after `or` left out."""
+    """Change a default of `.get`, `getattr` and the like, or leave out the operand after `or`."""
     yield from _other_default(subject)
     yield from _last_operand_left_out(subject)
 
@@ -60,7 +58,7 @@ def _default_changed(subject: CorruptionTarget, name: str, args: list[ast.expr])
 
 @at_each(ast.Call)
 def option_dropped(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """A keyword argument not passed on."""
+    """Leave out a keyword argument."""
     for keyword in node.keywords:
         if keyword.arg not in _OF_ORDER:
             yield from argument_dropped(subject, node, keyword)
@@ -68,7 +66,7 @@ def option_dropped(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]
 
 @at_each(ast.Call)
 def skipped_normalisation(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """A value used without normalising it first."""
+    """Use a value without normalising it first."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _METHODS:
             yield subject.replaced_after(value, node)
@@ -77,14 +75,12 @@ def skipped_normalisation(subject: CorruptionTarget, node: ast.Call) -> Iterator
 
 
 def _normalises(subject: CorruptionTarget, node: ast.Call, value: ast.expr) -> bool:
-    """Whether a call returns its argument in another form, and what is left without it is still a value in
-    use.
-    """
+    """Whether a call returns its argument in another form, and its result is used as a value."""
     name, parent = name_of(node.func), subject.parent(node)
     if isinstance(parent, ast.Expr) or isinstance(value, ast.Starred | ast.GeneratorExp):
         return False
     if name in _FUNCTIONS:
-        # `"n" + str(n)` without its conversion would raise at once.
+        # `"n" + str(n)` without the conversion would fail at once.
         return not isinstance(parent, ast.BinOp)
     return bool(_NORMALISING.search(name.lower()))
 

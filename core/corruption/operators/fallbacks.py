@@ -1,4 +1,4 @@
-"""Faults in what wins: a default for values that are false, the wrong of two sources, the first for the last."""
+"""Faults in precedence: a default for all false values, the first value for the last, a lost limit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "updat
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
-# A weaker idiom that is usual itself: `or` for a default (decision 93).
+# A weaker idiom that is itself common: `or` for a default (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`a or b` where only None, or only a missing key, has a default."""
+    """Write `a or b` where only None, or only a missing key, has a default."""
     yield from _or_for_missing(subject)
     yield from _or_for_choice(subject)
     yield from _or_for_branch(subject)
@@ -35,13 +35,13 @@ def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits]:
-    """`x.get(key) or y` for `x.get(key, y)`."""
+    """Write `x.get(key) or y` for `x.get(key, y)`."""
     name = name_of(call.func)
     has_default = _WITH_DEFAULT.get(name) == len(call.args) and not call.keywords
     if not has_default or not _can_become_or(subject, call):
         return
     *_, before, default = call.args
-    # A default that is false itself stays: in its place `or` hardly changes anything.
+    # A false default is left alone: `or` with it changes hardly anything.
     is_falsy = isinstance(default, ast.Constant) and not default.value
     if not is_falsy and not is_open(default):
         default_of_getattr = ", None" if name == "getattr" else ""
@@ -50,7 +50,7 @@ def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits
 
 @at_each(ast.IfExp)
 def _or_for_choice(subject: CorruptionTarget, choice: ast.IfExp) -> Iterator[Edits]:
-    """`x or y` for `y if x is None else x`."""
+    """Write `x or y` for `y if x is None else x`."""
     operands = _unless_none(choice)
     if operands is None or not is_one_line(choice):
         return
@@ -59,7 +59,7 @@ def _or_for_choice(subject: CorruptionTarget, choice: ast.IfExp) -> Iterator[Edi
 
 
 def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
-    """Return a value and what replaces it if it is None; None if a condition asks for something else."""
+    """Return a value and its replacement for None; None if a condition tests something else."""
     match choice.test:
         case ast.Compare(left=ast.Name() | ast.Attribute() as value, ops=[kind, *_], comparators=[asked, *_]):
             given, other = choice.body, choice.orelse
@@ -72,7 +72,7 @@ def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
 
 @at_each(ast.If)
 def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """`x = x or y` for `if x is None: x = y`."""
+    """Write `x = x or y` for `if x is None: x = y`."""
     match node:
         case ast.If(
             test=ast.Compare(
@@ -100,7 +100,7 @@ def _can_become_or(subject: CorruptionTarget, node: ast.expr) -> bool:
 
 
 def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Of several values for one key the first kept instead of the last, and back."""
+    """Keep the first of several values for a key instead of the last, and vice versa."""
     mappings = _mappings(subject)
     for node in subject.statements():
         match node:
@@ -118,8 +118,9 @@ def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
 def _is_repeated(
     subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]
 ) -> bool:
-    """Whether a loop stores in a mapping by a key that may come again: else the first value and the last are
-    one.
+    """Whether a loop stores in a mapping by a key that may come again.
+
+    Otherwise the first value and the last would be the same.
     """
     if not isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple):
         return False
@@ -140,7 +141,7 @@ def _stored_once(subject: CorruptionTarget, node: ast.Assign, place: ast.Subscri
 
 
 def _of_distinct_keys(subject: CorruptionTarget, node: ast.stmt) -> bool:
-    """Whether the loop around a statement goes through the items of a mapping, whose keys differ."""
+    """Whether the loop around a statement iterates over the items of a mapping, whose keys differ."""
     match subject.nearest(node, ast.For):
         case ast.For(iter=ast.Call(func=ast.Attribute(attr="items" | "keys"))):
             return True
@@ -158,7 +159,7 @@ def _mappings(subject: CorruptionTarget) -> frozenset[str]:
 
 @at_each(ast.Call)
 def lost_clamp(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """A value without its upper or lower limit: `n` for `min(n, most)`."""
+    """Leave out the upper or lower limit of a value: `n` for `min(n, most)`."""
     match node:
         case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _] as values, keywords=[]):
             if not isinstance(subject.parent(node), ast.BinOp | ast.Expr):

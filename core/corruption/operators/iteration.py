@@ -1,4 +1,4 @@
-"""Faults in iteration: keys for values, another order, the wrong extreme, one end for the other."""
+"""Faults in iteration: keys for values, or another order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHER = {"keys": "values", "values": "keys"}
 
 @at_each(ast.Call)
 def keys_values(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """`.keys()` for `.values()`, and back."""
+    """Exchange `.keys()` and `.values()`."""
     match node:
         case ast.Call(func=ast.Attribute(attr="keys" | "values" as name) as called, args=[]):
             end = subject.span(called)[1]
@@ -26,9 +26,9 @@ def keys_values(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def sort_key(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """The key of a sort left out, or its direction reversed."""
+    """Leave out the key of a sort, or its `reverse`."""
     name = name_of(node.func)
-    # A key that is the only argument stays, except in `list.sort`, which needs no other argument.
+    # A key that is the only argument is kept, except in `list.sort`, which needs no other argument.
     has_more = len(node.args) + len(node.keywords) > 1 or name == "sort"
     for keyword in node.keywords if name in _ORDERING else ():
         if keyword.arg == "reverse" or (keyword.arg == "key" and has_more):
@@ -36,7 +36,7 @@ def sort_key(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 
 def other_order(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Iteration in the original order, no longer reversed or sorted."""
+    """Iterate in the original order, no longer reversed or sorted."""
     yield from _call_left_out(subject)
     yield from _reversing_slice_left_out(subject)
 

@@ -1,4 +1,4 @@
-"""Omissions after which the code reads complete: a step, an entry, an argument or a handler is not there."""
+"""Omissions after which code still looks complete: a step, an entry, an argument or a handler."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gistpoint.core.corruption.subject import Arity, CorruptionTarget, Statement
 
 _MOST_LINES = 6
 _FEW = 3
-"""Number of elements or terms of which one is not missed."""
+"""Least number of elements or terms of which one is not missed."""
 _STEPS: tuple[type[ast.If | ast.For | ast.While | ast.With], ...] = (ast.If, ast.For, ast.While, ast.With)
 _YIELDING = (ast.Yield, ast.YieldFrom)
 
 
 def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A whole step left out: a loop, a block under `with`, or an `if` that prepares something."""
+    """Leave out a whole step: a loop, a block under `with`, or an `if` that prepares something."""
     for block in subject.longer_blocks():
         for node in only(_STEPS, block.statements):
             goes_on = not getattr(node, "orelse", None) and not _leaves(node)
@@ -30,7 +30,7 @@ def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _leaves(node: ast.If | ast.For | ast.While | ast.With) -> bool:
-    """Whether a statement leaves what is around it, or gives something to who called."""
+    """Whether a statement leaves the code around it, or returns, yields or raises."""
     return isinstance(node.body[-1], LEAVING) or has((ast.Return, ast.Yield, ast.YieldFrom, ast.Raise), node)
 
 
@@ -39,15 +39,13 @@ def _is_short(node: ast.stmt) -> bool:
 
 
 def _is_all_that_is_done(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
-    """Whether the function itself has nothing else than expressions: without this step it would do nothing."""
+    """Whether the function has nothing else but expressions, so that without this step it does nothing."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)
 
 
 def lost_preparation(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A line left out that brings a value into the form that the rest expects: `x = x.strip()`, `x =
-    prepared(x)`.
-    """
+    """Leave out a line that normalises a value for the code after it: `x = x.strip()`."""
     for node in _with_neighbours(subject):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() | ast.Subscript() as value):
@@ -60,7 +58,7 @@ def _with_neighbours(subject: CorruptionTarget) -> Iterator[ast.stmt]:
 
 
 def lost_yield(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One of several `yield` left out."""
+    """Leave out one of several `yield`s."""
     expressions = only(ast.Expr, _with_neighbours(subject))
     found = [node for node in expressions if isinstance(node.value, _YIELDING)]
     # Without its only `yield`, a function is no longer a generator, and every caller notices.
@@ -70,7 +68,7 @@ def lost_yield(subject: CorruptionTarget) -> Iterator[Edits]:
 
 @at_each(ast.Try)
 def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
-    """One of several handlers of a `try` left out."""
+    """Leave out one of several handlers of a `try`."""
     for handler in node.handlers if len(node.handlers) > 1 else ():
         start, end = subject.span(handler)
         last = subject.text.find("\n", end)
@@ -81,7 +79,7 @@ def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 @at_each(ast.Dict, ast.List, ast.Set, ast.Tuple)
 def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
-    """An entry of a dict, or an element of a list, tuple or set that is not a single value, left out."""
+    """Leave out an entry of a dict, or an element of a list, tuple or set."""
     spans = _entries(subject, node)
     # Of fewer entries, one would be missed; a collection that is a single value has none.
     if len(spans) < _FEW:
@@ -91,8 +89,9 @@ def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
 
 
 def _entries(subject: CorruptionTarget, node: ast.expr) -> list[tuple[int, int]]:
-    """Return the offsets of the entries of a collection; empty if it is a single value, such as a pair or a
-    result.
+    """Return the offsets of the entries of a collection.
+
+    Empty if the collection is a single value, such as a pair or a result.
     """
     parent = subject.parent(node)
     match node, parent:
@@ -111,7 +110,7 @@ def _entries(subject: CorruptionTarget, node: ast.expr) -> list[tuple[int, int]]
 
 
 def _pairs(subject: CorruptionTarget, node: ast.Dict) -> list[tuple[int, int]]:
-    """Return the offsets of a dict's keys with their values; empty if it contains another dict by `**`."""
+    """Return the offsets of a dict's keys with their values; empty if it unpacks another dict."""
     spans: list[tuple[int, int]] = []
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
@@ -122,7 +121,7 @@ def _pairs(subject: CorruptionTarget, node: ast.Dict) -> list[tuple[int, int]]:
 
 @at_each(ast.Call)
 def lost_argument(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """The last argument of a function of the library left out, where it has a default."""
+    """Leave out the last argument of a function of the library if it has a default."""
     match node:
         case ast.Call(args=[*_, before, last] as args, keywords=[]):
             arity = _arity(subject, node)
@@ -143,9 +142,9 @@ def _arity(subject: CorruptionTarget, node: ast.Call) -> Arity | None:
 
 @at_each(ast.IfExp)
 def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
-    """The usual value of a conditional expression, whatever its condition says."""
+    """Use one value of a conditional expression, whatever its condition says."""
     for value in (node.body, node.orelse):
-        # A value that the condition tests would be wrong too often without the condition.
+        # A value that the condition tests would be wrong too often without it.
         is_independent = names_in(node.test).isdisjoint(names_in(value))
         if isinstance(value, ast.Constant) or not is_independent:
             continue
@@ -154,16 +153,16 @@ def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
         yield (TextEdit(*span, subject.source(value)),)
 
 
-# Terms of a sum are taken in the middle too: with whole cases and values of lists, 9 of 11 were good
+# Terms in the middle of a sum are left out too: with whole cases and values of lists, 9 of 11 were good
 # (decision 93).
 @at_each(ast.BinOp)
 def lost_term(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
-    """A term of a sum of at least three left out: one in the middle, or a name at its end."""
+    """Leave out a term of a sum of at least three: one in the middle, or a name at its end."""
     match node:
         case ast.BinOp(
             left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last
         ):
-            # Of a text a part would be missed.
+            # A missing part of a text would be noticed.
             if is_one_line(node) and not has((ast.Constant, ast.JoinedStr), node):
                 yield (TextEdit(subject.operand(first)[1], subject.operand(middle)[1], ""),)
                 if isinstance(last, NAMED):

@@ -32,19 +32,19 @@ def at_each(*kinds: type[Node]) -> Callable[[Callable[[CorruptionTarget, Node], 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One way to corrupt a function. Several operators may belong to one family.
+    """One way to corrupt a function; several operators may belong to one family.
 
-    `find` yields the edits of each corruption, in source order, and nothing that depends on a hash seed.
+    `find` yields the edits of each corruption in source order, and nothing that depends on the hash seed.
     """
 
     family: str
     prior: float
-    """How well a reader is expected to miss it, 0 to 1: a judgement from blind readings.
+    """The probability that a reader misses the fault, 0 to 1: a judgement from blind readings.
 
     `docs/decisions/0093-corruptions-are-omissions-and-weaker-idioms.md` has the figures. A new operator
     starts with a guess, such as that of its family. The prior decides which corruptions are tried first,
-    never which are kept.
+    never which ones are kept.
     """
     find: Find
     in_rewritten: bool = False
-    """Whether its faults are also made in code that was rewritten to mean the same."""
+    """Whether its faults are also made in code that was rewritten without changing its meaning."""

@@ -1,6 +1,6 @@
 """Rewrites that keep the meaning: the same code as another person would have written it.
 
-A fault in rewritten code has several changed lines, of which most are right.
+A fault in rewritten code has several changed lines, and most of them are right.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
-"""Most lines that get another margin."""
+"""Most lines that are moved to another margin."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
-"""Values that need parentheses in a conditional expression, or read badly in one."""
+"""Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
-"""Expressions whose parts are evaluated later or more than once, or have no places of their own."""
+"""Expressions whose parts are evaluated later or repeatedly, or have no positions of their own."""
 
 
 @at_each(ast.Return)
 def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
-    """A loop that returns early for `return any(…)` and `return all(…)`."""
+    """Write `return any(…)` or `return all(…)` as a loop that returns early."""
     match node.value:
         case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as inner]):
             space = margin(subject, node)
@@ -56,7 +56,7 @@ def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
 
 
 def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
-    """Return the loop that returns `wanted` at the first element that decides it."""
+    """Return the loop that returns `wanted` at the first element that decides the result."""
     loop, step = inner.generators[0], step_of(subject)
     test = subject.source(inner.elt) if wanted else negation(subject, inner.elt)
     for condition in loop.ifs:
@@ -67,9 +67,9 @@ def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *,
 
 
 def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A loop that fills a list, set or dict for a comprehension."""
+    """Write a comprehension as a loop that fills a list, set or dict."""
     names = {item.id for item in subject.of(ast.Name)} | subject.scope.known
-    # A result has no name yet: it gets the first usual one that is free.
+    # A result has no name yet: it gets the first usual name that is free.
     free_name = next((name for name in _NAMES if name not in names), "")
     for node in subject.of((ast.Assign, ast.Return)):
         match node:
@@ -111,9 +111,7 @@ def _as_loop(subject: CorruptionTarget, node: ast.stmt, value: _Comprehension, n
 def _is_simple(
     subject: CorruptionTarget, value: ast.expr, element: ast.expr | None, loops: list[ast.comprehension]
 ) -> bool:
-    """Whether a comprehension has one loop and at most one condition, and its variables are used nowhere
-    else.
-    """
+    """Whether a comprehension has one loop, at most one condition, and private variables."""
     match loops:
         case [ast.comprehension(ifs=[] | [_], is_async=0) as loop] if "#" not in subject.source(value):
             bound = names_in(loop.target)
@@ -123,14 +121,14 @@ def _is_simple(
 
 
 def _is_private(subject: CorruptionTarget, value: ast.expr, bound: frozenset[str]) -> bool:
-    """Whether names occur in an expression only, and are no parameters: else the loop would change them."""
+    """Whether names occur only in an expression, so that a loop does not change other variables."""
     inside_it = Counter(item.id for item in inside(ast.Name, value) if item.id in bound)
     everywhere = Counter(item.id for item in subject.of(ast.Name) if item.id in bound)
     return inside_it == everywhere and bound.isdisjoint(parameters(subject.node))
 
 
 def loop_as_comprehension(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A comprehension for a loop that fills a list."""
+    """Write a loop that fills a list as a comprehension."""
     for first, second in subject.neighbours():
         match first, second:
             case (
@@ -175,7 +173,7 @@ def _appended(node: ast.stmt, name: str) -> ast.expr | None:
 
 @at_each(ast.If)
 def joined_ifs(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """One condition for two nested ones, and back."""
+    """Write two nested conditions as one, and vice versa."""
     space, step = margin(subject, node), step_of(subject)
     if not space or is_elif(subject, node) or not subject.lines(node):
         return
@@ -193,19 +191,19 @@ def joined_ifs(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
 
 
 def _can_be_joined(test: ast.expr) -> bool:
-    """Whether a condition can be an operand of `and` on the same line as the other one."""
+    """Whether a condition can be an operand of `and` on the same line as another one."""
     return is_one_line(test) and not is_open(test)
 
 
 def _moved(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
-    """Return the lines of a short block at another margin; empty if that is not possible."""
+    """Return the lines of a short block with another margin; empty if they can't be moved."""
     text = relaid(subject, block, space)
     return text if text is not None and text.count("\n") < _MOST_MOVED else ""
 
 
 @at_each(ast.If)
 def turned_if(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """The `else` first, under the opposite condition."""
+    """Exchange the branches of an `if`, and negate its condition."""
     if not node.orelse or isinstance(node.orelse[0], ast.If):
         return
     if is_elif(subject, node) or not is_one_line(node.test):
@@ -224,7 +222,7 @@ def turned_if(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
 
 @at_each(ast.UnaryOp, ast.BoolOp)
 def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
-    """`not a and not b` for `not (a or b)`, and back."""
+    """Write `not a and not b` for `not (a or b)`, and vice versa."""
     if not is_one_line(node) or isinstance(subject.parent(node), ast.expr):
         return
     match node:
@@ -236,7 +234,7 @@ def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
 
 @at_each(ast.Assign, ast.Return, ast.If)
 def choice_as_if(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]:
-    """An `if` with two branches for a conditional expression, and back."""
+    """Write a conditional expression as an `if` with two branches, and vice versa."""
     space = margin(subject, node)
     if not space or not subject.lines(node):
         return
@@ -272,7 +270,7 @@ def _as_choice(subject: CorruptionTarget, node: ast.If, one: ast.stmt, two: ast.
             before = f"{subject.source(target)} ="
         case _:
             return ""
-    # Between two flags the condition itself would be the usual value.
+    # Between True and False, the condition itself is the usual value.
     only_flags = _is_flag(first) and _is_flag(second)
     if only_flags or is_open(node.test) or has_any(_LOOSE, (first, second)):
         return ""
@@ -285,7 +283,7 @@ def _is_flag(value: ast.expr) -> bool:
 
 @at_each(*_LOOPS)
 def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iterator[Edits]:
-    """A loop that passes over what does not fit, for one with its body under a condition, and back."""
+    """Write a loop whose body is under a condition with an early `continue`, and vice versa."""
     match loop.body:
         case [ast.If(orelse=[]) as node]:
             yield from _continued(subject, node)
@@ -313,7 +311,7 @@ def _nested(
 
 
 def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A value written where it is used, for a variable that is used once, in the next statement."""
+    """Write a variable's value at the place of its only use, in the next statement."""
     uses = Counter(item.id for item in subject.of(ast.Name))
     for first, second in subject.neighbours():
         match first:
@@ -329,9 +327,7 @@ def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.Name | None:
-    """Return where a simple statement, or the test of an `if`, uses a variable at once, if that is in one
-    place.
-    """
+    """Return the only use of a variable in a simple statement or a condition; else None."""
     match statement:
         case ast.If(test=root):
             pass
@@ -344,7 +340,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
 
 
 def else_after_return(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An `else` for what follows a branch that returns, and back."""
+    """Put the code after a branch that returns into an `else`, and vice versa."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             match node:
@@ -361,7 +357,7 @@ def _else_added(subject: CorruptionTarget, node: ast.If, rest: Sequence[ast.stmt
     if not space or own is None or not rest:
         return
     text, span = _moved(subject, rest, space + step), lines_of(subject, (node, *rest))
-    # An `else` that holds a single `if` would be written as `elif`.
+    # An `else` with a single `if` would be written as `elif`.
     fits = isinstance(rest[-1], LEAVING) and not text.startswith(f"{space}{step}if ")
     if text and span and fits:
         yield (TextEdit(own[1], span[1], f"\n{space}else:\n{text}"),)

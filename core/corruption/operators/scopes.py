@@ -1,6 +1,4 @@
-"""Faults in when something happens: a reset before its loop, a value read early, a `try` too wide, no
-`finally`.
-"""
+"""Faults of timing and extent: an early reset, a stale value, a `try` that is too wide, a lost `finally`."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _Use = tuple[int, ast.expr]
 
 
 def meet(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether one statement may change what the other one mentions: then their order matters."""
+    """Whether one statement may change a value that the other mentions: then their order matters."""
     stored, also_stored = stores(one), stores(other)
     if stored & places(other) or also_stored & places(one):
         return True
@@ -49,7 +47,7 @@ def places(node: ast.stmt) -> frozenset[str]:
 
 
 def stores(node: ast.stmt) -> frozenset[str]:
-    """Return the variables, attributes and collections that a statement changes, as far as it shows."""
+    """Return the variables, attributes and collections that a statement visibly changes."""
     return texts_of(_changed_by(node)) - {"self", "super()"}
 
 
@@ -65,12 +63,12 @@ def _changed_by(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _owners(stored: frozenset[str]) -> frozenset[str]:
-    """Return the objects whose attributes are among the places."""
+    """Return the objects whose attributes are among these places."""
     return frozenset(place.rpartition(".")[0] for place in stored if "." in place)
 
 
 def _handed(node: ast.stmt) -> frozenset[str]:
-    """Return the objects of which a statement calls a method, or which it gives to a call."""
+    """Return the objects whose methods a statement calls, or that it passes to a call."""
     calls = list(inside(ast.Call, node))
     owners = [called.value for called in only(ast.Attribute, (call.func for call in calls))]
     return texts_of(only(NAMED, chain(owners, *(call.args for call in calls))))
@@ -78,7 +76,7 @@ def _handed(node: ast.stmt) -> frozenset[str]:
 
 @at_each(*LOOPS)
 def early_reset(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Edits]:
-    """What each round of a loop starts again with, started once before the loop."""
+    """Move a reset from the start of a loop's body to before the loop."""
     lines = subject.lines(loop)
     if lines is not None:
         yield from _started_before(subject, loop, lines[0])
@@ -100,7 +98,7 @@ def _started_before(
 
 
 def _is_start(value: ast.expr) -> bool:
-    """Whether a value is one that something starts with: a constant, or an empty collection."""
+    """Whether a value is a usual starting value: a constant or an empty collection."""
     match value:
         case (
             ast.Call(func=ast.Name(), args=[], keywords=[])
@@ -116,9 +114,9 @@ def _is_start(value: ast.expr) -> bool:
 
 @at_each(ast.Break)
 def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
-    """The last match of a loop for the first: it goes on after it found one."""
+    """Leave out a `break`, so that a loop finds the last match instead of the first."""
     match subject.parent(node), subject.nearest(node, LOOPS):
-        # A loop with an `else` would always run into it.
+        # A loop with an `else` would always enter it.
         case ast.If(body=[_, *_, last]), (
             ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
         ):
@@ -128,7 +126,7 @@ def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
 
 @at_each(ast.Try)
 def lost_finally(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
-    """What is put back at the end put back only if nothing is raised."""
+    """Run the code of a `finally` only if no error is raised."""
     match node:
         case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
             last, LEAVING
@@ -146,7 +144,7 @@ def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 
 def wider_try(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The line before or after a `try` moved into it: its errors are caught as well."""
+    """Move the line before or after a `try` into it, so that its errors are caught too."""
     for first, second in subject.neighbours():
         match first, second:
             case moved, ast.Try(handlers=[_, *_]) as around:
@@ -160,7 +158,7 @@ def _moved_in(
     subject: CorruptionTarget, moved: ast.stmt, around: ast.Try, *, before: bool
 ) -> Iterator[Edits]:
     own, lines = subject.lines(moved), lines_of(subject, around.body)
-    # Without a call nothing is raised that the handlers could catch by mistake.
+    # Without a call, there is no error that the handlers could catch by mistake.
     can_fail = isinstance(moved, SIMPLE) and has(ast.Call, moved)
     if own is None or lines is None or not can_fail:
         return
@@ -174,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A line moved past several that read what it changes: a state saved late, a cache emptied early."""
+    """Move a line past several that read the values it changes: a late save, an early reset."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
@@ -201,7 +199,7 @@ def _moved_past(
 
 
 def stale_value(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A value that changes in between read once and kept in a variable."""
+    """Read a value once and keep it in a variable, although it changes in between."""
     taken = {item.id for item in subject.of(ast.Name)} | parameters(subject.node) | subject.scope.known
     for block in subject.blocks:
         for uses in _reads(subject, block):
@@ -232,13 +230,13 @@ def _read_once(
 
 
 def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
-    """Return the statements that end before one expression and begin after or around another one."""
+    """Return the statements that end after the start of one expression, up to another expression."""
     low, high = subject.span(first)[0], subject.span(last)[0]
     return [node for node in subject.of(ast.stmt) if low < subject.span(node)[1] <= high]
 
 
 def _is_kept(subject: CorruptionTarget, node: ast.expr) -> bool:
-    """Whether a node reads an attribute of `self`, or the length of something, as a value."""
+    """Whether a node reads, as a value, an attribute of `self` or the length of something."""
     match node, subject.parents.get(node):
         case _, None | ast.Attribute() | ast.AugAssign() | ast.Subscript():
             return False
@@ -254,9 +252,7 @@ def _name_for(node: ast.expr, taken: set[str]) -> str:
 
 
 def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
-    """Whether statements between two reads of a value can change it: they store to it, or call a method of
-    it.
-    """
+    """Whether statements can change a value: they store to it, or call a method of its owner."""
     value = node.args[0] if isinstance(node, ast.Call) else node
     owner = ast.unparse(value.value) if isinstance(value, ast.Attribute) else ""
     stored = frozenset[str]().union(*map(stores, between))
@@ -270,7 +266,7 @@ def _calls_own(statement: ast.stmt) -> bool:
     return "self" in texts_of(function.value for function in called)
 
 
-# A change of the moment keeps a low prior: it is for functions where nothing else is found (decision 93).
+# Faults of timing keep a low prior: they are for functions where nothing else is found (decision 93).
 OPERATORS = (
     Operator("early reset", 0.05, early_reset),
     Operator("lost break", 0.2, lost_break),
