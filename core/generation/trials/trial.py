@@ -32,7 +32,7 @@ REFUSALS: Mapping[NoGood, Reason] = {
 WHOLE_SUITE = "the whole suite"
 """Shown in place of a family while the whole suite runs."""
 CONTROLS = "the controls"
-"""Shown in its place during the check whether passes can be confirmed."""
+"""Shown in place of a family while the controls are made."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
@@ -61,7 +61,7 @@ class CandidateTrial:
         self._confirmations, self._confirming = 0, 0.0
         self._specimen: Specimen | None = None
         self.record: Mapping[str, Any] | None = None
-        """The model's rounds on the candidate, for the verdict if nothing is kept."""
+        """The model's rounds on the candidate, which the verdict contains if nothing is kept."""
         self._chance = random.Random(f"specimen {candidate.key}")
         self._tell()
 
@@ -71,7 +71,7 @@ class CandidateTrial:
         self._tell(function=function, attempt=attempt, family=family)
 
     def end(self, fate: str) -> None:
-        """Count the outcome of the last corruption tried."""
+        """Count the outcome of the last corruption."""
         self.fates[fate] += 1
         self._tell(latest=fate)
 
@@ -106,8 +106,9 @@ class CandidateTrial:
         return report
 
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
-        """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the
-        tree.
+        """Run the whole suite and return the proof.
+
+        Raises `CandidateDropped` if the corruption makes no task, or the original is left in the tree.
         """
         self.refuse_leak(targets)
         self._tell(family=WHOLE_SUITE)
@@ -128,7 +129,7 @@ class CandidateTrial:
         return proof
 
     def refuse_leak(self, targets: tuple[Target, ...]) -> None:
-        """Raise `CandidateDropped` if the original of one of the targets is left elsewhere in the tree."""
+        """Raise `CandidateDropped` if the original of a target is left elsewhere in the tree."""
         if targets in self._clean:
             return
         leak = next(leaks_of(corrupted_tree(self.library.intake.repository.tree, targets), targets), None)
@@ -137,7 +138,7 @@ class CandidateTrial:
         self._clean.add(targets)
 
     def report_controls(self) -> None:
-        """Report that the corruption is proven, and its controls are being made."""
+        """Report that the corruption is proven and its controls are being made."""
         self._tell(family=CONTROLS)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
