@@ -413,8 +413,7 @@ _VALUED = frozenset(
         "--tb",
     }
 )
-"""pytest's options whose value may follow as the next argument, and be the name of a file."""
-"""pytest's options whose value may be the next argument, and may be the name of a file."""
+"""Options of pytest whose value may be the next argument, and may be the name of a file."""
 _SELECTING = frozenset(("-k", "-m", "--ignore", "--ignore-glob", "--deselect"))
 
 
