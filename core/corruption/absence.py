@@ -47,8 +47,7 @@ _TAKING = frozenset(
 
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names of values that may be absent, are used as if they were present, and are never tested.
-    """
+    """Return the names of values that may be absent, are used as if they were present, and are never tested."""
     given, absent = set(_optional(function)), {_several(function), *_looked_up(nodes)}
     used = {name for node in nodes for name in _used(node, _several(function))}
     asked = names_in(*(part for node in nodes for part in _asked(node)))

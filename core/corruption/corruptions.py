@@ -245,8 +245,7 @@ MOST_PAIRS = 20
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """A function with edits. `edits` are on `target.original`, in order; `families` are those of the edits.
-    """
+    """A function with edits. `edits` are on `target.original`, in order; `families` are those of the edits."""
 
     target: Target
     edits: tuple[TextEdit, ...]

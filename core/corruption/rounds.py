@@ -49,8 +49,7 @@ class LoopSettings:
 
     @classmethod
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
-        """Return the settings for tasks that need this many failing tests: 2 to 15 are desired, or 5 to 40.
-        """
+        """Return the settings for tasks that need this many failing tests: 2 to 15 are desired, or 5 to 40."""
         least, most = band(min_failing)
         return cls(min_failing=least, most_failing=most, **changes)
 

@@ -110,8 +110,7 @@ class SetSpending:
         return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
 
     def begin(self) -> None:
-        """Record that a command starts: faults of earlier commands no longer stop it, but their cost counts.
-        """
+        """Record that a command starts: faults of earlier commands no longer stop it, but their cost counts."""
         with self._open() as (log, _):
             _append(log, _Begun())
 

@@ -375,8 +375,7 @@ class TaskKind(ABC, Generic[J]):
         )
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
-        """Return the brief for a solver with a shell in the folder `shell`; `place` is the path of its file.
-        """
+        """Return the brief for a solver with a shell in the folder `shell`; `place` is the path of its file."""
         return self.brief(task)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:

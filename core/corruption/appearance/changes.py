@@ -73,8 +73,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the statements whose header or, for a simple statement, whose text is on one of these lines.
-        """
+        """Return the statements whose header or, for a simple statement, whose text is on one of these lines."""
         return [
             statement
             for statement in self.depths

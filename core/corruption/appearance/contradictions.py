@@ -174,7 +174,6 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions with an error message are changed: the message still describes the old one.
-    """
+    """Return how many conditions with an error message are changed: the message still describes the old one."""
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

@@ -98,8 +98,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def idle(change: Change) -> float:
-    """Return the number of new oddities: unused names, unreachable statements, repeated tests, broken rows.
-    """
+    """Return the number of new oddities: unused names, unreachable statements, repeated tests, broken rows."""
     before, after = change.before.facts, change.after.facts
     number = len(after.unused - before.unused) + len(after.unbound - before.unbound)
     number += max(after.unreachable - before.unreachable, 0) + (after.oddities - before.oddities).total()

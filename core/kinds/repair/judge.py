@@ -396,8 +396,7 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Charge a use; while only a submission is possible next, the first two refusals in a row are free.
-        """
+        """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
         # The third one takes the last use, so that every sequence of calls ends (decision 0049).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:

@@ -130,8 +130,7 @@ class Extractor:
         return found
 
     def resolve(self, module: str, name: str) -> Entity | None:
-        """Return the entity of `name` in `module` after its top level has run; None for a builtin or unknown.
-        """
+        """Return the entity of `name` in `module` after its top level has run; None for a builtin or unknown."""
         key = (module, name)
         if key not in self._resolved:
             self._resolved[key] = None
@@ -315,8 +314,7 @@ class Extractor:
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function also binds otherwise: they stay local names.
-        """
+        """Return the names of a local import that the function also binds otherwise: they stay local names."""
         stored = set[str]()
         for node in ast.walk(local.function):
             match node:

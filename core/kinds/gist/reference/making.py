@@ -162,8 +162,7 @@ class Breadth(StrEnum):
 
     @property
     def is_bare(self) -> bool:
-        """Whether statements that act on something needed are left out, unless they are part of everything.
-        """
+        """Whether statements that act on something needed are left out, unless they are part of everything."""
         return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
     @property
@@ -283,8 +282,7 @@ class Reference:
 def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
-    """Return the smallest faithful gist found before `out_of_time`; else the first one tried, with a reason.
-    """
+    """Return the smallest faithful gist found before `out_of_time`; else the first one tried, with a reason."""
     first = ""
     tried = set[str]()
     for breadth in Breadth:

@@ -1,5 +1,4 @@
-"""Reduction of a faithful gist: cuts code that never ran, then unused names, then everything else possible.
-"""
+"""Reduction of a faithful gist: cuts code that never ran, then unused names, then everything else possible."""
 
 from __future__ import annotations
 
