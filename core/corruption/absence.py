@@ -47,7 +47,7 @@ _TAKING = frozenset(
 
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names of values that may be absent, are used as if they were present, and are never tested."""
+    """Return the names of values that may be absent and are used, but never tested."""
     given, absent = set(_optional(function)), {_several(function), *_looked_up(nodes)}
     used = {name for node in nodes for name in _used(node, _several(function))}
     asked = names_in(*(part for node in nodes for part in _asked(node)))
@@ -58,7 +58,7 @@ def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str
 
 
 def _optional(function: FunctionNode) -> Iterator[str]:
-    """Yield the parameters that may be None, or a marker object that stands for a missing argument."""
+    """Yield the parameters that may be None, or a marker object for a missing argument."""
     given = function.args
     for item, value in defaults_of(given):
         if is_none(value) or _is_marker(value):
@@ -68,7 +68,7 @@ def _optional(function: FunctionNode) -> Iterator[str]:
 
 
 def _is_marker(value: ast.expr | None) -> bool:
-    """Whether a default is named like an object that stands for a missing value."""
+    """Whether a default is named like an object that marks a missing value."""
     return isinstance(value, NAMED) and bool(_MARKER.search(ast.unparse(value).lower()))
 
 
@@ -101,9 +101,7 @@ def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _used(node: ast.AST, several: str) -> Iterator[str]:
-    """Yield the names whose values a node takes apart, iterates over or passes to a function that needs a
-    value.
-    """
+    """Yield the names whose values a node takes apart, iterates over, or passes on as required."""
     values: Sequence[ast.AST] = ()
     match node:
         case ast.Subscript(value=value):

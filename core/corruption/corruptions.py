@@ -193,7 +193,7 @@ def new_comments(target: Target) -> tuple[str, ...]:
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals of the corrupted text that the original does not have, without docstrings."""
+    """Return the string literals that only the corrupted text has, without docstrings."""
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
@@ -245,7 +245,7 @@ MOST_PAIRS = 20
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """A function with edits. `edits` are on `target.original`, in order; `families` are those of the edits."""
+    """A function with edits of `target.original`, in order, and the families of the edits."""
 
     target: Target
     edits: tuple[TextEdit, ...]

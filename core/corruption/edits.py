@@ -17,7 +17,10 @@ class TextEdit:
 
 
 def apply(edits: Iterable[TextEdit], text: str) -> str:
-    """Return `text` with the edits applied. Raises `ValueError` if edits overlap or are outside of the text."""
+    """Return `text` with the edits applied.
+
+    Raises `ValueError` if edits overlap or are outside of the text.
+    """
     pieces: list[str] = []
     place = 0
     for edit in sorted(edits):
@@ -52,6 +55,6 @@ def changed_lines(before: str, after: str) -> int:
 
 
 def hunks(before: str, after: str) -> list[tuple[int, int, int, int]]:
-    """Return the hunks of a diff: start and end in `before`, start and end in `after`, lines counted from 0."""
+    """Return the hunks of a diff as start and end in `before`, then in `after`, counted from 0."""
     matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
     return [(i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]

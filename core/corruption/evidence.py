@@ -47,9 +47,7 @@ class Evidence:
 
 
 def band(min_failing: int) -> tuple[int, int]:
-    """Return the least and most failing tests of a good corruption, for tasks that need `min_failing` of
-    them.
-    """
+    """Return the least and most failing tests of a good corruption for tasks with this minimum."""
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING
     return max(least, min_failing), max(most, 4 * min_failing)
 
@@ -152,18 +150,14 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
 
 
 def _band(failing: int, least: int, most: int) -> float:
-    """Return 1 inside the range; below it, the share of `least`; above it, a value that falls to 0 at eight
-    times `most`.
-    """
+    """Return 1 inside the range, less outside of it, and 0 from eight times `most` on."""
     if failing < least:
         return failing / least / 2
     return 1.0 if failing <= most else max(0.0, 1 - log(failing / most) / log(8))
 
 
 def _distance(distances: tuple[int | None, ...]) -> float:
-    """Return the mean of the known distances, scaled from one step (0) to `_FAR` (1); one half if none is
-    known.
-    """
+    """Return the mean of the known distances, scaled to 0 to 1; one half if none is known."""
     known = [min(max(steps - 1, 0), _FAR - 1) / (_FAR - 1) for steps in distances if steps is not None]
     return sum(known) / len(known) if known else 0.5
 

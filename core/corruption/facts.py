@@ -132,7 +132,7 @@ class ScopeFacts:
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
-        """The conditions of branches, loops and conditional expressions, and the filters of comprehensions."""
+        """The conditions of branches, loops and conditional expressions, and comprehensions' filters."""
         return tuple(chain.from_iterable(map(_conditions, self.nodes)))
 
     @cached_property

@@ -261,10 +261,10 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
     other_comparison = comparison_alone(before.node) != comparison_alone(after.node)
     if of_operator or other_comparison or given_away_by_variable(before.nodes, after.nodes):
         return True
-    return _still_spoken_of(before, after) or _still_written(before, after)
+    return _still_mentioned(before, after) or _still_written(before, after)
 
 
-def _still_spoken_of(before: ScopeFacts, after: ScopeFacts) -> bool:
+def _still_mentioned(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether name, docstring or comments contain a word that the code no longer has."""
     return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
 
@@ -279,8 +279,8 @@ def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
     lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
     if any(text in other for text in lost for other in others):
         return True
-    spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
-    return given_away_by_docstring(before.docstring, *spoken)
+    known_names = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
+    return given_away_by_docstring(before.docstring, *known_names)
 
 
 def _texts(facts: ScopeFacts) -> list[str]:

@@ -289,7 +289,7 @@ class ModelLoop:
         return self._known(target.corrupted, done) or self._decided(done, target)
 
     def _known(self, text: str, done: Round) -> Round | None:
-        """Return the round with the result of an earlier submission of the same text; None if there is none."""
+        """Return the round with the earlier result of the same text; None if it is new."""
         earlier = self._sent.get(text)
         if earlier is None:
             return None

@@ -49,7 +49,10 @@ class LoopSettings:
 
     @classmethod
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
-        """Return the settings for tasks that need this many failing tests: 2 to 15 are desired, or 5 to 40."""
+        """Return the settings for tasks that need this many failing tests.
+
+        2 to 15 failing tests are desired, or 5 to 40.
+        """
         least, most = band(min_failing)
         return cls(min_failing=least, most_failing=most, **changes)
 
@@ -248,7 +251,7 @@ class LoopResult:
 
     @property
     def in_turn(self) -> list[LoopResult]:
-        """This result with each submission chosen that may be kept; the one to be kept comes first."""
+        """The result once per submission that may be kept, with that one chosen; the kept one is first."""
         first = self.kept
         if first is None:
             return []

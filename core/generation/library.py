@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Reach:
-    """Shortest paths on a graph of calls; a `directed` graph is followed backwards, from callees to callers."""
+    """Shortest paths on a graph of calls; a `directed` graph is followed from callees to callers."""
 
     def __init__(self, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
         near: dict[str, set[str]] = {}

@@ -128,7 +128,7 @@ class CampaignSettings:
         return values | {key: value for key, value in parts.items() if value}
 
     def deciding(self) -> dict[str, Any]:
-        """Return the settings that decide the verdict on a candidate, without those that choose candidates."""
+        """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
         for key in ("hard", "choice", "groups"):
             values.pop(key, None)

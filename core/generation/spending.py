@@ -110,7 +110,10 @@ class SetSpending:
         return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
 
     def begin(self) -> None:
-        """Record that a command starts: faults of earlier commands no longer stop it, but their cost counts."""
+        """Record that a command starts.
+
+        Faults of earlier commands no longer stop it, but their cost still counts.
+        """
         with self._open() as (log, _):
             _append(log, _Begun())
 

@@ -29,9 +29,7 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
 
 
 def _confirmable(task: Task) -> CheckFinding:
-    """Return whether passes can be confirmed; that they can't, or that it is unknown, is no fault of the
-    task.
-    """
+    """Return whether passes can be confirmed; if not, or if it is unknown, the task has no fault."""
     controls = known_controls(task)
     words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
     return CheckFinding(

@@ -375,13 +375,14 @@ class TaskKind(ABC, Generic[J]):
         )
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
-        """Return the brief for a solver with a shell in the folder `shell`; `place` is the path of its file."""
+        """Return the brief for a solver with a shell in the folder `shell`.
+
+        `place` is the path of the file to be written, if there is one.
+        """
         return self.brief(task)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:
-        """Return the work that a solver hands in elsewhere: by default the `expected` files of the
-        repository.
-        """
+        """Return the work that a solver hands in elsewhere: by default the `expected` files."""
         parts = (part for part in self.expected(task, answer) if "::" not in part.name)
         return ExportedWork(
             solution={part.name: part.right.encode("utf-8", "surrogateescape") for part in parts}

@@ -124,7 +124,7 @@ class Meaning:
         return tuple(found)
 
     def _possible_values(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return the expressions whose value an expression may have; None stands for an unknown value."""
+        """Return the expressions whose value an expression may have, with None for an unknown value."""
         match node:
             case ast.IfExp(body=body, orelse=other):
                 return [body, other]

@@ -16,9 +16,7 @@ from gistpoint.core.corruption.flow import blocks_of
 
 @dataclass(frozen=True, slots=True)
 class ReplacedLines:
-    """Replaced lines, counted from 1, of the original and of the corrupted text; one of the ranges may be
-    empty.
-    """
+    """Replaced lines of the original and of the corrupted text, from 1; one range may be empty."""
 
     before: range
     after: range
@@ -73,7 +71,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the statements whose header or, for a simple statement, whose text is on one of these lines."""
+        """Return the statements with their header, or any line of a simple one, on these lines."""
         return [
             statement
             for statement in self.depths
@@ -123,9 +121,7 @@ class Change:
 
     @cached_property
     def seen(self) -> frozenset[int]:
-        """The lines at which a reader sees the change: new lines, and the lines around a place where some are
-        missing.
-        """
+        """The lines at which a reader sees the change: new lines, and lines around a gap."""
         gaps = [hunk.after.start for hunk in self.hunks if not hunk.after]
         around = {line for gap in gaps for line in (gap - 1, gap)}
         return self.new | (around & self.after.code_lines)
@@ -146,9 +142,7 @@ class Change:
 
     @cached_property
     def lost(self) -> Counter[str]:
-        """The tokens that occur less often in the changed lines than before; a token that only moved is not
-        included.
-        """
+        """The tokens that occur less often in the changed lines than before, without moved ones."""
         lost, added = self.tokens
         return lost - added
 
@@ -161,4 +155,6 @@ class Change:
 
 def similarity(one: Sequence[str], two: Sequence[str]) -> float:
     """Return the similarity of two sequences of tokens, from 0 to 1; 0 if one is empty."""
-    return difflib.SequenceMatcher(None, one, two, autojunk=False).ratio() if one and two else 0.0
+    if not one or not two:
+        return 0.0
+    return difflib.SequenceMatcher(None, one, two, autojunk=False).ratio()

@@ -16,7 +16,7 @@ from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.naming import of_one_stem, words
 from gistpoint.core.corruption.shapes import NAMED, inside, is_none, name_of, only, targets_of
 
-_SAID = re.compile(r"[^\W\d_]{3,}|\d+")
+_PROSE_WORD = re.compile(r"[^\W\d_]{3,}|\d+")
 _SMALL_WORDS = (
     "the and for are with that this from not have has was were will can may its any all but one only when"
     " then than into out use used self return returns none true false def class"
@@ -43,7 +43,7 @@ _CONSTANTS: Mapping[str, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True)
-class SaidAround:
+class SurroundingProse:
     """The prose about a function apart from its code: names, docstring, and comments by line."""
 
     qualname: str
@@ -59,7 +59,7 @@ class SaidAround:
     @cached_property
     def docstring(self) -> frozenset[str]:
         """The words of the docstring."""
-        return said(self.version.facts.docstring or "")
+        return prose_words(self.version.facts.docstring or "")
 
     @cached_property
     def comments(self) -> dict[int, frozenset[str]]:
@@ -67,9 +67,11 @@ class SaidAround:
         return dict(_comments(self.version.facts.text))
 
     @cached_property
-    def spoken(self) -> frozenset[str]:
+    def mentioned(self) -> frozenset[str]:
         """All words of names, docstring, comments and signature."""
-        return self.docstring.union(self.names, said(self.version.facts.header[1]), *self.comments.values())
+        return self.docstring.union(
+            self.names, prose_words(self.version.facts.header[1]), *self.comments.values()
+        )
 
     @cached_property
     def number_of_words(self) -> int:
@@ -77,9 +79,9 @@ class SaidAround:
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
-def said(text: str) -> frozenset[str]:
+def prose_words(text: str) -> frozenset[str]:
     """Return the meaningful words of a text in lower case, including the words inside identifiers."""
-    found = (part for word in _SAID.findall(text) for part in (word.lower(), *words(word)))
+    found = (part for word in _PROSE_WORD.findall(text) for part in (word.lower(), *words(word)))
     return frozenset(word for word in found if word not in _EMPTY)
 
 
@@ -87,12 +89,12 @@ def _comments(text: str) -> Iterator[tuple[int, frozenset[str]]]:
     try:
         for item in tokenize.generate_tokens(io.StringIO(text, newline="\n").readline):
             if item.type == tokenize.COMMENT:
-                yield item.start[0], said(item.string)
+                yield item.start[0], prose_words(item.string)
     except (tokenize.TokenError, SyntaxError):
         return
 
 
-def spoken_of(tokens: Counter[str], about: Set[str]) -> int:
+def mentions_of(tokens: Counter[str], about: Set[str]) -> int:
     """Return how many of the tokens' words occur in `about`, by stem."""
     return sum(of_one_stem([word], about) for word in _words(tokens))
 
@@ -105,10 +107,12 @@ def _words(tokens: Iterable[str]) -> set[str]:
 
 def contradiction(change: Change, about: Set[str]) -> float:
     """Return how many more words of `about` the code lost than it gained; 0 if `about` is empty."""
-    return float(spoken_of(change.lost, about) - spoken_of(change.added, about)) if about else 0.0
+    if not about:
+        return 0.0
+    return float(mentions_of(change.lost, about) - mentions_of(change.added, about))
 
 
-def comments_in_reach(change: Change, around: SaidAround) -> frozenset[str]:
+def comments_in_reach(change: Change, around: SurroundingProse) -> frozenset[str]:
     """Return the words of the comments on the changed lines, or in the blocks around them."""
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
     reached = set(range(min(places) - 2, max(places) + 2))
@@ -156,9 +160,7 @@ def _agreement(version: Version, lines: frozenset[int]) -> int:
 
 
 def _called_alike(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
-    """Yield the words on both sides of a node: a name and its value, a keyword and its value, compared
-    values.
-    """
+    """Yield the words of both sides of an assignment, a keyword or a comparison."""
     match node:
         case ast.keyword(arg=str(name), value=value):
             yield words(name), _named(value)
@@ -174,6 +176,6 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions with an error message are changed: the message still describes the old one."""
+    """Return how many conditions that an error message describes are changed."""
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

@@ -11,7 +11,7 @@ from statistics import quantiles
 
 from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.appearance.contradictions import (
-    SaidAround,
+    SurroundingProse,
     against_annotation,
     agreement_lost,
     comments_in_reach,
@@ -39,12 +39,13 @@ class FunctionReading:
     def __init__(self, original: Version, qualname: str, model: FunctionModel, elsewhere: LineCounts) -> None:
         self.original = original
         self._model, self._elsewhere = model, elsewhere
-        self._around = SaidAround(qualname, original)
+        self._around = SurroundingProse(qualname, original)
         self._bits = model.bits(original.facts.text)
 
     def features(self, corrupted: Version, findings: int = 0) -> dict[str, float]:
-        """Return the features of a version. `findings` is the number of linter findings that the original
-        lacks.
+        """Return the features of a version.
+
+        `findings` is the number of linter findings that the original does not have.
         """
         # The features keep the order of a task's provenance; the weights decide which of them count (decision
         # 95).
@@ -66,7 +67,7 @@ class FunctionReading:
             "idle": idle(change),
             "doubled_names": doubled_names(change),
             **_kinds(change),
-            **_lost(change, around.spoken),
+            **_lost(change, around.mentioned),
             **_place(change),
             "examples": float(">>>" in corrupted.facts.text),
             "said": math.log2(1 + around.number_of_words),
@@ -98,7 +99,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def idle(change: Change) -> float:
-    """Return the number of new oddities: unused names, unreachable statements, repeated tests, broken rows."""
+    """Return the number of new oddities, such as unused names and unreachable statements."""
     before, after = change.before.facts, change.after.facts
     number = len(after.unused - before.unused) + len(after.unbound - before.unbound)
     number += max(after.unreachable - before.unreachable, 0) + (after.oddities - before.oddities).total()
@@ -147,12 +148,12 @@ def _on_both_sides(tokens: frozenset[str], gone: set[str], new: set[str]) -> boo
     return not tokens.isdisjoint(gone) and not tokens.isdisjoint(new)
 
 
-def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
+def _lost(change: Change, mentioned: frozenset[str]) -> Mapping[str, float]:
     """Return the features of code that was removed without replacement, and of what still mentions it."""
     whole = [] if change.new else [item for item in change.before.depths if item.lineno in change.gone]
     after = change.after.facts
     reads, names = Counter(names_read(after.nodes)), _names(change.lost)
-    about = spoken.union(*map(words, after.texts))
+    about = mentioned.union(*map(words, after.texts))
     kinds = {
         "call_gone": (ast.Expr,),
         "store_gone": (ast.Assign, ast.AugAssign),

@@ -62,9 +62,7 @@ def _tokens(text: str) -> Iterator[PlacedToken]:
 
 @dataclass
 class GramCounts:
-    """Counts of the runs of up to `ORDER` tokens, of the tokens after each run, and of how many different
-    ones.
-    """
+    """Counts of the runs of up to `ORDER` tokens, and of the tokens that follow each run."""
 
     grams: Counter[Gram] = field(default_factory=Counter)
     following: Counter[Gram] = field(default_factory=Counter)
@@ -84,7 +82,7 @@ class GramCounts:
     def likelihood(
         self, gram: Gram, without: GramCounts | None = None, least: float = 1 / _VOCABULARY
     ) -> float:
-        """Return the probability of a gram's last token after the others, smoothed as in Witten and Bell (1991).
+        """Return the probability of a gram's last token after the others (Witten and Bell, 1991).
 
         `without` contains counts that are to be subtracted; `least` is the probability of an unknown token.
         """

@@ -35,7 +35,7 @@ class Weight(msgspec.Struct, frozen=True):
 
 
 class GlanceWeights(msgspec.Struct, frozen=True):
-    """A logistic model of the corruptions that are seen at a glance; fitted by tests/studies/glance_score.py."""
+    """A logistic model of corruptions seen at a glance; fitted by tests/studies/glance_score.py."""
 
     intercept: float
     threshold: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from gistpoint.core.corruption.appearance.changes import Change, Version, similarity
 from gistpoint.core.corruption.appearance.naturalness import PlacedToken
@@ -54,12 +55,13 @@ def _long_lines(lines: Mapping[int, Line], numbers: Iterable[int]) -> list[Line]
 
 
 def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
+    """Return the similarity of the two most similar lines."""
     found = 0.0
-    for line in lines:
-        for other in others:
-            # No ratio can exceed that of the lengths: most pairs need no comparison.
-            if 2 * min(len(line), len(other)) / (len(line) + len(other)) > found:
-                found = max(found, similarity(line, other))
+    for line, other in product(lines, others):
+        # No ratio can exceed that of the lengths: most pairs need no comparison.
+        most_possible = 2 * min(len(line), len(other)) / (len(line) + len(other))
+        if most_possible > found:
+            found = max(found, similarity(line, other))
     return found
 
 
@@ -72,9 +74,7 @@ class LineCounts:
             self._counts.update(line for line in lines_of(tokens).values() if len(line) >= _LEAST)
 
     def unlike_elsewhere(self, change: Change) -> float:
-        """Return how much more often the replaced lines occur outside of the function than the new ones
-        (log2).
-        """
+        """Return how much more often the library has the replaced lines than the new ones (log2)."""
         own = Counter(lines_of(change.before.tokens).values())
         old, new = self._usual(change.before, change.gone, own), self._usual(change.after, change.new, own)
         return old - new

@@ -41,7 +41,7 @@ def prompt_sha256() -> str:
     return sha256_of_text(judging_prompt())
 
 
-class ModelSaid(msgspec.Struct, frozen=True):
+class ModelAnswer(msgspec.Struct, frozen=True):
     """A model's answer to one function."""
 
     answer: BlindAnswer
@@ -104,7 +104,7 @@ def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[Jud
 def judge(
     asked: Iterable[JudgeRequest],
     model: ChatModel,
-    keep: Callable[[JudgeRequest, ModelSaid, Usage], object],
+    keep: Callable[[JudgeRequest, ModelAnswer, Usage], object],
     *,
     max_cost_usd: float | None = None,
     cancel: CancelToken = NEVER,
@@ -158,13 +158,13 @@ def _over_the_cap(result: JudgeResult, last: float, max_cost_usd: float | None) 
     return ""
 
 
-def read_answer_of(text: str) -> tuple[ModelSaid | None, str]:
+def read_answer_of(text: str) -> tuple[ModelAnswer | None, str]:
     """Return the last answer in a reply and an empty text; without an answer, None and what is wrong."""
     shown, decoder = text[-_LONGEST_REPLY:], json.JSONDecoder()
     # From the last object: a model may think aloud before it answers.
     for begins in reversed([found.start() for found in re.finditer(r"\{", shown)][-_MOST_OBJECTS:]):
         try:
-            return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelSaid, strict=False), ""
+            return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelAnswer, strict=False), ""
         except (ValueError, RecursionError):
             continue
     return None, f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."

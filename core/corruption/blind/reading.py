@@ -92,9 +92,7 @@ class BlindItem:
 
     @property
     def changed_lines(self) -> frozenset[int]:
-        """The numbers of the changed lines of the corrupted version; where lines are missing, those around
-        the gap.
-        """
+        """The numbers of the changed lines of the corrupted version, or of those around a gap."""
         before, after = (
             self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)
         )
@@ -105,9 +103,9 @@ class BlindItem:
         return frozenset(found)
 
     def is_hit(self, line: int) -> bool:
-        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one; 0 means no line.
+        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one.
 
-        The first line is a hit only if it changed itself.
+        The first line is a hit only if it changed itself; 0 means that no line is marked.
         """
         # A reader's mark starts on the first line, so it means nothing there unless that line changed
         # (decision 89).

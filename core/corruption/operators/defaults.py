@@ -21,7 +21,7 @@ _METHODS = frozenset(
 )
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 _OF_ORDER = (None, "key", "reverse")
-"""Keywords that `iteration.sort_key` leaves out, and None, which stands for `**`."""
+"""Keywords that `iteration.sort_key` leaves out, and None, the name of `**`."""
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:

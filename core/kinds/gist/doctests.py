@@ -23,7 +23,10 @@ _IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
-    """Return the class or function with a qualified name, the last of several; the module for an empty name."""
+    """Return the class or function with a qualified name; the module for an empty name, else None.
+
+    Of several definitions with the name, it is the last one.
+    """
     found: Documented = tree
     parts = name.split(".") if name else []
     for part in parts:

@@ -182,7 +182,7 @@ def mocked(
         _made_up(seen, habits),
         _stand_ins(text, seen, used, existence),
         _imported(seen, owned, execution),
-        _bound_anew(text, used, existence),
+        _rebound_in_functions(text, used, existence),
         _invented(_MOCK, existence),
     )
     return next(found, "")
@@ -266,7 +266,7 @@ def _imported(
             yield f"{text} found something"
 
 
-def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) -> Iterator[str]:
+def _rebound_in_functions(text: str, used: Collection[str], existence: ExistenceReport) -> Iterator[str]:
     """Yield lines in functions that rebind the name of a module and are not in the codebase."""
     for name in used:
         for line, in_function in _bindings(text, name):

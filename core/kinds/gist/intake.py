@@ -324,7 +324,7 @@ class Examination:
 
 
 def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:
-    """Return the files that are tests by their path, and those in which pytest found a test of the command."""
+    """Return the files that are tests by their path, or in which pytest found a test of the command."""
     found = {path for path in files if is_test_path(path)}
     if isinstance(run, TestsRun):
         written = [id for id in run.tests if not instance_key(id).startswith(DOCTEST)]

@@ -97,7 +97,7 @@ class GistHarness(TaskHarness):
         return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools that the settings allow, and `score_gist` if the attempt has a budget for scores."""
+        """Return the tools that the settings allow, and `score_gist` if there is a budget for scores."""
         return gist_tools(gist_settings(self.task), scoring=state.budgets.scores != 0)
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
@@ -117,7 +117,7 @@ class GistHarness(TaskHarness):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call that saves unsaved typing; None if nothing is unsaved, or the next call has a text."""
+        """Return the call that saves unsaved typing; None if there is none, or the next call has a text."""
         text = gist_of(state).typed
         if text is None or _brings_text(tool, arguments):
             return None
@@ -393,7 +393,7 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the texts of the codebase's Python files, and of the command if it has no file of its own."""
+        """Return the texts of the codebase's Python files, and of a command without a file of its own."""
         started = program_text(self.entrypoint, self.task.environment.metadata)
         return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 
@@ -484,7 +484,7 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Return whether the command passes even if functions return nonsense; None if none can be changed."""
+        """Return whether the command passes even if functions return nonsense; None if it is unknown."""
         test = self.judge.answer.test
         tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
         own = test.qualname if test else ""

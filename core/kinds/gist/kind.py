@@ -289,7 +289,7 @@ class Gist(TaskKind["GistJudge"]):
         return {STATIC: prompt_text(STATIC)}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
-        """Return the rules, then the full text of every file in the trace, in the order of the first touch."""
+        """Return the rules, then the full text of every file in the trace, in its order."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.brief import static_values
 

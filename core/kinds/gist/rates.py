@@ -82,9 +82,7 @@ class RateReport(ABC, Generic[_Line]):
 
     @property
     def paper(self) -> Share:
-        """The lines that hold in the paper's way, in which repeated lines all count (Gistify, equations 2 and
-        3).
-        """
+        """The lines that hold in the paper's way: repeated lines all count (Gistify, equations 2, 3)."""
         return self._as_in_paper(self.lines)
 
     @property
@@ -341,7 +339,7 @@ def unfolded(source: str) -> str:
     return source
 
 
-def _is_beside(statement: ast.stmt, lines: list[str]) -> bool:
+def _follows_code(statement: ast.stmt, lines: list[str]) -> bool:
     """Whether other code precedes a statement on its line."""
     row, column = _place(statement, lines)
     return bool(lines[row - 1][:column].strip())
@@ -370,7 +368,7 @@ def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
 
 def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
     """Whether a statement of a body, other than a placeholder, follows other code on its line."""
-    return any(_is_beside(one, lines) for one in body if not is_placeholder(one))
+    return any(_follows_code(one, lines) for one in body if not is_placeholder(one))
 
 
 def _splits(
@@ -400,7 +398,7 @@ class LineExecution:
     line: LogicalLine
     block: str
     ran: bool
-    beside_one_that_ran: bool = False
+    shares_executed_line: bool = False
     """Whether a tracer of the raw text would see it run: it ran, or shares its line with one that did."""
 
     @property
@@ -415,7 +413,7 @@ class ExecutionReport(RateReport[LineExecution]):
 
     def _holds(self, line: LineExecution) -> tuple[bool, bool] | None:
         if line.counts:
-            return (line.ran, line.beside_one_that_ran)
+            return (line.ran, line.shares_executed_line)
         return None
 
     @property

@@ -203,8 +203,9 @@ class RepairJudge:
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tests that run first, the most informative ones in front; empty if the order matters
-        (0010).
+        """Return the tests that run first, the most informative ones in front.
+
+        Empty if the order matters (decision 0010).
         """
         baseline = self.baseline
         if not baseline.any_order:
@@ -396,7 +397,7 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
+        """Charge a use; while only a submission can follow, the first two refusals in a row are free."""
         # The third one takes the last use, so that every sequence of calls ends (decision 0049).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:

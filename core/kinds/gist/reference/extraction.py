@@ -130,7 +130,10 @@ class Extractor:
         return found
 
     def resolve(self, module: str, name: str) -> Entity | None:
-        """Return the entity of `name` in `module` after its top level has run; None for a builtin or unknown."""
+        """Return the entity of `name` in `module` after its top level has run.
+
+        None for an unknown name and for a builtin.
+        """
         key = (module, name)
         if key not in self._resolved:
             self._resolved[key] = None
@@ -314,7 +317,10 @@ class Extractor:
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function also binds otherwise: they stay local names."""
+        """Return the names of a local import that the function also binds otherwise.
+
+        They stay local names.
+        """
         stored = set[str]()
         for node in ast.walk(local.function):
             match node:
@@ -327,8 +333,9 @@ class Extractor:
         return kept
 
     def _local_sites(self, unit: Unit) -> Iterator[Site]:
-        """Yield the sites of names that a function imports from the codebase, which the compiler treats as
-        local.
+        """Yield the sites of names that a function imports from the codebase.
+
+        The compiler treats these names as local.
         """
         known = {(site.line, site.column) for site in unit.sites}
         for local in self.local_imports(unit):

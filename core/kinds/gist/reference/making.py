@@ -162,7 +162,10 @@ class Breadth(StrEnum):
 
     @property
     def is_bare(self) -> bool:
-        """Whether statements that act on something needed are left out, unless they are part of everything."""
+        """Whether statements that act on something needed are left out.
+
+        Those that are part of everything are kept.
+        """
         return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
     @property
@@ -282,7 +285,7 @@ class Reference:
 def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
-    """Return the smallest faithful gist found before `out_of_time`; else the first one tried, with a reason."""
+    """Return the smallest faithful gist found before `out_of_time`, else the first gist tried."""
     first = ""
     tried = set[str]()
     for breadth in Breadth:

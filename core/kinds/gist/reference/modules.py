@@ -241,7 +241,7 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
 def names_in(
     node: ast.AST, chain: tuple[ast.Attribute, ...] = (), in_function: bool = False
 ) -> Iterator[tuple[ast.Name | ast.Global, tuple[ast.Attribute, ...], bool]]:
-    """Yield the names at and below a node, with the attributes that follow and whether a function has them."""
+    """Yield the names at and below a node, each with its attributes and whether it is in a function."""
     inner: list[ast.AST] = []
     match node:
         case ast.Attribute():

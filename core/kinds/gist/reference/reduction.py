@@ -1,4 +1,4 @@
-"""Reduction of a faithful gist: cuts code that never ran, then unused names, then everything else possible."""
+"""Reduction of a faithful gist: cuts code that never ran, then unused names, then all it can."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class CutFinder:
             if self._is_needed(statement):
                 continue
             names = {*_bound_names(statement)} - {"__name__"}
-            named = not self._words_beside(statement).isdisjoint(names)
+            named = not self._words_outside(statement).isdisjoint(names)
             yield replace(self._deletion(statement, prefix), risk=ALIVE if named else NAMED)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
@@ -160,7 +160,7 @@ class CutFinder:
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
-    def _words_beside(self, statement: ast.stmt) -> set[str]:
+    def _words_outside(self, statement: ast.stmt) -> set[str]:
         """Return the names on lines that ran outside of the statement."""
         own = self._words(statement, only_live=True)
         return {name for name, count in self._live_words.items() if count > own.get(name, 0)}
