@@ -48,9 +48,9 @@ _TAKING = frozenset(
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Return the names of values that may be absent and are used, but never tested."""
-    given, absent = set(_optional(function)), {_several(function), *_looked_up(nodes)}
-    used = {name for node in nodes for name in _used(node, _several(function))}
-    asked = names_in(*(part for node in nodes for part in _asked(node)))
+    given, absent = set(_optional(function)), {_variadic_name(function), *_looked_up(nodes)}
+    used = {name for node in nodes for name in _used_names(node, _variadic_name(function))}
+    asked = names_in(*(part for node in nodes for part in _tested_parts(node)))
     # A value from a look-up counts where it is taken apart or passed on; a parameter wherever it is read,
     # unless only its type is tested: `isinstance(x, str)` says nothing about None.
     missed = (given & set(names_read(nodes))) - (asked - _only_by_type(nodes))
@@ -72,7 +72,7 @@ def _is_marker(value: ast.expr | None) -> bool:
     return isinstance(value, NAMED) and bool(_MARKER.search(ast.unparse(value).lower()))
 
 
-def _several(function: FunctionNode) -> str:
+def _variadic_name(function: FunctionNode) -> str:
     """Return the name of `*args`, which may be empty; an empty text if the function has none."""
     return function.args.vararg.arg if function.args.vararg is not None else ""
 
@@ -100,7 +100,7 @@ def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
                     yield name
 
 
-def _used(node: ast.AST, several: str) -> Iterator[str]:
+def _used_names(node: ast.AST, several: str) -> Iterator[str]:
     """Yield the names whose values a node takes apart, iterates over, or passes on as required."""
     values: Sequence[ast.AST] = ()
     match node:
@@ -131,7 +131,7 @@ def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
     return frozenset(by_type - otherwise)
 
 
-def _asked(node: ast.AST) -> Sequence[ast.AST]:
+def _tested_parts(node: ast.AST) -> Sequence[ast.AST]:
     """Return the parts of a node that test values: conditions, comparisons with None, the body of a `try`."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):

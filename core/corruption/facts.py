@@ -22,7 +22,7 @@ from gistpoint.core.code.parsing import CodeError, compile_module, parse, parse_
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.absence import unguarded
 from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
-from gistpoint.core.corruption.giveaways import heeded, is_empty_collection, oddities
+from gistpoint.core.corruption.giveaways import is_empty_collection, oddities, tested_and_read
 from gistpoint.core.corruption.liveness import dead_stores
 from gistpoint.core.corruption.naming import identifiers, words
 from gistpoint.core.corruption.shapes import (
@@ -220,9 +220,9 @@ class ScopeFacts:
         return oddities(self.nodes)
 
     @cached_property
-    def heeded(self) -> tuple[Counter[str], Counter[str]]:
+    def tested_and_read(self) -> tuple[Counter[str], Counter[str]]:
         """The values tested in conditions, and how often they are then read."""
-        return heeded(self.nodes)
+        return tested_and_read(self.nodes)
 
     @cached_property
     def rows(self) -> NeighbourForms:
@@ -324,8 +324,8 @@ def _idle(function: FunctionNode) -> bool:
 
     Results of recursive calls don't count.
     """
-    nodes = list(_own(function))
-    if any(map(_acts, nodes)):
+    nodes = list(_own_nodes(function))
+    if any(map(_has_effect, nodes)):
         return False
     values: set[str] = set()
     for node in only(ast.Return, nodes):
@@ -338,7 +338,7 @@ def _idle(function: FunctionNode) -> bool:
     return all(isinstance(parse_expression(value), ast.Constant) for value in values)
 
 
-def _own(function: FunctionNode) -> Iterator[ast.AST]:
+def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of the body, without those of nested functions."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -348,7 +348,7 @@ def _own(function: FunctionNode) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _acts(node: ast.AST) -> bool:
+def _has_effect(node: ast.AST) -> bool:
     """Whether a node has an effect: a store outside, a call for its effect, a `yield` or an error."""
     match node:
         case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx):

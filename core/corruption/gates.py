@@ -98,7 +98,7 @@ class Gate:
         after = _facts(corrupted)
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
-        refusal = _kept(before, after) or self._names(before, after) or _code(before, after)
+        refusal = _header_refusal(before, after) or self._names(before, after) or _code(before, after)
         if refusal is not None:
             return refusal
         reason, _ = next(self._shown(before, after, changed), (None, ""))
@@ -181,7 +181,7 @@ def _facts(text: str) -> ScopeFacts | None:
         return None
 
 
-def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
+def _header_refusal(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     if before.header != after.header:
         return GateRefusal.HEADER
     if before.docstring != after.docstring:
@@ -202,9 +202,9 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
             yield what
 
 
-def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
+def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether a condition tests a value that is no longer read, or another one than is read."""
-    (asked, read), (asked_now, read_now) = before.heeded, after.heeded
+    (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
     return any(asked_now[value] >= asked[value] for value in read - read_now)
@@ -237,9 +237,9 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
     ("one of several like neighbours differs", lambda before, after: before.rows.broken_by(after.rows)),
     ("needless brackets", lambda before, after: after.bracketed > before.bracketed),
     ("it returns a constant and does nothing else", lambda before, after: after.idle and not before.idle),
-    ("a condition tests another value than is read", _unheeded),
+    ("a condition tests another value than is read", _tests_other_value),
     ("all returns give the same constant", _one_result),
-    ("the only condition is negated", lambda before, after: _turned(before.conditions, after.conditions)),
+    ("the only condition is negated", lambda before, after: _is_negated(before.conditions, after.conditions)),
     (
         "it keeps the value that it starts with",
         lambda before, after: (after.constant_places - before.constant_places) & after.bound,
@@ -304,19 +304,19 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def _turned(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
+def _is_negated(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
     """Whether the only condition is negated, so that the whole function does the opposite."""
     if len(before) != 1 or len(after) != 1:
         return False
-    (was, sign), (now, other) = _signed(before[0]), _signed(after[0])
+    (was, sign), (now, other) = _without_negation(before[0]), _without_negation(after[0])
     return was == now and sign != other
 
 
-def _signed(test: ast.expr) -> tuple[str, bool]:
+def _without_negation(test: ast.expr) -> tuple[str, bool]:
     """Return a condition without its negation, and whether it had none."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            text, sign = _signed(operand)
+            text, sign = _without_negation(operand)
             return text, not sign
         case ast.Compare(left=left, ops=[kind], comparators=others) if type(kind) in _OPPOSITE:
             return ast.unparse(ast.Compare(left, [_OPPOSITE[type(kind)]()], others)), False

@@ -407,12 +407,12 @@ def _used_in_vain(
     test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str
 ) -> Iterator[str]:
     """Yield the values that code uses although they are absent, or have no parts, if the test is `when`."""
-    missing, untyped = _missing(test, when=when), _of_no_kind(test, when=when)
+    missing, untyped = _missing(test, when=when), _without_parts(test, when=when)
     yield from (f"{value} {absent}" for value in missing if _used(code, value))
     yield from (f"{value} {unfit}" for value in untyped if _taken_apart(code, value))
 
 
-def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
+def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
     """Count the values that an `if` tests, and how often they are then read.
 
     A reader notices a value that is tested and not read, although another one is.
@@ -420,7 +420,7 @@ def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
     asked, read = Counter[str](), Counter[str]()
     for node in only(_BRANCHING, nodes):
         branch = _walked(_listed(node.body))
-        for value in {*_there(node.test)}:
+        for value in {*_present(node.test)}:
             asked[value] += 1
             read[value] += _reads(branch, value)
     return asked, read
@@ -429,14 +429,14 @@ def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
 _BRANCHING: tuple[type[ast.If | ast.IfExp], ...] = (ast.If, ast.IfExp)
 
 
-def _there(test: ast.expr) -> Iterator[str]:
+def _present(test: ast.expr) -> Iterator[str]:
     """Yield the values that are present if a condition is true."""
     match test:
         case ast.BoolOp(op=ast.And(), values=values):
             for value in values:
-                yield from _there(value)
+                yield from _present(value)
         case ast.Compare(left=left, ops=[ast.IsNot(), *_]):
-            yield from _plain(left)
+            yield from _value_text(left)
         case _:
             yield from _missing(test, when=False)
 
@@ -458,34 +458,34 @@ def _missing(test: ast.expr, *, when: bool) -> Iterator[str]:
         case ast.Call(func=ast.Name(id="hasattr")):
             yield from filter(None, [_attribute(test)])
         case _:
-            yield from _plain(test)
+            yield from _value_text(test)
 
 
 def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, when: bool) -> Iterator[str]:
     """Yield the value that is absent if a comparison is `when`: None itself, or an item of a collection."""
     absent, outside = (ast.Is, ast.NotIn) if when else (ast.IsNot, ast.In)
     if is_none(right) and isinstance(sign, absent):
-        yield from _plain(left)
+        yield from _value_text(left)
         return
     key, owner = _text(left), _text(right)
     if isinstance(sign, outside) and key and owner:
         yield f"{owner}[{key}]"
 
 
-def _of_no_kind(test: ast.expr, *, when: bool) -> Iterator[str]:
+def _without_parts(test: ast.expr, *, when: bool) -> Iterator[str]:
     """Yield the values that don't have a type with parts, such as a tuple, if the condition is `when`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _of_no_kind(operand, when=not when)
+            yield from _without_parts(operand, when=not when)
         case ast.Call(func=ast.Name(id="isinstance"), args=args) if not when:
-            yield from _plain(args[0])
+            yield from _value_text(args[0])
         case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[value, *_]), ops=[sign, *_]):
             excluding = _APART if when else _ALIKE
             if isinstance(sign, excluding):
-                yield from _plain(value)
+                yield from _value_text(value)
 
 
-def _plain(node: ast.expr) -> Iterator[str]:
+def _value_text(node: ast.expr) -> Iterator[str]:
     """Yield the text of a variable, an attribute or an item; nothing for anything else."""
     text = _text(node)
     if text and not isinstance(node, ast.Constant):

@@ -184,7 +184,9 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
         definition for definition in found if not choice.functions or str(definition.ref) in choice.functions
     ]
     known = [
-        str(definition.ref) for definition in listed if _substantial(definition, named=bool(choice.functions))
+        str(definition.ref)
+        for definition in listed
+        if _is_long_enough(definition, named=bool(choice.functions))
     ]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
     seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
@@ -208,7 +210,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
 def _ordered(library: SourceLibrary, settings: CampaignSettings, names: Sequence[str]) -> list[str]:
     """Return the functions in the order in which they become candidates."""
     shuffled = _shuffled(library, names, random.Random(settings.seed))
-    return shuffled if settings.mode.removes else _roomy_first(library, shuffled)
+    return shuffled if settings.mode.removes else _long_first(library, shuffled)
 
 
 def _order_of_strata(settings: CampaignSettings, names: list[str]) -> list[str]:
@@ -255,7 +257,7 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
     return sorted(mixed, key=lambda name: name in library.test_map.at_import)
 
 
-def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
+def _long_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
     """Return the functions in order, but with those of few code lines after the others of their kind."""
     rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
     short = {
@@ -264,7 +266,7 @@ def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: (name in library.test_map.at_import, name in short))
 
 
-def _substantial(definition: Definition, *, named: bool) -> bool:
+def _is_long_enough(definition: Definition, *, named: bool) -> bool:
     """Whether there is enough code to corrupt; a function that the user named may be of any length."""
     long_enough = named or definition.end_line - definition.def_line >= MIN_LINES
     return long_enough and not any("overload" in text for text in definition.decorators)
@@ -286,7 +288,7 @@ def _group(
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
     near = library.reach.steps(name, rules.distance * (size - 1) if rules.chain else rules.distance)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
-    chosen = tuple(_roomy_first(library, _shuffled(library, partners, chance))[:most])
+    chosen = tuple(_long_first(library, _shuffled(library, partners, chance))[:most])
     return CorruptionCandidate(name, _key(library, settings, name, size, *chosen), chosen, size)
 
 

@@ -361,11 +361,11 @@ def prove(
             NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
         )
     in_front = replace(request, first=tuple(id for id in report.results if id in failing))
-    any_order = _borne(in_front, intake, names, runner, run)
+    any_order = _can_run_first(in_front, intake, names, runner, run)
     return CorruptionProof(targets, tree, report, failing, any_order)
 
 
-def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
+def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
     """Return whether failing tests can run first: all pass on the original, and they fail on their own.
 
     A test may fail only because of what an earlier test left behind; run first, it would pass on the

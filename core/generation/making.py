@@ -307,21 +307,21 @@ class WrittenSet:
     state: StateFile
     note: Callable[[str], None]
     in_use: InUse = lambda id: False
-    standing: dict[str, KeptTask] = field(default_factory=dict)
+    present: dict[str, KeptTask] = field(default_factory=dict)
     """The present tasks by the key of their verdict, in the order of their acceptance."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
         """Write the new tasks, then remove the tasks that they replace."""
         keys = {verdict.key for verdict in kept}
-        leaving = [task for key, task in self.standing.items() if key not in keys]
-        before, self.standing = self.standing, {}
+        leaving = [task for key, task in self.present.items() if key not in keys]
+        before, self.present = self.present, {}
         for verdict in kept:
             known = before.get(verdict.key)
             if known is None:
                 known = self._write(verdict, leaving[0].id if leaving else "")
                 leaving = leaving[1:]
-            self.standing[verdict.key] = known
-        stand = {task.id for task in self.standing.values()}
+            self.present[verdict.key] = known
+        stand = {task.id for task in self.present.values()}
         for id in sorted(self.state.provisional - stand):
             self._withdraw(id)
 

@@ -387,7 +387,7 @@ def _make(
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
-            trials, kept = context.board.trials(keys), tuple(tasks.standing.values())
+            trials, kept = context.board.trials(keys), tuple(tasks.present.values())
             result.counts = Counts(found.verdicts)
             progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
             if progress is not None:
@@ -415,9 +415,9 @@ def _make(
             result.stopped = CancelledError(f"Stopped by {type(stop).__name__}.")
             raise
         finally:
-            result.tasks = [task.id for task in tasks.standing.values()]
+            result.tasks = [task.id for task in tasks.present.values()]
             if result.stopped is not None:
-                kept = f"{plural(len(tasks.standing), 'task')}, {plural(len(state.verdicts), 'verdict')}"
+                kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(f"stopped; what was made is kept ({kept}): the same command goes on")
 
 

@@ -85,13 +85,13 @@ def unpack_task(
         elif replaces:
             _replace_if_other(here, task)
         else:
-            _tell(read_task(here), task, archive.name, note)
+            _note_differences(read_task(here), task, archive.name, note)
         return read_task(here or place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _tell(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
+def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
     if differing := compare(known, task):
         note(
             f"{name}: {known.short_id} is here already, and stays. This one differs in"

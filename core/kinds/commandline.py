@@ -74,7 +74,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
         raise _unknown_tool(name, rest, tools, shown)
     words = _words(tool, rest.strip())
     given, others = _named(tool, words)
-    _place(tool, given, others, tools, shown)
+    _assign_words(tool, given, others, tools, shown)
     in_order = dict[str, str]()
     for argument in tool.arguments:
         if argument.name in given:
@@ -118,7 +118,7 @@ def _text(value: object) -> str:
 
 def _is_joined(word: _Word, shown: Knowledge | None) -> bool:
     """Whether a word is a file and its function: `PATH::QUALNAME`."""
-    if _kind_shown(word.text, shown):
+    if _shown_kind(word.text, shown):
         return False
     return _JOINED.fullmatch(word.text) is not None
 
@@ -186,13 +186,13 @@ def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Wo
 # Positions
 
 
-def _place(
+def _assign_words(
     tool: Tool, given: dict[str, str], words: list[_Word], tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
     """Assign the words without a name to the remaining arguments."""
     both = _function_and_file(tool)
     if both:
-        _take_apart(both, given, words, shown)
+        _split_joined(both, given, words, shown)
     left = [argument for argument in tool.arguments if argument.name not in given]
     if len(words) > len(left):
         raise QuestionError(f"Too many words. Usage: {tool.usage()}")
@@ -201,13 +201,13 @@ def _place(
         if word.quoted:
             continue
         may_be_misnamed = word.key and argument.kind not in _FREE_TEXT
-        if may_be_misnamed and not _kind_shown(word.text, shown):
+        if may_be_misnamed and not _shown_kind(word.text, shown):
             raise _misnamed(tool, word.key, given, words, shown)
-        _look_at(argument, tool, word, tools, shown)
+        _require_path(argument, tool, word, tools, shown)
     for argument, word in placed.items():
         given[argument.name] = word.text
     if both and placed.keys() >= set(both):
-        _order(tool, both, given, shown)
+        _put_in_order(tool, both, given, shown)
 
 
 def _of_kind(tool: Tool, kind: ArgumentKind) -> Argument | None:
@@ -223,7 +223,7 @@ def _function_and_file(tool: Tool) -> tuple[Argument, Argument] | None:
     return function, file
 
 
-def _take_apart(
+def _split_joined(
     both: tuple[Argument, Argument], given: dict[str, str], words: list[_Word], shown: Knowledge | None
 ) -> None:
     """Split `PATH::QUALNAME` into a file and its function, unless one of them is already given."""
@@ -242,19 +242,19 @@ def _take_apart(
         words.remove(joined[0])
 
 
-def _look_at(
+def _require_path(
     argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
     """Ask about a path that is probably not one."""
     is_only_path = argument.kind in (ArgumentKind.FILE, ArgumentKind.FOLDER) and len(tool.arguments) == 1
-    if not is_only_path or _kind_shown(word.text, shown):
+    if not is_only_path or _shown_kind(word.text, shown):
         return
     path, joined, name = word.text.partition("::")
     if not joined:
         path, _, name = word.text.partition(" ")
-        if _kind_shown(path, shown) != "file":
+        if _shown_kind(path, shown) != "file":
             path, name = name, path
-    names_a_file = joined or _kind_shown(path, shown) == "file"
+    names_a_file = joined or _shown_kind(path, shown) == "file"
     if names_a_file and _NAME.fullmatch(name):
         reader = find_tool(tools, "read_function")
         meant = {"function_name": name, "file_path": path}
@@ -262,7 +262,7 @@ def _look_at(
         raise QuestionError(text, reader.name if reader else "", meant)
 
 
-def _order(
+def _put_in_order(
     tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None
 ) -> None:
     """Put a function and its file in order: by their form, else by the paths that were shown."""
@@ -270,11 +270,11 @@ def _order(
     file = both[1].name
     first = given[function]
     second = given[file]
-    as_typed = _names(first, second)
-    swapped = _names(second, first)
+    as_typed = _are_name_and_path(first, second)
+    swapped = _are_name_and_path(second, first)
     if as_typed == swapped:
-        as_typed = _names_in_shown_file(first, second, shown)
-        swapped = _names_in_shown_file(second, first, shown)
+        as_typed = _are_name_and_shown_file(first, second, shown)
+        swapped = _are_name_and_shown_file(second, first, shown)
     if as_typed == swapped and shown is not None:
         text = f"It is not clear which of {first!r} and {second!r} is the file. Usage: {tool.usage()}"
         raise _about_function(text, tool, given, first, shown)
@@ -283,7 +283,7 @@ def _order(
         given[file] = first
 
 
-def _names(name: str, path: str) -> bool:
+def _are_name_and_path(name: str, path: str) -> bool:
     """Whether `name` looks like the name of a function, and only `path` looks like a path."""
     return _looks_like_path(path) and not _looks_like_path(name) and _NAME.fullmatch(name) is not None
 
@@ -292,7 +292,7 @@ def _looks_like_path(text: str) -> bool:
     return "::" not in text and ("/" in text or text.endswith((".py", ".pyi")))
 
 
-def _kind_shown(path: str, shown: Knowledge | None) -> str:
+def _shown_kind(path: str, shown: Knowledge | None) -> str:
     """Return the kind of path that a result has shown: `file`, `dir`, or empty if unknown."""
     if shown is not None and path:
         return shown.entries.get(posixpath.normpath(path), "")
@@ -314,9 +314,9 @@ def _unknown_tool(name: str, rest: str, tools: tuple[Tool, ...], shown: Knowledg
     return QuestionError(text, tool.name, arguments)
 
 
-def _names_in_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
+def _are_name_and_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
     """Whether `path` was shown as a file, and `name` can be a function and was not shown as a path."""
-    if _kind_shown(name, shown) or _kind_shown(path, shown) != "file":
+    if _shown_kind(name, shown) or _shown_kind(path, shown) != "file":
         return False
     return _NAME.fullmatch(name) is not None
 
@@ -332,7 +332,7 @@ def _misnamed(
         if not word.key:
             parts.append(shlex.quote(word.text))
             continue
-        meant = _likely(word.key, names)
+        meant = _likely_argument(word.key, names)
         if not meant:
             return QuestionError(text)
         parts.append(f"{meant}={shlex.quote(word.value)}")
@@ -343,7 +343,7 @@ def _misnamed(
     return QuestionError(text, tool.name, arguments)
 
 
-def _likely(key: str, names: Sequence[str]) -> str:
+def _likely_argument(key: str, names: Sequence[str]) -> str:
     """Return the argument that an unknown name was likely meant for; empty if that is not clear."""
     if len(names) == 1:
         return names[0]

@@ -181,7 +181,7 @@ class Scene:
         return is_protected(path, frozenset(self.task.suite.test_files))
 
     @cached_property
-    def _vain(self) -> dict[tuple[bool, int], tuple[str, str]]:
+    def _wrong_texts(self) -> dict[tuple[bool, int], tuple[str, str]]:
         return {}
 
     def wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
@@ -189,9 +189,9 @@ class Scene:
 
         With `finds`, it is at least about the part that is to be changed.
         """
-        if (finds, number) not in self._vain:
-            self._vain[finds, number] = self._wrong(number, finds=finds)
-        return self._vain[finds, number]
+        if (finds, number) not in self._wrong_texts:
+            self._wrong_texts[finds, number] = self._wrong(number, finds=finds)
+        return self._wrong_texts[finds, number]
 
     def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
         name, text = self.right[0]

@@ -38,7 +38,7 @@ def meet(one: ast.stmt, other: ast.stmt) -> bool:
     stored, also_stored = stores(one), stores(other)
     if stored & places(other) or also_stored & places(one):
         return True
-    return bool(_owners(stored) & _handed(other) or _owners(also_stored) & _handed(one))
+    return bool(_owners(stored) & _passed_on(other) or _owners(also_stored) & _passed_on(one))
 
 
 def places(node: ast.stmt) -> frozenset[str]:
@@ -67,7 +67,7 @@ def _owners(stored: frozenset[str]) -> frozenset[str]:
     return frozenset(place.rpartition(".")[0] for place in stored if "." in place)
 
 
-def _handed(node: ast.stmt) -> frozenset[str]:
+def _passed_on(node: ast.stmt) -> frozenset[str]:
     """Return the objects whose methods a statement calls, or that it passes to a call."""
     calls = list(inside(ast.Call, node))
     owners = [called.value for called in only(ast.Attribute, (call.func for call in calls))]

@@ -144,7 +144,7 @@ def target_of(
         index = index_source(record.path, tree.read(record.path))
     except CodeError as error:
         raise RefusedRecordError(Refusal.UNREADABLE_FILE, str(error)) from error
-    definition = _meant(index, record.function)
+    definition = _only_definition(index, record.function)
     if definition.kind is DefinitionKind.CLASS:
         raise RefusedRecordError(
             Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted."
@@ -154,7 +154,7 @@ def target_of(
     return RecordTarget(_removed(tree, definition, test_files))
 
 
-def _meant(index: FileIndex, name: str) -> Definition:
+def _only_definition(index: FileIndex, name: str) -> Definition:
     """Return the only definition with that name; the data set takes the first of several instead."""
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]

@@ -63,19 +63,19 @@ class CandidateTrial:
         self.record: Mapping[str, Any] | None = None
         """The model's rounds on the candidate, which the verdict contains if nothing is kept."""
         self._chance = random.Random(f"specimen {candidate.key}")
-        self._tell()
+        self._report_progress()
 
     def next(self, function: str, family: str) -> None:
         """Report that another corruption of `function` is being tried."""
         attempt = self._progress.attempt + 1 if function == self._progress.function else 1
-        self._tell(function=function, attempt=attempt, family=family)
+        self._report_progress(function=function, attempt=attempt, family=family)
 
     def end(self, fate: str) -> None:
         """Count the outcome of the last corruption."""
         self.fates[fate] += 1
-        self._tell(latest=fate)
+        self._report_progress(latest=fate)
 
-    def _tell(self, **changes: Any) -> None:
+    def _report_progress(self, **changes: Any) -> None:
         seconds = round(time.monotonic() - self._began, 2)
         self._progress = replace(self._progress, tests=self._tests, seconds=seconds, **changes)
         self.context.board.post(self.candidate.key, self._progress)
@@ -111,7 +111,7 @@ class CandidateTrial:
         Raises `CandidateDropped` if the corruption makes no task, or the original is left in the tree.
         """
         self.refuse_leak(targets)
-        self._tell(family=WHOLE_SUITE)
+        self._report_progress(family=WHOLE_SUITE)
         started = time.perf_counter()
         try:
             proof = prove(
@@ -139,7 +139,7 @@ class CandidateTrial:
 
     def report_controls(self) -> None:
         """Report that the corruption is proven and its controls are being made."""
-        self._tell(family=CONTROLS)
+        self._report_progress(family=CONTROLS)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
         """Return the verdict on a candidate that makes no task."""

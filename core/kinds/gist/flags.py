@@ -276,10 +276,6 @@ def _rebound_in_functions(text: str, used: Collection[str], existence: Existence
                 yield f"{name} is bound anew: {one.line.text}"
 
 
-def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
-    return [one for one in existence.lines if one.line.first <= line <= one.line.last]
-
-
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
     """Yield the lines that bind a global name, each with whether it does so by `global`."""
     for node, scope in scoped(parse(text)):

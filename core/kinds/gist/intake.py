@@ -104,11 +104,11 @@ class Examination:
 
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
         """Return everything that gists will be compared with. Raises `NoGistError` with its reason."""
-        self._require_there(entrypoint)
+        self._require_existing(entrypoint)
         seen: list[OriginalRun] = []
         for number in range(self.runs):
             seen.append(self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number))
-            _require_alike(seen)
+            _require_same_outcomes(seen)
             if entrypoint.kind is EntrypointKind.TEST:
                 self._require_collected(entrypoint, seen[-1])
             self._require_usable(seen[-1])
@@ -138,8 +138,8 @@ class Examination:
         trace = traced.trace or {}
         read = read_trace(trace)
         owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
-        self._require_apart(owned)
-        self._require_sole(owned)
+        self._require_not_part_of_pytest(owned)
+        self._require_no_other_copy(owned)
         tests = _test_files(seen[0].run, read.files)
         if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(
@@ -162,7 +162,7 @@ class Examination:
             habits=habits_of([run.run.isolation for run in (*seen, traced)]),
         )
 
-    def _require_sole(self, owned: Iterable[str]) -> None:
+    def _require_no_other_copy(self, owned: Iterable[str]) -> None:
         """Refuse a codebase that is also installed in the environment, where a gist would find it."""
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
@@ -176,7 +176,7 @@ class Examination:
                 ),
             )
 
-    def _require_apart(self, owned: Iterable[str]) -> None:
+    def _require_not_part_of_pytest(self, owned: Iterable[str]) -> None:
         """Refuse a codebase that pytest depends on: a gist could not be run without importing it."""
         clash = sorted(set(owned) & _OF_THE_RUNNER)
         if clash:
@@ -185,7 +185,7 @@ class Examination:
                 f"The runner itself needs {clash[0]}, which a gist may not import.",
             )
 
-    def _require_there(self, entrypoint: Entrypoint) -> None:
+    def _require_existing(self, entrypoint: Entrypoint) -> None:
         """Refuse a command that names a file or a script that the source does not have."""
         tree = self.repository.tree
         if entrypoint.kind is EntrypointKind.CONSOLE:
@@ -381,7 +381,7 @@ def _failure_of(run: TestsRun | CommandRun) -> str:
     return ""
 
 
-def _require_alike(seen: list[OriginalRun]) -> None:
+def _require_same_outcomes(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
         raise NoGistError(

@@ -119,7 +119,7 @@ class GistHarness(TaskHarness):
     ) -> CallMade | None:
         """Return the call that saves unsaved typing; None if there is none, or the next call has a text."""
         text = gist_of(state).typed
-        if text is None or _brings_text(tool, arguments):
+        if text is None or _has_own_text(tool, arguments):
             return None
         # The hand-in takes the last step itself, and saves the typed text first.
         if state.remaining.tool_uses == 1 and tool is not SUBMIT_GIST:
@@ -174,7 +174,7 @@ class GistHarness(TaskHarness):
             return None
         call = state.calls[-1]
         last = state.submissions[-1]
-        if _forced(call):
+        if _is_forced(call):
             if last.counts:
                 return EndReason(call.automatic)
             return EndReason.INFRASTRUCTURE
@@ -194,7 +194,7 @@ class GistHarness(TaskHarness):
         if not verdict.counts:
             return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
         # A hand-in that a limit forces costs no step (decision 0028).
-        steps = 0 if _forced(call) else 1
+        steps = 0 if _is_forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
 
     def _scored(
@@ -207,12 +207,12 @@ class GistHarness(TaskHarness):
         return CallOutcome(ToolOutput(text), charged, verdict)
 
 
-def _forced(call: AttemptCall) -> bool:
+def _is_forced(call: AttemptCall) -> bool:
     """Whether a limit, or a solver who gave up, made the program hand in."""
     return call.automatic in set(EndReason)
 
 
-def _brings_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
+def _has_own_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
     """Whether a call writes the whole gist, or scores another text."""
     if tool is None:
         return False

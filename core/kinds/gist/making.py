@@ -228,7 +228,7 @@ class _Making:
         draw = self.asked.draw
         if named:
             for entrypoint in named:
-                self._one(entrypoint, {})
+                self._make_one(entrypoint, {})
         elif draw.sample:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
             self._until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
@@ -237,7 +237,7 @@ class _Making:
 
     def _until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
         for candidate in drawn:
-            self._one(candidate.entrypoint, how)
+            self._make_one(candidate.entrypoint, how)
             if len(self.results.made) == self.wanted:
                 return
         self.examination.run.note(f"{len(self.results.made)} of {self.wanted}: no test of the suite is left.")
@@ -248,7 +248,7 @@ class _Making:
         ranked = hardest(self.examination, draw.hard, draw.seed, self._refuse, among=draw.among)
         candidate = next(ranked, None)
         while candidate is not None:
-            unusable = not self._one(candidate.entrypoint, how)
+            unusable = not self._make_one(candidate.entrypoint, how)
             try:
                 candidate = ranked.send(unusable)
             except StopIteration:
@@ -259,7 +259,7 @@ class _Making:
         self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
         self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
 
-    def _one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
+    def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
         """Write the task of an entrypoint, and return whether there is one."""
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
@@ -268,7 +268,7 @@ class _Making:
         except NoGistError as refusal:
             self._refuse(entrypoint, refusal)
             return False
-        task, other = self._written(entrypoint, answer, how)
+        task, other = self._write(entrypoint, answer, how)
         if other:
             self.on_kept(task, other)
         reference = None if self.asked.reference.no_reference else self._reference(task, run)
@@ -277,7 +277,7 @@ class _Making:
         self.on_made(made)
         return True
 
-    def _written(
+    def _write(
         self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
     ) -> tuple[Task, dict[str, Any]]:
         """Return the task, and the requested settings that it does not have because it existed already."""

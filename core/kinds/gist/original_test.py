@@ -144,10 +144,10 @@ def missing_name(gist: str, test: GistTest) -> str:
         tree = parse(gist)
     except (SyntaxError, ValueError):
         return ""
-    return next((one.qualname for one in test.each if not _has(tree, one)), "")
+    return next((one.qualname for one in test.each if not _defines(tree, one)), "")
 
 
-def _has(tree: ast.Module, test: GistTest) -> bool:
+def _defines(tree: ast.Module, test: GistTest) -> bool:
     if test.doctest:
         return documented(tree, test.qualname) is not None
     if find_test(tree, test.qualname) is not None:
@@ -273,11 +273,11 @@ def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
             doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
     first = min(places.values(), default=(0, 0))
     last = max(places.values(), default=(0, 0))
-    names = _agreed([pytest_names(one.source) for one in written])
+    names = _common_meanings([pytest_names(one.source) for one in written])
     return TestGuard(first[0], last[1], decorated, names, places, doctests)
 
 
-def _agreed(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _common_meanings(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the names that mean the same in every file that has them."""
     meanings: dict[str, set[str]] = {}
     for names in found:
@@ -335,7 +335,7 @@ def given_test(test: GistTest | None) -> str:
     return text
 
 
-def _named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> list[LineBlock]:
+def _blocks_named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> list[LineBlock]:
     """Return the blocks of a kind with a name, in source order."""
     return [block for block in blocks if block.kind is kind and block.name == name]
 
@@ -351,16 +351,16 @@ def splice_test(
     in the original, if it is different. Raises SyntaxError for a gist that does not parse, and TaskError for
     an original without that test.
     """
-    definition = _required(original, defined_as or qualname)
+    definition = _required_test(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
     tree = parse(gist)
     blocks = blocks_of(tree)
     lines = physical_lines(gist)
     own = find_test(tree, qualname) if defined_as else None
     name = own.name if own is not None else definition.name
-    old = [block for block in _named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
+    old = [block for block in _blocks_named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
     owner = definition.name.rpartition(".")[0]
-    homes = _named(blocks, BlockKind.CLASS, owner)
+    homes = _blocks_named(blocks, BlockKind.CLASS, owner)
     if old:
         at = old[0].first
         depth = margin_of(lines[old[0].statements[0].lineno - 1])
@@ -373,12 +373,12 @@ def splice_test(
         test = _in_classes(test, original, owner)
     put_in: list[tuple[str, int | None]] = [(text, None) for text in indented(test, depth)]
     # Every definition of the test is removed: the last one in the file would be the one that runs.
-    kept = _without(lines, old)
+    kept = _lines_outside(lines, old)
     above = [line for line in kept if line[1] < at]
     return _spliced([*above, *put_in, *kept[len(above) :]])
 
 
-def _without(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
+def _lines_outside(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
     """Return the lines outside of the blocks, each with its number."""
     removed = set[int]()
     for block in blocks:
@@ -430,7 +430,7 @@ def original_test(original: str, qualname: str) -> str:
 
     Raises TaskError if there is none.
     """
-    definition = _required(original, qualname)
+    definition = _required_test(original, qualname)
     lines = dedented(physical_lines(original)[definition.first - 1 : definition.last])
     return "\n".join(_in_classes(lines, original, definition.name.rpartition(".")[0])) + "\n"
 
@@ -447,11 +447,11 @@ def inheriting_test(test: GistTest) -> str:
     if not missing_name(text, test):
         return text
     heir = test.qualname.rpartition(".")[0]
-    base = _required(test.source, test.qualname).name.rpartition(".")[0]
+    base = _required_test(test.source, test.qualname).name.rpartition(".")[0]
     return f"{text}\n\nclass {heir}({base}):\n    pass\n"
 
 
-def _required(original: str, qualname: str) -> LineBlock:
+def _required_test(original: str, qualname: str) -> LineBlock:
     definition = find_test(parse(original), qualname)
     if definition is None:
         raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
@@ -498,7 +498,7 @@ def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
     blocks = blocks_of(parse(original))
     source = physical_lines(original)
     while owner:
-        for block in _named(blocks, BlockKind.CLASS, owner)[:1]:
+        for block in _blocks_named(blocks, BlockKind.CLASS, owner)[:1]:
             last = next(line.last for line in block.lines if line.text.startswith("class "))
             header = "\n".join(source[block.first - 1 : last])
             lines = [textwrap.dedent(header), *indented(lines, "    ")]

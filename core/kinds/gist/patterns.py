@@ -119,7 +119,7 @@ class VariableLine:
         """Align the variants of the line; a list that differs only in its order is one token."""
         bags = {tuple(_bag([found]) for found in _LIST.findall(line)) for line in variants}
         token = _TOKEN_OR_LIST if len(bags) == 1 else _TOKEN
-        return cls(tuple(_laid_over([token.findall(line) for line in variants])), token)
+        return cls(tuple(_aligned([token.findall(line) for line in variants])), token)
 
     def matches(self, line: str) -> bool:
         """Whether a line matches."""
@@ -139,7 +139,7 @@ class VariableLine:
         return "".join(part if isinstance(part, str) else _VARIES for part in self.parts)
 
 
-def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
+def _aligned(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
     """Yield the tokens that all variants share, and the gaps between them."""
     first = variants[0]
     if all(tokens == first for tokens in variants):
@@ -192,9 +192,9 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
             yield Gap.of(variants)
         return
     places = [tokens.index(word) for tokens in variants]
-    yield from _laid_over([tokens[:place] for tokens, place in zip(variants, places, strict=True)])
+    yield from _aligned([tokens[:place] for tokens, place in zip(variants, places, strict=True)])
     yield word
-    yield from _laid_over([tokens[place + 1 :] for tokens, place in zip(variants, places, strict=True)])
+    yield from _aligned([tokens[place + 1 :] for tokens, place in zip(variants, places, strict=True)])
 
 
 def _shared_word(variants: Sequence[list[str]]) -> str | None:

@@ -60,7 +60,7 @@ class ReferenceMaker:
                 codebase,
                 self._path(codebase),
                 self.judge.entrypoint.qualname,
-                self._ask,
+                self._query,
                 out_of_time=lambda: self.cancel.cancelled or self.clock() - began > self.budget_s,
             )
         except (NoReferenceError, SyntaxError, RecursionError) as error:
@@ -105,7 +105,7 @@ class ReferenceMaker:
         )
         return " ".join([*limits, f"The last try: {self._why[-1]}"])
 
-    def _ask(self, text: str) -> OracleVerdict:
+    def _query(self, text: str) -> OracleVerdict:
         self.queries += 1
         if self.on_query is not None:
             self.on_query(self.queries, text.count("\n"))
@@ -191,18 +191,20 @@ class _SeveralTests(GistJudge):
             return GistTrial(
                 TestsRun(RunStatus.CRASHED), 0.0, reason="A test is missing, or the text does not parse."
             )
-        trial = self._itself.run(spliced.text, measure=measure, seed=seed, watched=watched, cancel=cancel)
+        trial = self._plain_judge.run(
+            spliced.text, measure=measure, seed=seed, watched=watched, cancel=cancel
+        )
         lines = (spliced.origin[line - 1] for line in trial.executed if line <= len(spliced.origin))
         return replace(trial, executed=frozenset(line for line in lines if line is not None))
 
     def fidelity(self, trial: GistTrial) -> Fidelity:
         """Compare a run of the command with the runs of the original."""
-        return self._itself.fidelity(trial)
+        return self._plain_judge.fidelity(trial)
 
     def judge(self, gist: str, *, run: RunContext = UNATTENDED, thorough: bool = True) -> GistJudgement:
         """Score a gist like a hand-in."""
-        return self._itself.judge(gist, run=run, thorough=thorough)
+        return self._plain_judge.judge(gist, run=run, thorough=thorough)
 
     @property
-    def _itself(self) -> GistJudge:
+    def _plain_judge(self) -> GistJudge:
         return GistJudge(self.task, self.answer, self.runner)

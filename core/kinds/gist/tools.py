@@ -43,12 +43,12 @@ GIST_BUFFER = "gist"
 """The name of the buffer in which a person types the gist (`edit_buffer` events)."""
 
 
-def written(text: str, arguments: Mapping[str, Any]) -> str:
+def write_whole(text: str, arguments: Mapping[str, Any]) -> str:
     """Return the gist after a call that writes all of it."""
     return str(arguments.get("content", ""))
 
 
-def edited(text: str, arguments: Mapping[str, Any]) -> str:
+def replace_passage(text: str, arguments: Mapping[str, Any]) -> str:
     """Return the gist after replacing one passage.
 
     Raises `RefusalError` unless the passage occurs exactly once.
@@ -144,7 +144,7 @@ def access_of(context: ToolContext) -> GistAccess:
     return context.of_kind
 
 
-def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
+def checked_text(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
     """Return the gist that a call makes. Raises `RefusalError` if it can't be accepted."""
     text = rewrite(access_of(context).text, arguments)
     longest = access_of(context).settings.gist_characters
@@ -159,18 +159,18 @@ def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str
     return text
 
 
-def counted(text: str) -> str:
+def size_words(text: str) -> str:
     """Return the size of a gist in words."""
     lines = len(text.splitlines())
     return f"The gist has {lines} {'line' if lines == 1 else 'lines'} and {len(text)} characters."
 
 
 def _write(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(counted(accepted(context, written, arguments)))
+    return ToolOutput(size_words(checked_text(context, write_whole, arguments)))
 
 
 def _edit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(counted(accepted(context, edited, arguments)))
+    return ToolOutput(size_words(checked_text(context, replace_passage, arguments)))
 
 
 WRITE_GIST = Tool(
@@ -181,7 +181,7 @@ WRITE_GIST = Tool(
     activity=Activity.OTHER,
     step="edit",
     run=_write,
-    rewrite=written,
+    rewrite=write_whole,
     replaces_text=True,
 )
 
@@ -196,7 +196,7 @@ EDIT_GIST = Tool(
     activity=Activity.OTHER,
     step="edit",
     run=_edit,
-    rewrite=edited,
+    rewrite=replace_passage,
 )
 
 
@@ -222,10 +222,10 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
 
 
 def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    text = accepted(context, written, arguments)
+    text = checked_text(context, write_whole, arguments)
     if arguments["execute"] not in ("true", "false"):
         raise RefusalError("execute is 'true' or 'false'.")
-    head = counted(text)
+    head = size_words(text)
     if arguments["execute"] == "false":
         return ToolOutput(head)
     shown = bounded(
@@ -261,14 +261,14 @@ EDIT_AND_EXECUTE = Tool(
     run=_edit_and_execute,
     runs_code=True,
     runs_gist=True,
-    rewrite=written,
+    rewrite=write_whole,
     replaces_text=True,
 )
 
 
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     if arguments["content"]:
-        return ToolOutput("", judged=accepted(context, written, arguments))
+        return ToolOutput("", judged=checked_text(context, write_whole, arguments))
     return ToolOutput("", judged=access_of(context).text)
 
 

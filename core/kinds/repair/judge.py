@@ -237,7 +237,7 @@ class RepairJudge:
         second = self._controlled.run(again, run=run)
         if second.status is not RunStatus.FINISHED:
             return second, ()
-        seen = self._seen(again, second, run)
+        seen = self._observations(again, second, run)
         lost = self.baseline.passed - second.passed
         if lost:
             # Tests may depend on their order: only those that the original passes backwards count.
@@ -259,7 +259,7 @@ class RepairJudge:
 
         return tuple(WatchedSpan(*span) for span in submitted_spans(self._untouched(tree), tree))
 
-    def _seen(self, request: RunRequest, report: SuiteReport, run: RunContext) -> tuple[str, ...]:
+    def _observations(self, request: RunRequest, report: SuiteReport, run: RunContext) -> tuple[str, ...]:
         """Return the observations of the watched run, without those that the true functions share."""
         if not report.watched:
             return ()

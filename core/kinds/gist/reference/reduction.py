@@ -482,7 +482,7 @@ class Reducer:
             small, executed = apply_cuts(small, cuts, executed)
         if small == text:
             return text, verdict
-        found = self._ask(small)
+        found = self._query(small)
         return (small, found) if found.holds else (text, verdict)
 
     def _try(self, text: str, verdict: OracleVerdict, cuts: Sequence[Cut]) -> tuple[str, OracleVerdict]:
@@ -493,7 +493,7 @@ class Reducer:
         while risks and not self.out_of_time():
             group = _most_promising(risks)
             candidate, _ = apply_cuts(text, [*kept, *group])
-            found = self._ask(candidate)
+            found = self._query(candidate)
             if not found.holds and len(group) > 1:
                 # One of them is needed: each becomes riskier by the probability that it was the one.
                 failing = 1 - math.prod(1 - risks[cut] for cut in group)
@@ -509,7 +509,7 @@ class Reducer:
                 self._rejected.add(group[0].label)
         return best
 
-    def _ask(self, text: str) -> OracleVerdict:
+    def _query(self, text: str) -> OracleVerdict:
         try:
             compile_module(text, "<gist>")
         except (SyntaxError, ValueError):
