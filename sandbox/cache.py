@@ -1,4 +1,4 @@
-"""Folders that are built once, whoever asks first, and never change afterwards."""
+"""Folders that are built once, by their first user, and never changed afterwards."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TICK_S = 0.05
 
 
 def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken = NEVER) -> Path:
-    """Return `folder`. If it is missing, `build` makes it in a temporary folder next to it, which is then
-    moved there.
+    """Return `folder`, after making it with `build` if it does not exist.
 
-    Other threads and processes that ask in the meantime wait. A build that raises leaves nothing behind.
-    Everybody can read the result, since another user may run the code, and nobody can write to it.
+    It is built in a temporary folder next to it, which is then moved into place. Other threads and processes
+    that ask in the meantime wait. A build that raises leaves nothing behind. Everybody can read the result,
+    since another user may run the code, and nobody can write to it.
     """
     if folder.is_dir():
         return folder
@@ -35,8 +35,7 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
             built = temporary / "built"
             build(built)
             _freeze(built)
-            # An ordinary user can't rename a folder without write permission, so the top is frozen after the
-            # move.
+            # The top is frozen after the move: an ordinary user can't rename a folder that is not writable.
             built.chmod(0o755)
             built.rename(folder)
             folder.chmod(0o555)

@@ -1,8 +1,8 @@
-"""The workers of a Dask cluster: which of them get jobs, and which of their replies are believed.
+"""The workers of a Dask cluster: which of them get jobs, and which of their replies are trusted.
 
 Dask distributes jobs, repeats those of a lost worker, and can encrypt. This module has workers introduce
-themselves before they get a job, checks each reply, and gives no more jobs to a worker that lies
-(decision 105).
+themselves before they get a job, checks each reply, and gives no more jobs to a worker that lies (decision
+105).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from gistpoint.core.orders import (
 from gistpoint.core.text import bounded
 
 STRIKES = 3
-"""Lies, or jobs that it could not do, after which a worker gets no more."""
+"""A worker gets no more jobs after this many lies, or jobs that it could not do."""
 SKEW_MS = 2_000
-"""Differences of clocks above this, beyond the error of the measurement, are reported."""
+"""Clocks that differ by more than this, beyond the error of the measurement, are reported."""
 GRACE_S = 20.0
 """How long jobs may take to end after they were asked to."""
 _LAST_S = 5.0
@@ -54,9 +54,9 @@ _FETCH_S = 60
 _WAIT_S = 60.0
 """How long to wait for the first worker of a cluster."""
 _AHEAD = 2
-"""Jobs submitted for each thread of a worker, so that none waits for the next."""
+"""Jobs submitted for each thread of a worker, so that no thread has to wait for the next one."""
 _MOST_CHARACTERS = 1_000
-"""Of a message from a worker."""
+"""The limit of a message from a worker."""
 
 
 @contextmanager
@@ -86,9 +86,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def open_to_all(address: str) -> str:
-    """Return a warning if the connection to a scheduler is neither encrypted nor local; otherwise an empty
-    text.
-    """
+    """Return a warning if the connection to a scheduler is neither encrypted nor local, or an empty text."""
     given = urlsplit(address if "://" in address else f"tcp://{address}")
     host = given.hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")
@@ -103,8 +101,9 @@ def open_to_all(address: str) -> str:
 
 @contextmanager
 def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterWorkerPool]:
-    """Yield the workers of a cluster, after a warning if the connection is open to all. Raises as `connected`
-    does.
+    """Yield the workers of a cluster, after a warning if the connection is open to all.
+
+    Raises the errors of `connected`.
     """
     with connected(address) as client:
         if warning := open_to_all(address):
@@ -113,8 +112,9 @@ def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[Cluste
 
 
 def unfit_workers(client: Any) -> list[str]:
-    """Return a sentence about each worker of a cluster that can't work for this process, such as an older
-    version.
+    """Return a sentence about each worker of a cluster that can't work for this process.
+
+    Such a worker has an older version, for example.
     """
     pool = ClusterWorkerPool(client, "", lambda sentence: None)
     pool._meet(client.nthreads())
@@ -123,7 +123,7 @@ def unfit_workers(client: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A job that Dask has."""
+    """A job that was submitted to Dask."""
 
     job: ClusterJob
     workers: frozenset[str]
@@ -138,9 +138,9 @@ class ClusterWorkerPool:
     client: Any
     address: str
     tell: Callable[[str], None]
-    """Receives a sentence about each worker that is not believed or gets no more jobs, and about clocks."""
+    """Receives a sentence about each worker that is not trusted or gets no more jobs, and about clocks."""
     most: int | None = None
-    """Most jobs at once; None for the number of threads, and some ahead."""
+    """The most jobs at once; None for the number of threads, and some more ahead."""
     interrupts: int = 0
     """How often Ctrl+C was pressed."""
     _start: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -154,7 +154,7 @@ class ClusterWorkerPool:
     _avoid: dict[str, dict[str, str]] = field(default_factory=dict)
     """Workers that lied about a job or could not do it, with the reason, by the key of the job."""
     _stop: int = 0
-    """1 after the jobs were to finish and stop, 2 after they were to stop at once."""
+    """1 after the jobs were asked to finish and stop, 2 after they were asked to stop at once."""
     _stop_sent: int = 0
     """The value of `_stop` that the workers know."""
     _ends_at: float = float("inf")
@@ -169,9 +169,9 @@ class ClusterWorkerPool:
     ) -> None:
         """Have jobs done; return when all are done, or after a stop.
 
-        A job whose worker dies is repeated elsewhere by Dask, one whose result can't be true by this method.
-        The first Ctrl+C stops, the second stops at once. `tick` is called several times a second. Raises
-        `InfrastructureError` if the scheduler goes away or no worker is left.
+        A job whose worker dies is repeated elsewhere by Dask; one whose result can't be true is repeated by
+        this method. The first Ctrl+C stops, the second stops at once. `tick` is called several times a
+        second. Raises `InfrastructureError` if the scheduler goes away or no worker is left.
         """
         todo = iter(jobs)
         with self._interruptible():
@@ -191,12 +191,12 @@ class ClusterWorkerPool:
                 self._drop(list(self._at_work))
 
     def stop(self) -> None:
-        """Send no more jobs, and ask the workers to finish what they do; the second time, to abandon it."""
+        """Send no more jobs, and ask the workers to finish theirs; the second time, to abandon them."""
         self._stop = min(self._stop + 1, 2)
 
     @property
     def stopping(self) -> bool:
-        """Whether it was stopped."""
+        """Whether `stop` was called."""
         return self._stop > 0
 
     @property
@@ -228,9 +228,7 @@ class ClusterWorkerPool:
         )
 
     def _look(self) -> None:
-        """Every few seconds, update the workers: meet new ones, and take back jobs that no worker can do any
-        more.
-        """
+        """Every few seconds, meet new workers, and take back jobs that no present worker can do."""
         if self.client.status != "running":
             raise self._gone()
         now = time.monotonic()
@@ -254,8 +252,7 @@ class ClusterWorkerPool:
             return
         here, began = WorkerIntroduction(), time.monotonic()
         found: dict[str, Any] = self._ask(self.client.run, introduce, workers=asked, on_error="return")
-        # The answer was written between the call and its return: half of that span, in milliseconds, either
-        # way.
+        # The answer was written between the call and its return: the error is half of that, in milliseconds.
         within = (time.monotonic() - began) * 500
         for address, answer in found.items():
             worker = self._workers[address] = ClusterWorker(address)
@@ -268,8 +265,7 @@ class ClusterWorkerPool:
             if different := introduction.differs_from(here):
                 self._leave_out(worker, different)
                 continue
-            # A wrong clock is reported and no reason to leave a worker out: no event is changed
-            # (decision 105).
+            # A wrong clock is reported, but the worker is not left out: no event is changed (decision 105).
             ahead = introduction.utc_ms - here.utc_ms - within
             if abs(ahead) > within + SKEW_MS:
                 worker.clock_ms = round(ahead)
@@ -280,7 +276,7 @@ class ClusterWorkerPool:
                 )
 
     def _require_workers(self, now: float) -> None:
-        """Wait for a while if there are no workers. Raises `InfrastructureError`."""
+        """Wait for a while if there are no workers. Raises `InfrastructureError` if none will come."""
         if self._fit():
             self._alone_since = None
             return
@@ -337,7 +333,7 @@ class ClusterWorkerPool:
             sent.job.archive() if sent.with_archive else b"",
             key=f"gistpoint-{self._start}-{next(self._numbers)}",
             pure=False,
-            # Dask would else give it to any worker, also to one that lied about it or has another version.
+            # Dask would otherwise use any worker, even one that lied about this job or has another version.
             workers=[*sent.workers],
             allow_other_workers=False,
         )
@@ -352,8 +348,7 @@ class ClusterWorkerPool:
     ) -> None:
         sent = self._at_work[future]
         if future.status == "finished":
-            # The scheduler says who holds a result: a reply could name another worker, which would get the
-            # strike.
+            # The scheduler knows who holds a result. A reply could name another worker to get the strike.
             holders = self._ask(self.client.who_has, [future])
             worker = next((self._workers.get(address) for address in next(iter(holders.values()), ())), None)
             try:
@@ -435,7 +430,7 @@ class ClusterWorkerPool:
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
         """Let Ctrl+C stop the work between two steps, never within one."""
-        # Only the main thread may set handlers of signals; another one is stopped by a call of `stop`.
+        # Only the main thread may set signal handlers; work in another thread is stopped by `stop`.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -465,7 +460,7 @@ def _read(job: ClusterJob, data: object) -> WorkReply:
 
 
 def _failure(error: BaseException) -> str:
-    """Return in a sentence why Dask gave up a job."""
+    """Return the reason why Dask gave up a job, as a sentence."""
     # By its name: importing the class would load Dask, which need not be installed.
     if type(error).__name__ == "KilledWorker":
         return f"Every worker that had it died. {bounded(str(error), _MOST_CHARACTERS)}"

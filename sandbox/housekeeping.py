@@ -1,4 +1,4 @@
-"""Listing and emptying gistpoint's caches: environments, wheels, runtimes, images, and folders of dead runs."""
+"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images, and dead runs' folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from gistpoint.sandbox.layout import leftovers, remove_leftovers
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
-_OURS = tuple(f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels"))
+_PREFIXES = tuple(
+    f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels")
+)
 _FROZEN = {"environment": "environments", "wheel": "wheels", "runtime": "runtimes"}
 _OLD_S = 24 * 3600.0
 
@@ -58,7 +60,7 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
 
 
 def clean(cache: Path) -> tuple[StoredItem, ...]:
-    """Remove everything that `kept` lists and return what was removed; no run may be under way."""
+    """Remove everything that `kept` lists, and return what was removed. No run may be under way."""
     before = kept(cache)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         # Their folders are read-only, and rmtree alone would fail at the first of them.
@@ -78,17 +80,16 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
 
         remove_containers(engine)
         remove_images(engine)
-    # Reported is what is really gone: every removal above ignores errors.
+    # Only what is really gone is reported: every removal above ignores errors.
     after = {(item.kind, item.place) for item in kept(cache)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
 
 
 def _forgotten() -> list[Path]:
-    """Return our temporary folders of other kinds that have not changed for a day."""
-    # Unlike folders of runs, these carry no lock that would show whether their program still lives: only age
-    # does.
+    """Return gistpoint's temporary folders of other kinds that have not changed for a day."""
+    # Unlike folders of runs, these have no lock that shows whether their program is alive, only an age.
     found = []
-    for prefix in _OURS:
+    for prefix in _PREFIXES:
         for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
             with contextlib.suppress(OSError):
                 status = folder.lstat()

@@ -1,5 +1,6 @@
-"""Choosing the backend of a run: the configured one, or the strongest that works; without isolation only by
-consent.
+"""Choosing the backend of a run: the configured one, or the strongest one that works.
+
+Code runs without isolation only with the user's consent.
 """
 
 from __future__ import annotations
@@ -32,11 +33,10 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 
 
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return functions that make the built-in backends, in order of preference; each imports only its own
-    module.
+    """Return functions that make the built-in backends, in order of preference.
 
-    Docker is used if bubblewrap does not work, or on request; Landlock, which promises less, comes after
-    both.
+    Each imports only its own module. Docker is used if bubblewrap does not work, or on request; Landlock,
+    which promises less, comes after both.
     """
     return {"bwrap": _bubblewrap, "docker": _docker, "landlock": _landlock, UNSANDBOXED: _plain}
 
@@ -66,17 +66,18 @@ def _plain() -> Backend:
 
 
 def installed_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return the backends of other packages in gistpoint's own environment: entry points of
-    `gistpoint.backends`.
+    """Return the backends of other packages in gistpoint's own environment, by name.
 
-    They are used only on request, by name, and can't replace a built-in one.
+    They are entry points of `gistpoint.backends`, used only on request, and can't replace a built-in one.
     """
     # A package that calls its backend `bwrap` would otherwise run code for users who trust the built-in one.
     builtin = builtin_backends()
-    return {entry.name: partial(_made, entry) for entry in declared(_GROUP) if entry.name not in builtin}
+    return {
+        entry.name: partial(_load_backend, entry) for entry in declared(_GROUP) if entry.name not in builtin
+    }
 
 
-def _made(entry: metadata.EntryPoint) -> Backend:
+def _load_backend(entry: metadata.EntryPoint) -> Backend:
     made: Backend = load(entry, is_callable)()
     return made
 
@@ -97,14 +98,14 @@ def choose(
         return _requested(requested, available if backends is not None else _every_backend(), consented)
     complaints = []
     for name, make in available.items():
-        # It always works, so a probe says nothing: it is used only after all others failed, and with consent.
+        # It always works, so a probe proves nothing: it is used only after all others, and with consent.
         if name == UNSANDBOXED:
             continue
         backend = make()
         probe = backend.probe()
         if probe.works:
             return backend
-        complaints.append(f"{name}: {probe.why_not}. {probe.mend}".strip())
+        complaints.append(f"{name}: {probe.why_not}. {probe.fix}".strip())
     if consented and UNSANDBOXED in available:
         return available[UNSANDBOXED]()
     raise SandboxUnavailableError(
@@ -146,13 +147,16 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
         ) from error
     if not probe.works:
         raise SandboxUnavailableError(
-            f"The sandbox {name} does not work here: {probe.why_not}.", hint=probe.mend
+            f"The sandbox {name} does not work here: {probe.why_not}.", hint=probe.fix
         )
     return backend
 
 
 def has_consented(config: Path) -> bool:
-    """Whether the user agreed, on this machine, to run code without isolation; `config` is the config folder."""
+    """Whether the user agreed to run code without isolation on this machine.
+
+    `config` is the folder of the configuration.
+    """
     try:
         known = json.loads(read_regular(config / _CONSENT))
     except (OSError, ValueError, RecursionError):
@@ -173,7 +177,7 @@ def withdraw_consent(config: Path) -> None:
 
 
 def _machine() -> str:
-    """Return a name for this machine that reveals nothing about it."""
+    """Return an identifier of this machine that reveals nothing about it."""
     try:
         own = Path("/etc/machine-id").read_text("ascii").strip()
     except (OSError, ValueError):
@@ -183,25 +187,28 @@ def _machine() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One backend on this machine."""
+    """The state of one backend on this machine."""
 
     name: str
     probe: BackendProbe
     record: BackendRecord | None
-    """None if it does not work."""
+    """None if the backend does not work."""
     enforced: Mapping[str, str]
     plugin: bool = False
 
     @property
     def isolates(self) -> bool:
-        """Whether it works and promises isolation."""
+        """Whether the backend works and promises isolation."""
         return self.probe.works and self.record is not None and self.record.isolated
 
 
 def diagnose(
     backends: Mapping[str, Callable[[], Backend]] | None = None,
 ) -> tuple[tuple[Diagnosis, ...], Mapping[str, Backend]]:
-    """Probe every backend, including those of other packages; return the findings and the backends that work."""
+    """Probe every backend; return the findings, and the backends that work.
+
+    By default, the backends of other packages are included.
+    """
     builtin = builtin_backends() if backends is None else backends
     plugins = installed_backends() if backends is None else {}
     found: list[Diagnosis] = []
@@ -216,7 +223,7 @@ def diagnose(
             if name not in plugins:
                 raise
             why = error.why if isinstance(error, PluginError) else described(error)
-            probe = BackendProbe(works=False, why_not=why, mend=HINT)
+            probe = BackendProbe(works=False, why_not=why, fix=HINT)
             found.append(Diagnosis(name, probe, None, {}, plugin=True))
             continue
         found.append(Diagnosis(name, probe, record, enforced, plugin=name in plugins))
@@ -226,7 +233,7 @@ def diagnose(
 
 
 def versions() -> Mapping[str, str]:
-    """Return the versions that are relevant for a run."""
+    """Return the versions that matter for a run."""
     from importlib import metadata
 
     found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}

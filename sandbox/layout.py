@@ -1,7 +1,4 @@
-"""What a run is shown: its folder, a tree as files, the control folder with the payload, and the environment.
-
-Suites, recordings, warm processes and gists share this code, and name the files that they need (decision 65).
-"""
+"""The files of a run: its folder, the tree, the control folder with the payload; and its environment."""
 
 from __future__ import annotations
 
@@ -50,8 +47,7 @@ class MountPaths:
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
     """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
-    # The lock ends with the process however it dies, so `leftovers` can tell dead runs from live ones without
-    # a list.
+    # The lock ends with the process however it dies, which shows `leftovers` the folders of dead runs.
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
         try:
@@ -67,7 +63,7 @@ def leftovers() -> tuple[Path, ...]:
 
 
 def remove_leftovers() -> int:
-    """Remove the folders of runs whose program is gone, and return how many there were."""
+    """Remove the folders of runs whose program is gone, and return their number."""
     removed = 0
     for folder in _unlocked():
         _remove(folder)
@@ -86,8 +82,7 @@ def _unlocked() -> Iterator[Path]:
             is_young = time.time() - stat.st_mtime < _YOUNG_S
             if stat.st_uid != os.geteuid() or is_young or is_held(folder):
                 continue
-            # Whoever made the folder may lock it between the look and this line: only the lock itself
-            # decides.
+            # The folder's owner may lock it between the check and this line: only the lock itself decides.
             lock = take(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
             if lock is not None:
                 with lock:
@@ -108,11 +103,11 @@ def _remove(folder: Path) -> None:
 
 
 def lay_out(tree: SourceTree, folder: Path) -> None:
-    """Write the files and inner links of `tree` below `folder`, which must be empty or missing.
+    """Write the files and inner links of `tree` below `folder`, which must be empty or not exist.
 
     Modes are 0755 and 0644, whatever the user's mask is, because another user may run the code. Links that
-    lead out of the tree, and special files, are left out. Raises `TaskError` for a path that is file and
-    folder at once.
+    lead out of the tree, and special files, are left out. Raises `TaskError` for a path that is both a file
+    and a folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -158,7 +153,7 @@ def _write(path: Path, data: bytes, *, executable: bool) -> None:
 def _cut_links_out(folder: Path, links: Iterable[str]) -> None:
     """Remove links that lead out, as resolved by the file system: their text alone can deceive."""
     root = folder.resolve()
-    # Again and again: a link that leads inside may do so through one that has just been removed.
+    # Repeated: a link may lead inside through another one, which has just been removed.
     while out := [
         path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)
     ]:
@@ -176,7 +171,7 @@ def _leads_inside(link: Path, root: Path) -> bool:
 def fill_control(
     folder: Path, pins: EnvironmentPins, files: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> None:
-    """Fill the control folder that a run is shown.
+    """Fill the control folder of a run.
 
     `files` maps names in it to files of the payload, `texts` names to contents. The program of the build
     steps and the task's metadata are added.
@@ -193,8 +188,9 @@ def fill_control(
 
 
 def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
-    """Write `NAME-VERSION.dist-info` below `folder` from the keys `name`, `version` and, if there,
-    `entry_points`.
+    """Write `NAME-VERSION.dist-info` below `folder`, with the entry points if there are any.
+
+    `metadata` has the keys `name`, `version` and, optionally, `entry_points`.
     """
     name = _SAFE.sub("_", metadata.get("name", "unknown"))
     version = _SAFE.sub("_", metadata.get("version", "0"))
@@ -235,7 +231,10 @@ def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
 
 
 def reporting_environment(places: MountPaths, hash_seed: int, importable: Iterable[str]) -> dict[str, str]:
-    """Return the environment of a run that reports over the pipe; its path is `importable` and the metadata."""
+    """Return the environment of a run that reports over the pipe.
+
+    Its import path is `importable` and the metadata.
+    """
     metadata = f"{places.folders['control']}/metadata"
     return {
         **plain_environment(places, hash_seed),

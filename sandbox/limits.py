@@ -24,21 +24,20 @@ class RunLimits:
     workspace: int = 512 * _MIB
     temporary: int = 256 * _MIB
     output: int = _MIB
-    """The size of the end of standard output and error that is kept."""
+    """How much of the end of standard output and error is kept."""
     results: int = 64 * _MIB
-    """The most that may come over the result pipe; the run is stopped when it exceeds that."""
+    """The most that may come over the result pipe; a run that exceeds it is stopped."""
     result_line: int = _MIB
 
     @property
     def disk(self) -> int:
-        """The limit for the size of the run's files, in all places together."""
+        """The limit of the size of the run's files, in all places together."""
         return self.workspace + self.temporary
 
     def of_a_process(self) -> dict[str, int]:
         """Return the limits of each single process, by their names in the module `resource`."""
-        # RLIMIT_NPROC is missing on purpose: it counts all processes of a user, not those of a run.
-        # RLIMIT_DATA adds nothing to RLIMIT_AS, but it replaces a limit that gistpoint's own process may
-        # have.
+        # RLIMIT_NPROC is left out on purpose: it counts all processes of a user, not those of a run.
+        # RLIMIT_DATA adds nothing to RLIMIT_AS, but replaces a lower limit of gistpoint's own process.
         return {
             "RLIMIT_CORE": 0,
             "RLIMIT_NOFILE": self.open_files,
@@ -48,7 +47,7 @@ class RunLimits:
         }
 
     def record(self) -> Mapping[str, int]:
-        """Return the limits in the form that is written into a result."""
+        """Return the limits as they are written into a result."""
         return asdict(self)
 
 

@@ -1,4 +1,4 @@
-"""Processes that decide candidates, here or on a Dask cluster, and ruff as the linter of corruptions."""
+"""Processes that decide candidates, here or on a Dask cluster; and ruff as the linter of corruptions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SandboxHarness:
     """Implements `gistpoint.core.generation.context.FetchingHarness`."""
 
     backend: str
-    """Name of the backend, in the form that `choose` takes."""
+    """The name of the backend, as `choose` takes it."""
     consented: bool
     """Whether the user agreed to run without isolation."""
     cache: Path
@@ -77,10 +77,10 @@ class SandboxHarness:
         run: RunContext,
         look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch` and pin its suite's requirements; `look` sees its files first, and
-        may raise.
+        """Fetch a source below `scratch`, and pin the requirements of its suite.
 
-        Raises `SourceError` and `EnvironmentBuildError`.
+        `look` is called with its files first, and may raise. Raises `SourceError` and
+        `EnvironmentBuildError`.
         """
         from gistpoint.sandbox.environments.sources import fetch_repository
 
@@ -105,8 +105,9 @@ class SandboxHarness:
         return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
 
     def confirmer(self) -> Confirmer | None:
-        """Return what makes the controls of tasks; inputs that no test uses are left to the confirmation of a
-        pass.
+        """Return the maker of tasks' controls, or None if confirmation is switched off.
+
+        It looks for no inputs beyond the tests: that is left to the confirmation of a pass.
         """
         return confirmer_on(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
@@ -115,8 +116,9 @@ class SandboxHarness:
         return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
-        """Return the chat model of that name; each process reads the key from its own environment or config
-        file.
+        """Return the chat model with this name.
+
+        Each process reads the key from its own environment or config file.
         """
         import os
 
@@ -143,41 +145,42 @@ class SandboxHarness:
 
 _POLL_S = 0.2
 _GRACE_S = 5.0
-"""Seconds that a job has to end when the pool is closed."""
+"""Seconds that a job has to end after the pool is closed."""
 
 
 @contextmanager
 def local_workers(size: int) -> Iterator[Workers]:
-    """Yield `size` processes of this machine; they end with the context, or when this process dies in any
-    way.
+    """Yield `size` processes of this machine, which end with the context.
+
+    They also end when this process dies in any way.
     """
     # Spawned, not forked: this process may have threads, and a fork would copy the locks that they hold.
     context = multiprocessing.get_context("spawn")
-    listening, telling = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(size, mp_context=context, initializer=_begin, initargs=(listening,))
+    receiving, sending = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(size, mp_context=context, initializer=_begin, initargs=(receiving,))
     try:
         yield Workers(pool, size)
     finally:
-        # First the word to stop, then the wait: a job under way would otherwise run to its own end.
-        telling.send(None)
+        # First the message, then the wait: a job under way would otherwise run to its own end.
+        sending.send(None)
         pool.shutdown(wait=True, cancel_futures=True)
-        telling.close()
-        listening.close()
+        sending.close()
+        receiving.close()
 
 
-def _begin(listening: Connection) -> None:
+def _begin(receiving: Connection) -> None:
     """Prepare a process of the pool: it ignores Ctrl-C, which the first process handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
-    # A pool tells its processes nothing when it dies by a signal; the sentinel of the parent does.
-    threading.Thread(target=_watch, args=(listening, parent.sentinel), daemon=True).start()
+    # A pool that is killed sends its processes no message; the sentinel of the parent shows it.
+    threading.Thread(target=_watch, args=(receiving, parent.sentinel), daemon=True).start()
     Finalize(None, close_contexts, exitpriority=10)
 
 
-def _watch(listening: Connection, parent: int) -> None:
-    """Stop all work when the pool is closed, and end soon after; end at once when the first process is gone."""
-    if parent not in wait([listening, parent]):
+def _watch(receiving: Connection, parent: int) -> None:
+    """Stop all work when the pool is closed, and end soon after, or at once if the first process is gone."""
+    if parent not in wait([receiving, parent]):
         ends = time.monotonic() + _GRACE_S
         close_contexts()
         while not wait([parent], _POLL_S) and time.monotonic() < ends:
@@ -223,12 +226,12 @@ class _Impure:
 
 
 # Ruff as the linter of corruptions. It reads only the code, from its standard input: settings of the
-# repository or of the user would make the same change look different on two machines.
+# repository or the user would give the same change different findings on two machines.
 
 
 RULES = "F,B,SIM,PL,RET,RUF,E7,C4,PERF,PIE,FURB,FLY,UP,TRY,RSE,ASYNC,DTZ"
 _NOT_OF_A_FUNCTION = "F401,F811,F821,F822,PLR09,PLR2004,PLC0415,PLW0603,RUF001,RUF002,RUF003,RUF100,TRY003"
-"""Rules about names of a module, sizes, texts and taste, which say nothing about a change."""
+"""Rules about names of a module, sizes, texts and taste, which do not depend on a change."""
 _CHECK = (
     *("check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa", "--exit-zero"),
     *("--output-format", "json", "--target-version", "py311"),
@@ -245,12 +248,11 @@ class RuffLinter:
 
         Raises `InfrastructureError` if ruff can't be run.
         """
-        whole = "\n\n\n".join(texts) + "\n"
-        # Starting ruff takes longer than reading: the texts are joined, and findings sorted by their lines
-        # again.
+        joined = "\n\n\n".join(texts) + "\n"
+        # Starting ruff takes longer than its work, so the texts are joined; lines show whose a finding is.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
-        for item in _findings(whole):
+        for item in _findings(joined):
             if item.code is not None:
                 found[bisect_right(starts, item.location.row - 1, hi=len(texts)) - 1][item.code] += 1
         return found
@@ -262,7 +264,7 @@ class _Place(msgspec.Struct):
 
 class _Finding(msgspec.Struct):
     code: str | None
-    """None for an error of syntax."""
+    """None for a syntax error."""
     location: _Place
 
 

@@ -1,8 +1,8 @@
-"""The secret that a run of tests receives only on standard input, and the tags that authenticate its records.
+"""The secret that a run of tests receives only on standard input, and the tags of its records.
 
-The tested code shares a process with the reporter. It can't know the key of the records, which no file,
-environment variable or command line holds any more when the repository is first imported. Nor can it know
-which of the meaningless tests (sentinels) have to fail, and how. Both are made for each run.
+The tested code shares a process with the reporter. It can't know the key of the records, which is in no file,
+environment variable or command line any more when the repository is first imported. Nor can it know which of
+the meaningless tests (sentinels) have to fail, and how. Both are made for each run (decision 42).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Shown = tuple[Outcome, str | None]
 
 
 class SealError(Exception):
-    """A line that was not written by this run's reporter."""
+    """A line was not written by this run's reporter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,17 @@ class RunSecret:
 
     key: bytes
     text: str
-    """The module of the sentinels."""
+    """The source of the sentinels' module."""
     outcomes: Mapping[str, Shown]
-    """The sentinels by name."""
+    """The required outcomes of the sentinels, by name."""
 
     @classmethod
     def new(cls) -> RunSecret:
-        """Make one: each way to judge a test must be seen to fail, and half of them also to pass, in random
-        order.
+        """Return a new secret, with sentinels in random order.
+
+        Each way to judge a test must be seen to fail, and half of them also to pass.
         """
-        # SystemRandom: what earlier runs showed must not predict this one.
+        # SystemRandom: earlier runs must not predict this one.
         chance = random.SystemRandom()
         chosen = [(kind, True) for kind in _KINDS]
         chosen += [(kind, False) for kind in chance.sample(_KINDS, len(_KINDS) // 2)]
@@ -63,7 +64,7 @@ class RunSecret:
 
 
 NOTHING_SECRET = RunSecret(b"", "", {})
-"""For runs of code that nobody submitted: no tags on their records, and no sentinels."""
+"""The secret of runs of code that nobody submitted: no tags on their records, and no sentinels."""
 
 
 class ResultSeal:
@@ -73,9 +74,7 @@ class ResultSeal:
         self._key = key
 
     def opened(self, line: bytes) -> bytes:
-        """Return a line without its tag. Raises `SealError` if the tag is wrong for this line in this
-        position.
-        """
+        """Return a line without its tag. Raises `SealError` if the tag is wrong at this position."""
         tag, separator, record = line[:_TAG], line[_TAG : _TAG + 1], line[_TAG + 1 :]
         made = blake2b(record, key=self._key, digest_size=_TAG // 2, person=b"record").hexdigest().encode()
         if tag != made or separator != b" ":
@@ -86,7 +85,7 @@ class ResultSeal:
 
 
 def packed(order: Mapping[str, object]) -> bytes:
-    """Return an order in the form that the reporter reads: the length on a line of its own, then the order."""
+    """Return an order as the reporter reads it: the length on a line of its own, then the order."""
     data = json.dumps(order).encode()
     return str(len(data)).encode() + b"\n" + data
 
@@ -100,8 +99,7 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
         with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:
             pipe.write(packed(order))
 
-    # By a thread: an order longer than the pipe's buffer would block until the run reads, which has not
-    # started yet.
+    # A thread writes: a long order would block until the run reads, which has not started yet.
     writer = threading.Thread(target=write, name="order", daemon=True)
     writer.start()
     try:
@@ -114,8 +112,9 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way to judge a test: lines with two values, `{0}` and `{1}`, which are equal if it is to end as
-    `right`.
+    """One way to judge a test: lines with two values, `{0}` and `{1}`, and the two outcomes.
+
+    The test ends as `right` if the values are equal, otherwise as `wrong`.
     """
 
     lines: Sequence[str]

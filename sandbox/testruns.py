@@ -1,4 +1,4 @@
-"""Running a suite on a tree: the tree is laid out, pytest runs in isolation, results are reported by test id."""
+"""Running a suite: the tree is laid out, pytest runs in isolation, results are reported by test id."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class EnvironmentSource(Protocol):
         on_line: Callable[[str], None] | None = None,
         cancel: CancelToken = NEVER,
     ) -> Environment:
-        """Return the environment of `pins`, built if it is missing. Raises `EnvironmentBuildError`.
+        """Return the environment of `pins`, built on `backend` if it does not exist yet.
 
-        Necessary builds run on `backend`.
+        Raises `EnvironmentBuildError`.
         """
         ...
 
@@ -126,8 +126,7 @@ class SuiteRunner:
                 run.progress(RunProgress("running", transcript.done, transcript.collected or 0, latest))
 
         run.progress(RunProgress("collecting"))
-        # Over a pipe and never as a file: the tested code could read its own order and sentinels there
-        # (decision 42).
+        # Over a pipe, never in a file, where the tested code could read the sentinels (decision 42).
         with handed_over(_order(request, secret)) as order:
             command = Command(
                 tree=base / "tree",
@@ -147,8 +146,7 @@ class SuiteRunner:
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
         altered = list(ended.altered)
-        # Before the records are judged: in a tree that was changed they say nothing of the task's tests
-        # (decision 41).
+        # Before the records are judged: in a changed tree they do not count for the task (decision 41).
         if ended.stop is Stop.EXITED and altered:
             more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
             first = "the top folder of its tree" if altered[0] == "." else altered[0]
@@ -193,8 +191,7 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
     """Return what the hook saw in a finished run, or that it did not report."""
-    # Silence is a mark as well: the hook lives in the tested process, which may have removed it
-    # (decision 116).
+    # Silence is a mark as well: the tested process may have removed its hook (decision 116).
     if not request.watched:
         return ()
     notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]
@@ -236,8 +233,8 @@ def invoke_pytest(
     folder.
     """
     control = places.folders["control"]
-    # By a module of ours, not `-m pytest`: plugins named on the command line are imported after those that
-    # the repository's own settings name (decision 42).
+    # By gistpoint's own module, not `-m pytest`: a plugin of the command line is imported after those that
+    # the repository's settings name (decision 42).
     arguments = [places.python, "-m", program, f"{control}/{plugin}", "-p", "no:cacheprovider"]
     for name in pins.plugins:
         arguments += ["-p", name]

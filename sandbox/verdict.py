@@ -1,10 +1,10 @@
-"""Turns the records of a run into a report that can be trusted, or refuses them: any doubt counts against the
-run.
+"""Turns the records of a run into a report that can be trusted, or refuses them.
 
-The code under test shares its process with the reporter. So a test passes only if it raised nothing, as seen
-before any other plugin could look, and was reported as passed exactly once. A run counts only if its records
-carry the tags of its own reporter and are complete and in order, if its sentinels had the required outcomes,
-and if its last record agrees with the exit status of the process.
+Any doubt counts against the run. The code under test shares its process with the reporter. So a test passes
+only if it raised nothing, as seen before any other plugin could look, and was reported as passed exactly
+once. A run counts only if its records carry the tags of its own reporter and are complete and in order, if
+its sentinels had the required outcomes, and if its last record agrees with the exit status of the process
+(decision 42).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _Record = SuiteRecord | _Begin | _Note
 
 
 class ForgedRecordError(Exception):
-    """A record that an honest run can't have written; the message names it."""
+    """A record that an honest run can't have written; the message describes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Conclusion:
 
 
 class Transcript:
-    """The records of one run as they arrive; `notes` are those that other files of the payload added."""
+    """The records of one run as they arrive; `notes` are those added by other files of the payload."""
 
     def __init__(self, secret: RunSecret) -> None:
         self.ids: list[str] = []
@@ -113,7 +113,7 @@ class Transcript:
         self.finish: int | None = None
         self.forged = ""
         self.began = False
-        """Whether the reporter announced that it begins."""
+        """Whether the reporter announced its beginning."""
         self.notes: list[dict[str, object]] = []
         self._seal = ResultSeal(secret.key)
         self._sentinels: Mapping[str, Shown] = secret.outcomes
@@ -124,7 +124,10 @@ class Transcript:
         self._allowed: Counter[str] = Counter()
 
     def feed(self, line: bytes) -> TestResult | None:
-        """Take one line; return the test that it completes. All lines after the first forged one are ignored."""
+        """Take one line; return the test that it completes, or None.
+
+        All lines after the first forged one are ignored.
+        """
         # No recovery: after a wrong tag the next key is unknown, so no later line can be checked.
         if self.forged:
             return None
@@ -143,9 +146,8 @@ class Transcript:
 
     def _take(self, line: bytes) -> TestResult | None:
         try:
-            fields = json.loads(
-                line
-            )  # texts may hold halves of surrogate pairs, which msgspec refuses to decode
+            # Not by msgspec, which refuses halves of surrogate pairs: texts may contain them.
+            fields = json.loads(line)
             record = msgspec.convert(fields, _Record)
         except (ValueError, RecursionError) as error:
             raise ForgedRecordError(
@@ -154,8 +156,7 @@ class Transcript:
         self._number += 1
         if record.n != self._number:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.n}.")
-        # `finish` agrees with the exit status only while it is the last word: code that runs at exit could
-        # add more.
+        # `finish` must be the last record: code that runs at exit could add more.
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
         if isinstance(record, _Begin) is not (self._number == 1):
@@ -247,8 +248,7 @@ class Transcript:
 
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
         """Judge the run by its records and the exit status of its process, which ended by itself."""
-        # Forgery first: every later check reads records, which mean nothing once one of them is not the
-        # reporter's.
+        # Forgery first: every later check reads records, and one forged record makes all of them worthless.
         if self.forged:
             return Conclusion(RunStatus.INVALID, self.forged)
         if self.finish is None:
@@ -325,7 +325,10 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
 
 
 def _raised(name: str, phases: Mapping[str, tuple[str, bool]], raws: list[str | None]) -> str | None:
-    """Return the exception of the call, as seen before any plugin; raises if it contradicts a reported pass."""
+    """Return the exception of the call, as seen before any plugin could look.
+
+    Raises `ForgedRecordError` if it contradicts a reported pass.
+    """
     if len(raws) > 1:
         raise ForgedRecordError(f"{name} was called {len(raws)} times for one report.")
     raised = raws[0] if raws else None

@@ -51,7 +51,7 @@ def main() -> None:
         place = Context(folder / "library", bench, settings)
         tasks = WrittenSet(library, settings, folder / "tasks", state, lambda sentence: None)
         run_campaign(place, plan(library, settings).candidates, options.count, workers, state, tasks)
-    print(*(task.id for task in tasks.standing.values()), sep="\n")
+    print(*(task.id for task in tasks.present.values()), sep="\n")
 
 
 if __name__ == "__main__":

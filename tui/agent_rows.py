@@ -1,4 +1,4 @@
-"""The table of a run's jobs, with the same columns during the run, in print, and on the watching screen."""
+"""The table of a run's jobs, with the same columns on the watching screen, during the run, and in print."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gistpoint.tui.view_models import TO_BE_READ
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job with its number in the run, and its attempt if known."""
+    """A job with its number in the run, and the state of its attempt as far as it is known."""
 
     number: int
     job: JobState
     state: AttemptState = field(default_factory=AttemptState)
     live: bool = False
-    """Whether a process is working on it."""
+    """Whether a process is working on the run."""
     sent: bool = False
-    """Whether a worker of a cluster has it."""
+    """Whether a worker of a cluster has the job."""
 
     @property
     def begun(self) -> bool:
-        """Whether there is an attempt."""
+        """Whether the job has an attempt."""
         return self.state.header is not NOT_STARTED
 
 
@@ -116,4 +116,4 @@ COLUMNS: tuple[Column[JobRow], ...] = (
     Column("cost", _cost, lambda r: r.state.spent.usage.cost_usd or 0.0, width=9, right=True),
     Column("attempt", lambda r: r.job.attempt, width=20),
 )
-"""`left` are the budgets: tool uses and submissions, or steps."""
+"""The columns. `left` shows the remaining budgets: tool uses and submissions, or steps."""

@@ -1,4 +1,4 @@
-"""The app of `gistpoint agent watch`: a run or an attempt, shown while another process carries it out."""
+"""The app of `gistpoint agent watch`, which shows a run or an attempt of another process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 
 
 class AgentWatchApp(BaseApp):
-    """Shows a run or a single attempt. Ends with `taken` set if a person takes an attempt over."""
+    """Shows a run or an attempt. It ends with `taken` set if a person takes an attempt over."""
 
     def __init__(
         self,
@@ -36,22 +36,22 @@ class AgentWatchApp(BaseApp):
     ) -> None:
         """`services` is called when an attempt is taken over or given back.
 
-        With `left`, a person has just left the attempt and is asked whether to give it back.
+        `left` is set if a person has just left the attempt: the screen then asks whether to give it back.
         """
         super().__init__(locations, "screens/agents/agents.tcss")
         self._run, self._attempt, self._services, self._left = run, attempt, services, left
         self._runs = AgentRunStore(locations.runs)
         self.taken = ""
-        """The id of the attempt that a person continues."""
+        """The id of the attempt that a person takes over; empty if there is none."""
 
     def first_screen(self) -> Screen[None]:
-        """Return the table of the run or the attempt."""
+        """Return the screen with the table of the run, or with the attempt."""
         if self._run is not None:
             return RunWatchScreen(RunFollower(self._run, self.locations.attempts))
         return self._screen_of(self._attempt)
 
     def on_mount(self) -> None:
-        """Show the attempt on top of the table of its run. The base class shows the first screen."""
+        """Show the attempt on top of the table of its run, if both are given."""
         if self._run is not None and self._attempt:
             self.push_screen(self._screen_of(self._attempt))
 
@@ -65,11 +65,11 @@ class AgentWatchApp(BaseApp):
         """Watch an attempt of the run."""
         self.push_screen(self._screen_of(message.attempt_id))
 
-    # Stepping in
+    # Taking over and giving back
 
     @on(TakeAsked)
     def take_asked(self, message: TakeAsked) -> None:
-        """Close to make way for the solve screen, with the attempt in the person's name."""
+        """Take the attempt over in a thread, and close the app to make room for the solve screen."""
         self.in_thread(lambda: self._take(message.attempt_id, message.by))
 
     def _take(self, attempt: str, by: str) -> None:
@@ -83,7 +83,7 @@ class AgentWatchApp(BaseApp):
 
     @on(GiveAsked)
     def give_asked(self, message: GiveAsked) -> None:
-        """Give the attempt back."""
+        """Give the attempt back to the model, in a thread."""
         self.in_thread(lambda: self._give(message.attempt_id, message.note))
 
     def _give(self, attempt: str, note: str) -> None:
@@ -97,7 +97,7 @@ class AgentWatchApp(BaseApp):
         self.call_from_thread(self.notify, f"Given back. The run {run.name} {words}.")
 
     def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> AttemptState:
-        """Record in the journal who continues. They also finish a call that a process left unanswered."""
+        """Record who continues the attempt, after completing a call that a process left unanswered."""
         services = self._services()
         services.consent.asker = ConsentPrompt(self).ask
         opened = services.resume(attempt)

@@ -1,7 +1,7 @@
-"""The app: which screen is shown, and what happens after an error.
+"""The app: which screen is shown when, and what happens after an unexpected error.
 
-Its first screen is drawn before the engine is imported, which takes as long. Methods import whatever needs
-it.
+The first screen is drawn before the engine is imported, which takes as long. All that needs the engine is
+imported in methods.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServicesMaker:
-    """Makes the services later."""
+    """Makes the services when they are first needed."""
 
     locations: Locations
     make: Callable[[], Services]
 
 
 class GistpointApp(BaseApp):
-    """The workbench in a terminal."""
+    """The gistpoint app: home, attempts, summaries, reviews and the tour."""
 
     def __init__(
         self,
@@ -56,13 +56,12 @@ class GistpointApp(BaseApp):
         play: Play | None = None,
         alone: bool = False,
     ) -> None:
-        """`services` may be a function that makes them, called off the event loop after the first drawing.
+        """`services` may be a maker, which is called in a thread after the first drawing.
 
-        `open` is the id of a task or attempt to open at once, or a function that finds a task or attempt id;
-        what it raises ends the program. `play` are recorded steps, and how fast.
-
-        With `new`, another attempt of the task begins even if one is unfinished. With `alone`, the program
-        closes when it is left, instead of showing home.
+        `open` is the id of a task or attempt to open at once, or a function that returns the one to open; its
+        exception ends the program. `play` contains recorded steps and the speed at which to play them. With
+        `new`, a new attempt begins even if one is unfinished. With `alone`, leaving the attempt closes the
+        program instead of showing home.
         """
         super().__init__(
             services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss"
@@ -75,13 +74,13 @@ class GistpointApp(BaseApp):
         self._alone = alone
         self._held: OpenAttempt | None = None
         self._not_found: UserError | None = None
-        """Why nothing could be opened."""
+        """Why the requested task or attempt could not be found; None if it was."""
         self._opening: Opening | None = None
-        """The opening under way, of which there is at most one."""
+        """The opening under way; None if there is none."""
 
     @property
     def services(self) -> Services:
-        """The stores and the way to a runner, made at the first use."""
+        """The services, made when they are first used."""
         with self._making:
             if isinstance(self._services, ServicesMaker):
                 self._services = self._services.make()
@@ -89,13 +88,13 @@ class GistpointApp(BaseApp):
             return self._services
 
     def first_screen(self) -> Screen[None]:
-        """Return home, or the screen shown until the requested one is open."""
+        """Return the home screen, or the screen that is shown until the requested attempt is open."""
         if self._open is not None:
             return OpeningScreen(self._came_back, self.cancel_opening)
         return HomeScreen(lambda: self.services)
 
     def _came_back(self) -> None:
-        """Show home when no screen is above the opening line and nothing is being opened."""
+        """Show home, if nothing is being opened and no screen is above the opening screen."""
         if self._opening is None:
             self._show_first()
 
@@ -107,11 +106,11 @@ class GistpointApp(BaseApp):
 
     @property
     def ground_renews_itself(self) -> bool:
-        """True for the line shown until something is open."""
+        """Whether the bottom screen is the opening screen, which shows home on its own."""
         return isinstance(self.screen, OpeningScreen)
 
     def on_mount(self) -> None:
-        """Open what was requested. The base class shows home."""
+        """Open what was requested; the base class has shown the first screen."""
         if not isinstance(self._services, ServicesMaker):
             self._services.consent.asker = ConsentPrompt(self).ask
         wanted, self._open = self._open, None
@@ -121,27 +120,27 @@ class GistpointApp(BaseApp):
             )
             self.call_later(_load_solve_screen)
 
-    # Opening
+    # Opening tasks and attempts
 
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
-        """Begin an attempt. Ask first if one of that task has not ended."""
+        """Begin an attempt at a task, after a question if one is unfinished."""
         if self._free:
             self._begin(lambda opening: self._choose_for(self.services.tasks.find(message.task_id), opening))
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
-        """Resume an attempt, or show how it ended."""
+        """Resume an attempt, or show its result."""
         if self._free:
             self._begin(lambda opening: self._open_attempt(message.attempt_id, opening))
 
     @property
     def _free(self) -> bool:
-        """Whether home accepts a request: it ignores a second one while the first is pending."""
+        """Whether a request is accepted: home is on top, and no other request is pending."""
         return self._opening is None and isinstance(self.screen, HomeScreen)
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
-        """Open something in a thread. Show the progress meanwhile, and accept no other request."""
+        """Open something in a thread, and show its progress meanwhile."""
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
@@ -157,7 +156,7 @@ class GistpointApp(BaseApp):
             raise
 
     def _show_task(self, opening: Opening, title: str, mode: str) -> None:
-        """Show what is being opened, unless another screen is visible."""
+        """Show the title and mode of the task being opened, unless another screen is visible."""
         if opening is self._opening and isinstance(self.screen, OpeningScreen):
             self.screen.show(title, mode)
 
@@ -166,7 +165,7 @@ class GistpointApp(BaseApp):
             self.screen.say(f"{words[0].upper()}{words[1:]}")
 
     def _opened(self, opening: Opening) -> bool:
-        """Remove the progress display. Return False if the opening is no longer wanted."""
+        """Remove the progress display. Return whether the opening is still wanted."""
         if opening is not self._opening:
             return False
         self._opening = None
@@ -178,7 +177,7 @@ class GistpointApp(BaseApp):
             self.pop_screen()
 
     def cancel_opening(self) -> None:
-        """Cancel the opening unless the attempt already exists."""
+        """Cancel the opening, unless the attempt has already been made."""
         opening = self._opening
         if opening is not None and opening.cancel():
             self._opened(opening)
@@ -216,7 +215,7 @@ class GistpointApp(BaseApp):
 
     @on(HomeScreen.ReviewAsked)
     def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
-        """Read the record of an attempt."""
+        """Show the record of an attempt."""
         if self._free:
             self._review(message.attempt_id)
 
@@ -241,7 +240,7 @@ class GistpointApp(BaseApp):
             self.push_screen(MessageDialog("This attempt can only be read", problem))
 
     def _find(self, find: Callable[[Services], Task | str], opening: Opening) -> None:
-        """Open what was requested. Without it, the program can do nothing."""
+        """Open what `find` returns. If it raises `UserError`, end the program."""
         try:
             found = find(self.services)
         except UserError as error:
@@ -262,7 +261,7 @@ class GistpointApp(BaseApp):
         return code
 
     def _find_named(self, name: str, opening: Opening) -> None:
-        """Open the attempt with a name, else the task."""
+        """Open the attempt with an id; if there is none, the task."""
         try:
             self.services.attempts.folder(name)
         except AttemptError:
@@ -284,7 +283,7 @@ class GistpointApp(BaseApp):
             unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
         latest = next((summary for summary in unfinished if not summary.problem), None)
         if latest is None or any(summary.open for summary in unfinished):
-            self._start(task, opening)  # which refuses a second one while one is open
+            self._start(task, opening)  # refuses a second attempt while one is open
         else:
             self.call_from_thread(self._ask_which, task, latest, opening)
 
@@ -315,7 +314,7 @@ class GistpointApp(BaseApp):
         self.call_from_thread(self._solve, self.services.resume(attempt_id, opening=opening), opening)
 
     def _open_attempt(self, attempt_id: str, opening: Opening) -> None:
-        """Resume or show an attempt. Runs in a thread, since it reads the journal and the task."""
+        """Resume an attempt or show its result. Called in a thread: it reads the journal and the task."""
         from gistpoint.core.kinds.folder import read_answer
 
         opening.step("reading the attempt")
@@ -368,14 +367,14 @@ class GistpointApp(BaseApp):
         self.push_screen(screen, partial(self._solved, held))
 
     def _let_go(self) -> None:
-        """Close the attempt, so that it can be resumed anywhere."""
+        """Close the attempt, so that any program can resume it."""
         held, self._held = self._held, None
         if held is not None:
             held.close()
 
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         if isinstance(self.screen, HomeScreen) and self.screen.is_mounted:
-            self.screen.action_reload()  # it may have loaded while the attempt was open
+            self.screen.action_reload()  # home may have loaded while the attempt was still open
         if how == "ended":
             from gistpoint.core.kinds.folder import read_answer
 
@@ -383,10 +382,10 @@ class GistpointApp(BaseApp):
             judgement = attempt.found.get(last.call_id) if last is not None else None
             self._show_summary(attempt.task, read_answer(attempt.task), attempt.state, judgement)
 
-    # Program
+    # Leaving the program
 
     def action_leave_program(self) -> None:
-        """Close the program. Ask first if an attempt is under way."""
+        """Close the program, after a question if an attempt is open."""
         if self._held is None:
             self.exit()
             return
@@ -414,11 +413,11 @@ class GistpointApp(BaseApp):
     # Unexpected errors
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the open attempt."""
+        """Return the id of the open attempt; empty if there is none."""
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Close the attempt, so that it can be resumed."""
+        """Record the crash in the open attempt and close it. Return a sentence for the report."""
         if self._held is None:
             return ""
         from gistpoint.core.attempts.events import Crashed
@@ -429,5 +428,5 @@ class GistpointApp(BaseApp):
 
 
 def _load_solve_screen() -> None:
-    """Import the screen while a thread opens the attempt, mostly waiting for the disk."""
+    """Import the solve screen while a thread opens the attempt and mostly waits for the disk."""
     import gistpoint.tui.screens.solve.screen  # noqa: F401

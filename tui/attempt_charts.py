@@ -1,4 +1,4 @@
-"""Charts of an attempt: time by kind, budgets, and the score of each submission. Lines, no widgets."""
+"""Charts of an attempt as lines: times, budgets, and the score of each submission."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
     (ClockActivity.IDLE, "idle", "$foreground 60%"),
 )
 _WIDEST = 60
-"""The most cells of a chart with its names and numbers."""
+"""The most cells that a chart takes with its names and numbers."""
 _GAUGE = 20
 _SHORTEST_MS = 1000
 
 
 def score_cell(submission: Submission | None) -> str:
-    """Return a submission's score as a number."""
+    """Return the score of a submission as text; a dash if there is no submission."""
     if submission is None:
         return "–"
     return f"{submission.score or 0:.0f}" if submission.metrics else f"{submission.score or 0:.3f}"
 
 
 def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = False) -> list[Line]:
-    """Return the time by kind as bars, without zeros. `apart` adds the time outside the program."""
+    """Return the times of each activity as bars, without zeros. `apart` adds times outside the program."""
     clock = state.clock
     spans = [(word, clock.of(activity), style) for activity, word, style in _TIMES]
     if apart:
@@ -47,7 +47,7 @@ def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = Fal
 
 
 def score_lines(state: AttemptState) -> list[Line]:
-    """Return one chart with the scores of the submissions that count; nothing if there are none."""
+    """Return a chart with the scores of the submissions that count; empty if there are none."""
     made = state.counted_submissions
     if not made:
         return []
@@ -58,7 +58,7 @@ def score_lines(state: AttemptState) -> list[Line]:
 
 
 def budget_lines(state: AttemptState) -> list[Line]:
-    """Return how much of each budget was used, as bars and in words."""
+    """Return the used part of each budget, as bars and numbers."""
     budgets, left = state.budgets, state.remaining
     rows = [(f"{state.of_kind.unit}s", budgets.tool_uses - left.tool_uses, budgets.tool_uses)]
     if not state.of_kind.hands_in_once:

@@ -1,4 +1,4 @@
-"""The base of every gistpoint app: themes, keys, palette, help, and handling of unexpected errors."""
+"""The base class of all gistpoint apps: themes, keys, palette, help, and unexpected errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,10 @@ from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import actions, events, work
-from textual._ansi_sequences import (
-    ANSI_SEQUENCES_KEYS,
-)  # the meaning of a terminal's bytes; there is no public way
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # no public way to change a terminal's keys
 from textual._callback import invoke
-from textual._context import (
-    active_message_pump,
-)  # names the widget whose handler raised; there is no public way
-from textual._time import get_time  # the clock of the events' own times
+from textual._context import active_message_pump  # no public way to get the widget that raised
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -55,12 +51,12 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
-    # For a terminal on macOS, Textual reads Escape and a digit as a typed character. Others mean Alt+digit.
+    # Textual reads Escape and a digit as a character typed on macOS. In other terminals, it is Alt+digit.
     cast("dict[str, object]", ANSI_SEQUENCES_KEYS).pop(f"\x1b{_digit}", None)
 
 
 def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:
-    """Write the traceback to a file below `logs` and return its path."""
+    """Write a traceback to a new file in `logs`, and return the path."""
     logs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     path = logs / f"crash-{stamp}.log"
@@ -72,7 +68,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 
 def read_settings(config: Path) -> UserSettings:
-    """Read the settings from a folder. Raises `SettingsError`, also for an unknown binding."""
+    """Read the user's settings. Raises `SettingsError`, which includes unknown bindings in them."""
     from gistpoint.core.user_settings import read_user_settings
 
     settings = read_user_settings(config)
@@ -86,29 +82,28 @@ def read_settings(config: Path) -> UserSettings:
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
-"""Seconds after which a toast is unrelated to a change of screen, and closes with the old screen."""
+"""Seconds after which a toast is not about a change of screen, and is removed with the old screen."""
 
 
 class BaseApp(App[object]):
-    """An app that survives unexpected exceptions: it logs them and restarts at the first screen.
+    """An app that survives unexpected exceptions: it logs them, and starts again at the first screen.
 
-    Its first screen is the bottom of the stack. The theme is chosen before the style sheets are read, so that
-    nothing is laid out or styled twice before the first frame.
+    The first screen is at the bottom of the stack. The theme is chosen before the style sheets are read, so
+    that nothing is laid out or styled twice before the first frame.
     """
 
     TITLE = "gistpoint"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ALLOW_IN_MAXIMIZED_VIEW = "HeaderBar, BudgetBar, KeyBar, FindBar, SearchBar, RunLine, IdleQuestion"
-    """The lines of a screen that stay visible while a single pane is zoomed."""
+    """The parts of a screen that stay visible while a single pane is zoomed."""
     kept = ""
-    """The sentence about the open work in the report of an unexpected exception."""
-    ENABLE_COMMAND_PALETTE = False  # Textual's palette; ours is an action of the same name
-    # Pushed on top of Textual's own first screen, ours would cost the layout of an empty one (decision 37).
+    """A sentence on the open work, for the report of an unexpected exception."""
+    ENABLE_COMMAND_PALETTE = False  # Textual's palette; an action of the same name opens ours
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
-        """`styles` is the path of the first screen's style sheet, which is read together with the app's."""
+        """`styles` is the path of the first screen's style sheet, which is read along with the app's."""
         theme, keys, self._unusable = _settings_of(locations)
         self.locations = locations
         self._user_themes: Mapping[str, Theme] = {}
@@ -116,32 +111,32 @@ class BaseApp(App[object]):
         self.set_reactive(App.theme, self._theme_at_start(theme))
         super().__init__(css_path=["base.tcss", styles])
         self.keymap: Mapping[str, str] = keys
-        """The user's own keys by binding id."""
+        """The user's own keys, by the id of the binding."""
         self.crashes: list[Exception] = []
-        """Unexpected exceptions so far."""
+        """The unexpected exceptions so far."""
         self._given_up: Sequence[Screen[Any]] | None = None
-        """The screens closed by an unexpected exception, until the user has read about it.
+        """The screens closed after an unexpected exception, until the user has read the report.
 
-        None at other times.
+        None at all other times.
         """
         self._input_counts_from = 0.0
-        """Earlier input was meant for a screen that is gone; on the clock of Textual's events."""
+        """Input before this time was meant for a screen that is gone; on the clock of Textual's events."""
         self._ground: Screen[Any] | None = None
         self.add_mode(self.DEFAULT_MODE, self._lay_ground)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
-        """All themes by name, Textual's and ours."""
+        """All themes by name: Textual's, gistpoint's and the user's."""
         return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
-        """Return a theme by its name. Called for every line that is drawn."""
+        """Return a theme by its name. This is called for each line that is drawn."""
         return (
             _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
         )
 
     def _theme_at_start(self, wanted: str) -> str:
-        """Return the theme named in the settings. If it doesn't exist, note that and return the default."""
+        """Return the requested theme; if it doesn't exist, record a warning and return the default."""
         name = theme_named(wanted)
         if is_built_in(name):
             return name
@@ -157,13 +152,13 @@ class BaseApp(App[object]):
 
         self._user_themes, self._odd_themes = read_themes(self.locations.config)
 
-    def _tell_of_themes(self) -> None:
+    def _report_themes(self) -> None:
         for problem in self._odd_themes:
             self.app.notify(problem, title="Themes", severity="warning")
         self._odd_themes = []
 
     def get_key_display(self, binding: Binding) -> str:
-        """Return the key of a binding in our spelling."""
+        """Return a binding's key in gistpoint's spelling."""
         return binding.key_display or shown_key(binding.key)
 
     def first_screen(self) -> Screen[None]:
@@ -171,14 +166,14 @@ class BaseApp(App[object]):
         raise NotImplementedError
 
     def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
-        """Make a screen that is about to be shown the bottom of the stack."""
+        """Make a screen that is about to be shown the bottom one, and return it."""
         self._ground = screen
         if isinstance(screen, BaseScreen):
             screen.fit_width(self.size.width)
         draw = screen._compositor_refresh
 
         def draw_if_shown() -> None:
-            """Draw, unless drawing is suspended: Textual would draw the whole screen even then."""
+            """Draw, unless drawing is suspended, in which case Textual would still draw the whole screen."""
             if not self._batch_count:
                 draw()
                 self.ground_drawn()
@@ -187,16 +182,16 @@ class BaseApp(App[object]):
         return screen
 
     def ground_drawn(self) -> None:
-        """Continue after the bottom screen was drawn; called each time."""
+        """Do nothing. Called each time after the bottom screen was drawn."""
 
     def _lay_ground(self) -> Screen[Any]:
         ground = self.lay_ground(self.first_screen())
-        # Textual would parse every style sheet again, for variables that have not changed.
+        # Textual would parse all style sheets again, although no variable has changed.
         ground._css_update_count = self._css_update_count
         return ground
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top screen. Closing the first one ends the program."""
+        """Close the top screen. If it is the bottom one, end the program."""
         if self.screen is self._ground:
             self.exit()
             return AwaitComplete()
@@ -215,21 +210,21 @@ class BaseApp(App[object]):
 
     @property
     def ground_renews_itself(self) -> bool:
-        """Whether the bottom screen opens the first one on its own when it is on top again."""
+        """Whether the bottom screen, when it is on top again, shows the first screen on its own."""
         return False
 
     def begin_again(self) -> AwaitMount:
-        """Show the first screen again as the new bottom of the stack."""
+        """Show the first screen again, as the new bottom of the stack."""
         return self.push_screen(self._lay_ground())
 
     def on_mount(self) -> None:
-        """Apply the user's keys, and report errors in the settings."""
+        """Apply the user's keys, report problems with the settings, and watch themes and signals."""
         if self.keymap:
             self.set_keymap(dict(self.keymap))
         self.set_timer(START_S, resume_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
-        self._tell_of_themes()
+        self._report_themes()
         self.screen_change_signal.subscribe(self, self._take_back_toasts)
         if self.is_web:
             self.theme_changed_signal.subscribe(self, self._colour_around)
@@ -238,32 +233,30 @@ class BaseApp(App[object]):
             self._heed_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
-        """Remove toasts of a screen that has closed, except one that explains why the screen has changed."""
+        """Remove the toasts of a closed screen, except one that explains the change of screen."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
-                self._unnotify(shown)  # private, but there is no public way to remove a single one
+                self._unnotify(shown)  # private, but there is no public way to remove a single toast
 
     def _colour_around(self, theme: Theme) -> None:
-        """Give the margin of a browser's terminal the screen's colour (xterm's "OSC 11")."""
-        if (
-            theme.background and self._driver is not None
-        ):  # Textual has no method to send a sequence to the terminal
+        """Colour the margin of the terminal in a browser like the screen (xterm's "OSC 11")."""
+        # Textual has no method to send a sequence to the terminal.
+        if theme.background and self._driver is not None:
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
-        """Leave properly, saving everything typed, when the terminal is closed or the machine shuts down."""
+        """Leave in an orderly way, saving all input, when the terminal closes or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
-            with suppress(RuntimeError, ValueError):  # the loop runs in a thread other than the main one
+            with suppress(RuntimeError, ValueError):  # the loop does not run in the main thread
                 asyncio.get_running_loop().add_signal_handler(number, self._leave_at, number)
 
     def _leave_at(self, number: signal.Signals) -> None:
-        """Leave on a signal. Drawing is discarded when the terminal is gone."""
+        """Leave on a signal. If the terminal is gone, discard what would be drawn."""
         writer = getattr(self._driver, "_writer_thread", None)
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
             # Writing to a closed terminal ends Textual's thread, and its driver would wait for it forever.
-            signal.signal(
-                signal.SIGCONT, signal.SIG_DFL
-            )  # comes with a hang-up, and Textual would start to draw again
+            # SIGCONT comes with a hang-up, and would make Textual draw again.
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
             self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
@@ -271,13 +264,12 @@ class BaseApp(App[object]):
         self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
-        """Note the user's activity if the screen takes the event, then pass the event on."""
+        """Record the user's activity, then handle the event if the screen accepts it."""
         if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
-            event.character = (
-                None  # a terminal sends Escape and the letter, which fields would take as typing
-            )
+            # A terminal sends Escape and the letter, which a field would insert.
+            event.character = None
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, BaseScreen):
@@ -287,12 +279,12 @@ class BaseApp(App[object]):
         await super().on_event(event)
 
     def on_exit_app(self) -> None:
-        """Leave every screen, whether a key, a signal or a closed browser ends the program."""
+        """Leave every screen, whatever ends the program: a key, a signal or a closed browser."""
         for screen in self.screen_stack:
             self._leave(screen)
 
     def run_to_exit_code(self) -> int:
-        """Run until the user leaves. Return 0, or 1 if an error ended the app."""
+        """Run until the user leaves. Return 0, or another code if an error or a signal ended the app."""
         self.run()
         return self.return_code or 0
 
@@ -305,22 +297,23 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast. Its text is literal by default, with visible control characters."""
+        """Show a toast. By default, its text is literal; control characters are made visible."""
         super().notify(
             visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup
         )
 
     def on_notify(self, event: Notify) -> None:
-        """Let a toast replace one with the same text."""
+        """Show a toast in place of those with the same text."""
         new = event.notification
         for shown in [
             old for old in self._notifications if (old.title, old.message) == (new.title, new.message)
         ]:
-            self._unnotify(shown, refresh=False)  # private, but there is no public way to remove a single one
+            # private, but there is no public way to remove a single toast
+            self._unnotify(shown, refresh=False)
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
-        """Run a function that may take a while. The screen gets whatever it raises."""
+        """Run a slow function in a thread. Its exceptions are shown."""
         try:
             body()
         except UserError as error:
@@ -329,7 +322,7 @@ class BaseApp(App[object]):
             self.call_from_thread(self._crashed, error)
 
     def on_job_failed(self, message: JobFailed) -> None:
-        """Show the error."""
+        """Show the error of a job."""
         self._failed(message.error)
 
     def _failed(self, error: UserError) -> None:
@@ -338,7 +331,7 @@ class BaseApp(App[object]):
         show_error(self, error)
 
     def action_help(self) -> None:
-        """Show keys and explanations for the current screen."""
+        """Show the keys and the help page for the current screen."""
         from gistpoint.tui.screens.help import HelpScreen, elsewhere, sections
 
         screen = self.screen
@@ -349,7 +342,7 @@ class BaseApp(App[object]):
             self.push_screen(HelpScreen(page, known, about, rest))
 
     def action_command_palette(self) -> None:
-        """Show the possible commands, the most used first."""
+        """Show the commands that are possible now, the most used first."""
         from gistpoint.tui.possible import in_order, possible_now
         from gistpoint.tui.screens.palette import PaletteEntry, uses
 
@@ -371,11 +364,11 @@ class BaseApp(App[object]):
         )
 
     def action_change_theme(self) -> None:
-        """Offer the themes, starting with the current one."""
+        """Offer all themes, with the cursor on the current one."""
         from gistpoint.tui.screens.palette import PaletteEntry
 
         self._read_themes()
-        self._tell_of_themes()
+        self._report_themes()
         own = {**_OWN_BY_NAME, **self._user_themes}
         themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in own, theme.name))
         keep = "To keep it, write theme = {!r} into {}"
@@ -412,7 +405,7 @@ class BaseApp(App[object]):
         self.push_screen(Palette(title, commands, at=at), chosen)
 
     def action_zoom(self) -> None:
-        """Show only the focused pane, or all panes again."""
+        """Show only the focused pane, or show all panes again."""
         screen = self.screen
         pane = pane_around(screen.focused)
         if screen.maximized is not None:
@@ -421,7 +414,7 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
 
     def action_jump(self) -> None:
-        """Show a letter on everything visible that takes the focus, and go to the one pressed."""
+        """Show a letter on every visible widget that takes the focus; a press moves the focus there."""
         from gistpoint.tui.screens.jump import JumpScreen, JumpTarget, places
 
         def chosen(target: JumpTarget | None) -> None:
@@ -431,7 +424,7 @@ class BaseApp(App[object]):
         self.push_screen(JumpScreen(places(self.screen)), chosen)
 
     def action_help_quit(self) -> None:
-        """Show how to leave, since Ctrl+C only copies."""
+        """Show the keys that leave the screen: Ctrl+C only copies."""
         from gistpoint.tui.possible import possible_now
 
         ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
@@ -439,7 +432,7 @@ class BaseApp(App[object]):
         self.app.notify(f"Ctrl+C copies what is selected. {keys}".strip())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to zoom a pane only if there is one."""
+        """Offer zooming only if there is a pane."""
         if action == "zoom":
             return self.screen.maximized is not None or pane_around(self.screen.focused) is not None
         return super().check_action(action, parameters)
@@ -456,9 +449,10 @@ class BaseApp(App[object]):
         default_namespace: DOMNode,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> tuple[DOMNode, str, tuple[object, ...]]:
-        """Keep the path to a part of a screen in the action's name, as in `run.navigation.play`.
+        """Return an action's target, name and parameters; a path to a part of the screen stays in the name.
 
-        Textual knows no targets other than widgets, and has no public way to add any.
+        In `run.navigation.play`, `run.navigation` is such a path. Textual knows only widgets as targets, and
+        has no public way to add others.
         """
         path, name, given = actions.parse(action) if isinstance(action, str) else action
         if path and path not in self._action_targets and path not in (namespaces or ()):
@@ -466,7 +460,7 @@ class BaseApp(App[object]):
         return super()._parse_action(action, default_namespace, namespaces)
 
     async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """Call the method of the screen part that an action names, else the action's own method."""
+        """Call the method that an action's path names; without a path, do as Textual does."""
         if "." not in action_name:
             return await super()._dispatch_action(namespace, action_name, params)
         await invoke(attrgetter(action_name)(namespace), *params)
@@ -478,7 +472,7 @@ class BaseApp(App[object]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action. The app runs the actions of all keys, and one that raises must not end it."""
+        """Run an action. The app runs those of all keys, so an exception must not end the app."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -486,10 +480,10 @@ class BaseApp(App[object]):
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """Handle an exception of a handler. Textual has no public hook for it.
+        """Handle an exception in a handler, for which Textual has no public hook.
 
-        A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, or
-        the screen that reports the first exception, nothing is left to draw, and the app ends as in Textual.
+        A widget whose handler raised is dead, so its screen is closed. If a handler of the app raised, or the
+        screen that reports the first exception, nothing is left to draw, and the app ends as in Textual.
         """
         raised_in = active_message_pump.get(None)
         follows = self._is_given_up(raised_in)
@@ -499,15 +493,15 @@ class BaseApp(App[object]):
             super()._handle_exception(error)
 
     def _is_given_up(self, widget: MessagePump | None) -> bool:
-        """Return whether a widget belongs to a screen that is being closed after an unexpected exception."""
+        """Return whether a widget belongs to a screen that is closed after an unexpected exception."""
         while widget is not None and widget not in (self._given_up or ()):
             widget = widget._parent  # a removed widget no longer has a `screen`
         return widget is not None
 
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
-        """Log an unexpected exception, and report the first one. All of them end up here.
+        """Log an unexpected exception, and report the first one. All unexpected exceptions come here.
 
-        Those that follow before the user has read about the first result from it, and only go to the logs.
+        Those that follow before the user has read the report result from the first one, and are only logged.
         """
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
@@ -523,7 +517,7 @@ class BaseApp(App[object]):
             self.call_later(self._recover, text)
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen save what was typed. One that can't must not keep the others from doing so."""
+        """Have a screen save what was typed. If it fails, the other screens must still do so."""
         try:
             if isinstance(screen, BaseScreen):
                 screen.stop()
@@ -536,11 +530,11 @@ class BaseApp(App[object]):
         return ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Save what is open after an unexpected exception. Return a sentence about it."""
+        """Save what is open after an unexpected exception. Return a sentence for the report."""
         return self.kept
 
     async def _recover(self, text: str) -> None:
-        """Restart at the first screen and report what happened."""
+        """Show the first screen again, with a report on the exception."""
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
         above, closing = self.screen_stack[:0:-1], []
@@ -563,22 +557,22 @@ class BaseApp(App[object]):
 
 
 class OneScreenApp(BaseApp):
-    """Shows one screen, and those that it opens. The program ends with it."""
+    """An app with one screen, and those that it opens. It ends with that screen."""
 
     def __init__(
         self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = ""
     ) -> None:
-        """`first` makes the screen, `styles` is the path of its style sheet."""
+        """`first` returns the screen, `styles` is the path of its style sheet."""
         super().__init__(locations, styles)
         self._first, self.kept = first, kept
 
     def first_screen(self) -> Screen[None]:
-        """Return the screen."""
+        """Return the screen of the app."""
         return self._first()
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return the theme, the keys and the errors. Nothing is imported if there are no settings."""
+    """Return theme, keys, and the error in the settings if any. Without settings, nothing is imported."""
     if not (locations.config / SETTINGS_FILE).exists():
         return "", {}, None
     try:

@@ -1,4 +1,4 @@
-"""The base of every gistpoint screen: it closes only itself, and is left in one way, whatever closes it."""
+"""The base class of all gistpoint screens: they close only themselves, and are always left the same way."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
 WIDE = 120
-"""The width in cells from which a screen has the class `-wide`."""
+"""The width, in cells, from which a screen has the class `-wide`."""
 _NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
 BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 
 class BaseScreen(Screen[ScreenResultType]):
-    """A screen that is dismissed at most once, and releases what it holds however it is closed.
+    """A screen that is dismissed at most once, and releases its resources however it is closed.
 
-    A modal screen names `ModalScreen` before this class: Textual takes styles only from the first base.
+    Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
     """
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
@@ -26,41 +26,41 @@ class BaseScreen(Screen[ScreenResultType]):
         self._last_steps: list[Callable[[], object]] = []
 
     def fit_width(self, width: int) -> None:
-        """Set the width class before the screen is shown. Later, the class would restyle the whole screen."""
+        """Set the width class before the screen is shown. Later, it would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
     # Input
 
     def input_happened(self, at: float) -> None:
-        """Note that a key or the mouse was used, on the clock of Textual's events."""
+        """Record that a key or the mouse was used, at a time on the clock of Textual's events."""
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the screen accepts an event. It may refuse input meant for the previous screen."""
+        """Return whether the screen accepts an event, which may have been meant for the screen before."""
         return True
 
     # Leaving
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close the screen with a result if it is on top; otherwise do nothing.
+        """Close the screen with a result if it is on top; otherwise, do nothing.
 
-        Textual's method closes whatever is on top. Two keys waiting in one queue would answer a dialog, and
-        then close the screen below it.
+        Textual's method closes the screen that is on top: of two keys in the queue, the first would answer a
+        dialog, and the second would close the screen below it.
         """
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def when_left(self, do: Callable[[], object]) -> None:
-        """Call a function once after `stop` when the screen is left, to release what it works on."""
+        """Call a function once when the screen is left, after `stop`, to release a resource."""
         self._last_steps.append(do)
 
     def stop(self) -> None:
-        """Save what is pending. Nothing is recorded afterwards. May be called more than once."""
+        """Save what is pending. Nothing is recorded after that. May be called several times."""
 
     def leave(self) -> None:
-        """Stop, and release everything.
+        """Stop, and release all resources.
 
-        The app calls it when the screen is dismissed, popped or replaced, and when the program ends or fails.
-        Only the first call counts.
+        The app calls this when the screen is dismissed, popped or replaced, and when the program ends or
+        fails. Only the first call has an effect.
         """
         try:
             if not self._is_left:
@@ -75,8 +75,8 @@ class BaseScreen(Screen[ScreenResultType]):
                 do()
 
     def on_unmount(self) -> None:
-        """Release everything if `leave` was not called.
+        """Release all resources, if `leave` was not called.
 
-        The widgets can't be asked for their content any more.
+        At this point, the content of the widgets is no longer available.
         """
         self._let_go()

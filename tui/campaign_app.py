@@ -1,4 +1,4 @@
-"""The app of `gistpoint task generate` and `new`: the work in a thread, and the screen that shows it."""
+"""The app of `gistpoint task generate` and `new`: a thread for the work, and a screen that shows it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Result = TypeVar("Result")
 
 
 class CampaignApp(BaseApp, Generic[Result]):
-    """Does the work in the background. If the screen is left before the work has ended, `result` stops it."""
+    """Does the work in a thread. If the screen is left before the work has ended, `result` stops the work."""
 
     kept = " The work continues, and what you typed is kept."
 
     class WorkOver(Message):
-        """The work has ended, and nothing is left to look at."""
+        """The work has ended, and there is nothing to look at."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class CampaignApp(BaseApp, Generic[Result]):
     ) -> None:
         """`work` is called once, in a thread. `services` is called when a task is opened.
 
-        `stays` keeps the screen open after the work, to show the tasks it kept.
+        With `stays`, the screen stays open after the work, to show the tasks that were kept.
         """
         super().__init__(locations, "screens/making/making.tcss")
         self.view = CampaignView()
@@ -53,7 +53,7 @@ class CampaignApp(BaseApp, Generic[Result]):
         self._worker = threading.Thread(target=self._do, name="making-tasks", daemon=True)
 
     def first_screen(self) -> MakingScreen:
-        """Return the screen."""
+        """Return the screen that shows the progress."""
         return MakingScreen(self.view)
 
     def on_mount(self) -> None:
@@ -62,19 +62,19 @@ class CampaignApp(BaseApp, Generic[Result]):
 
     @property
     def at_work(self) -> bool:
-        """Whether the work is still under way."""
+        """Whether the work is under way."""
         return self._worker.is_alive()
 
     def stop(self) -> None:
-        """Stop the work if it is under way, and wait for its end."""
+        """Stop the work if it is under way, and wait until it has ended."""
         if self.at_work:
             self._token.cancel()
             self._worker.join()
 
     def result(self) -> Result:
-        """Return the result of the work, after stopping it if it is under way.
+        """Return the result of the work, which is stopped if it is under way.
 
-        Raises whatever the work raised; `CancelledError` if it was stopped.
+        Raises the exception of the work, which is a `CancelledError` if it was stopped.
         """
         self.stop()
         if self._error is not None:
@@ -84,7 +84,7 @@ class CampaignApp(BaseApp, Generic[Result]):
     def _do(self) -> None:
         try:
             self._results.append(self._work(RunContext(self._token, self.view.take)))
-        except BaseException as error:  # raised again by `result`, on the caller's thread
+        except BaseException as error:  # `result` raises it on the caller's thread
             self._error = error
         else:
             self.view.end("done")
@@ -92,12 +92,12 @@ class CampaignApp(BaseApp, Generic[Result]):
             self.post_message(self.WorkOver())
 
     def on_campaign_app_work_over(self) -> None:
-        """Close. The terminal shows the error or the result."""
+        """Close the app; the terminal shows the result or the error."""
         self.exit()
 
     @on(MakingScreen.TaskAsked)
     def task_asked(self, message: MakingScreen.TaskAsked) -> None:
-        """Open a task on its page."""
+        """Open a task on the validation screen."""
         self.in_thread(lambda: self._open(message.task_id))
 
     def _open(self, task_id: str) -> None:

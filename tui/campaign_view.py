@@ -1,4 +1,4 @@
-"""What is shown while tasks are made: the reports of the work, received on its thread, in words."""
+"""The progress of making tasks: reports from the thread of the work, and texts for the screen."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
 _REASONS = 6
-"""How many reasons are listed, the most frequent first."""
+"""The most reasons that are listed, the most frequent first."""
 _NAME = 30
-"""Cells for the name of a stage, next to its bar."""
+"""The number of cells for the name of a stage."""
 _GOOD = "good"
-"""The name under which good corruptions are counted, which were not rejected."""
+"""The name under which corruptions that were not rejected are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class CampaignShown:
     """The state of the work at one moment."""
 
     campaign: CampaignProgress | None = None
-    """The report on the current source; None before the first one is known."""
+    """The latest report on the current source; None until there is one."""
     before: tuple[CampaignProgress, ...] = ()
-    """The last reports on the finished sources."""
+    """The last report on each finished source."""
     stages: tuple[WorkStage, ...] = ()
-    """The steps before functions are tried, with the current one last; none if functions are being tried."""
+    """The stages before functions are tried, with the current one last; empty while functions are tried."""
     notes: tuple[str, ...] = ()
-    """Sentences about results, the latest last."""
+    """Sentences about results, with the latest one last."""
     ended: str = ""
-    """How the work ended; empty while it is under way."""
+    """The end of the work in words; empty while it is under way."""
 
     @property
     def source(self) -> str:
@@ -46,14 +46,14 @@ class CampaignShown:
 
     @property
     def kept(self) -> list[KeptTask]:
-        """The tasks written so far, those of finished sources first."""
+        """The tasks kept so far, with those of finished sources first."""
         reports = (*self.before, *([self.campaign] if self.campaign else []))
         return [task for report in reports for task in report.kept]
 
 
 @dataclass(slots=True)
 class CampaignView:
-    """Receives the reports of the work. Any thread may call any method."""
+    """Receives the reports of the work. Its methods may be called from any thread."""
 
     now: Callable[[], float] = time.monotonic
     _shown: CampaignShown = field(default_factory=CampaignShown)
@@ -63,7 +63,7 @@ class CampaignView:
 
     @property
     def shown(self) -> CampaignShown:
-        """The current state; the same object until a report comes."""
+        """The current state, which is the same object until the next report."""
         return self._shown
 
     def take(self, progress: RunProgress) -> None:
@@ -85,7 +85,7 @@ class CampaignView:
             self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
 
     def end(self, how: str) -> None:
-        """Note that the work has ended, along with the current stage. The last state stays."""
+        """Record that the work, and the current stage, has ended."""
         with self._lock:
             stages = self._shown.stages
             if stages:
@@ -94,13 +94,13 @@ class CampaignView:
 
 
 def kept_words(shown: CampaignShown) -> str:
-    """Return how many of the wanted tasks are kept; empty before a source is known."""
+    """Return how many of the wanted tasks are kept; empty until a source is known."""
     report = shown.campaign
     return "" if report is None else f"{len(report.kept)} of {report.wanted} kept"
 
 
 def time_words(shown: CampaignShown) -> str:
-    """Return the elapsed and remaining time in one line; empty before a source is known."""
+    """Return a line with the elapsed and the remaining time; empty until a source is known."""
     report = shown.campaign
     if report is None:
         return shown.ended
@@ -114,7 +114,7 @@ def time_words(shown: CampaignShown) -> str:
 
 
 def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> list[str]:
-    """Return the progress: a bar of the functions tried, else the last stages, at most `most`."""
+    """Return a bar for the functions tried, or at most `most` lines for the stages before that."""
     report = shown.campaign
     if report is not None and not shown.stages:
         words = f" {report.tried} of {report.candidates} functions tried"
@@ -141,7 +141,7 @@ def _stage_words(stage: WorkStage, width: int, now: float) -> str:
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
-    """Return a line for each function being tried, at most `most`."""
+    """Return at most `most` lines, each for a function that is being tried."""
     report = shown.campaign
     if shown.ended or report is None or shown.stages or not report.trials:
         return []
@@ -155,7 +155,7 @@ def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
 
 
 def _trial_words(trial: TrialProgress, width: int) -> str:
-    """Return a trial in one line. A narrow line omits its earlier stage and its tests."""
+    """Return the line for a trial. If it is narrow, the latest stage and the tests are left out."""
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
@@ -171,7 +171,7 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
 
 
 def dropped_lines(shown: CampaignShown) -> list[str]:
-    """Return the rejected functions and corruptions by reason, the most frequent first."""
+    """Return lines on the rejected functions and corruptions, with the most frequent reasons first."""
     report = shown.campaign
     if report is None:
         return []
@@ -189,7 +189,7 @@ def _reasons(counts: Mapping[str, int]) -> str:
 
 
 def spaced(name: str) -> str:
-    """Return a stored name in readable form."""
+    """Return a stored name with blanks in place of underscores."""
     return name.replace("_", " ")
 
 
@@ -210,4 +210,4 @@ KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("in place of", lambda task: task.replaces[:4], width=11),
     Column("functions", _names, rank=4),
 )
-"""The columns of the tasks kept."""
+"""The columns for the kept tasks."""

@@ -1,6 +1,6 @@
-"""The command line: parses arguments, runs one command, and turns errors into a message and an exit code.
+"""The command line: parse arguments, run a command, and turn errors into messages and exit codes.
 
-Nothing heavy is imported before a command needs it: `gistpoint --help` loads neither Textual nor Docker nor
+Nothing slow is imported before a command needs it: `gistpoint --help` imports neither Textual nor Docker nor
 git.
 """
 
@@ -184,7 +184,7 @@ COMMANDS = (
     CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
     CommandRow("admin baseline", "record what a task's suite shows on another backend", "tasks:BASELINE"),
 )
-"""Every command, in the order of the help. A module is loaded when its command is called."""
+"""All commands, in the order of the help. The module of a command is imported when the command is called."""
 
 GROUPS = {
     "task": "make, list, show and check tasks",
@@ -196,7 +196,7 @@ GROUPS = {
     "study": "collect a human baseline: declare a study, take part in it, report it",
     "admin": "paths, caches, completion of a shell, baselines of other backends",
 }
-"""The help of commands that consist of commands."""
+"""The help on words that begin several commands."""
 
 FIRST = (
     "demo",
@@ -233,7 +233,7 @@ MOVED = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line, and return the exit code."""
     with readable_terminals():
         return _run(arguments)
 
@@ -278,11 +278,11 @@ def _ask_on_terminal() -> None:
 
 
 _ALIASES = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
-"""First words that are aliases of a command."""
+"""The arguments for which a single word is an alias."""
 
 
 def _understood(given: Sequence[str]) -> list[str]:
-    """Return the words of the intended command: `help task new` means `task new --help`."""
+    """Return the words of the command that is meant, such as `task new --help` for `help task new`."""
     words, first = [*given], 0
     while first < len(words) and words[first].startswith("-"):
         first += 2 if words[first] == "--sandbox" else 1
@@ -314,7 +314,7 @@ _OF_THE_USER = frozenset(
         errno.EDQUOT,
     }
 )
-"""System errors that are not the program's fault: missing permissions, and a full disk."""
+"""The system errors that the program did not cause, such as missing permissions and a full disk."""
 
 
 def _reported(error: UserError) -> int:
@@ -346,7 +346,7 @@ def parser() -> CommandParser:
 
 
 def _add_isolation(top: CommandParser) -> None:
-    """Add the options of `arguments.ISOLATION` before any command. Importing it takes as long as the help."""
+    """Add the options of `arguments.ISOLATION` before any command. An import takes as long as the help."""
 
     def named(text: str) -> str:
         from gistpoint.tui.commands.arguments import backend_name

@@ -1,8 +1,9 @@
-"""The connections of a server: how many there may be, and how long requests may take (decision 117).
+"""The connections of a server: their number, and the time that requests may take (decision 117).
 
-aiohttp and uvicorn wait indefinitely for a request, and accept as many connections as the system allows.
-Here, each connection has a time limit for its first request and for each answer. If there are too many, the
-one that has waited longest is closed, so that a newcomer with a complete request always gets its answer.
+aiohttp and uvicorn wait for requests indefinitely, and accept as many connections as the system allows. Here,
+each connection has a time limit for its first request, and for each answer. If there are too many
+connections, the one that has waited longest is closed, so that a new one with a complete request always gets
+an answer.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 Peer = tuple[str, int]
-"""A client's address and port."""
+"""The address and port of a client."""
 BACKLOG = 64
-"""The most connections accepted in one turn of the loop, before the first of them can be closed."""
+"""The most connections accepted in a turn of the event loop, before the first of them can be closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """Limits of a server's connections; times are in seconds."""
+    """The limits for a server's connections. All times are in seconds."""
 
     most: int = 256
     most_of_address: int = 64
-    """The most connections of one address, not counting kept ones.
+    """The most connections from one address, without those exempted by `keeping`.
 
-    0 if addresses say nothing, as behind a proxy.
+    0 for no limit, such as behind a proxy, where all clients have the same address.
     """
     first_s: float = 10.0
-    """The time for the TLS handshake, and again for the head of the first request."""
+    """The time for the TLS handshake, and then for the head of the first request."""
     answer_s: float = 60.0
-    """The time from one complete head to the next: the answer, and the pause before the next request."""
+    """The time from the head of a request to that of the next: the answer and the pause after it."""
 
 
 def within_files(bounds: ConnectionBounds) -> ConnectionBounds:
-    """Return limits with which connections use at most a quarter of the files that this process may open."""
+    """Return limits under which connections take at most a quarter of the files this process may open."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files == resource.RLIM_INFINITY:
         return bounds
@@ -51,35 +52,35 @@ def peer_of(transport: asyncio.BaseTransport | None) -> Peer | None:
 
 
 class Connections:
-    """All connections of one server."""
+    """All connections of a server."""
 
     def __init__(self, bounds: ConnectionBounds = ConnectionBounds()) -> None:
         self.bounds = bounds
         self._all: dict[Peer, _Connection] = {}
         self._waiting: dict[Peer, _Connection] = {}
-        """The connections that may be closed, in the order of their last request."""
+        """The connections that may be closed, in the order of their latest requests."""
 
     def __len__(self) -> int:
         """Return the number of connections."""
         return len(self._all)
 
     def guarded(self, inner: asyncio.Protocol, tls: ssl.SSLContext | None = None) -> asyncio.Protocol:
-        """Return the protocol for a new plain connection. `inner` gets it, decrypted, if it may stay.
+        """Return the protocol for a new connection, which passes the decrypted data on to `inner`.
 
-        TLS starts here rather than at the listening socket, so that clients that never finish the handshake
-        count, too.
+        TLS starts here, rather than at the listening socket, so that clients which never finish the handshake
+        are counted.
         """
         return _Connection(self, inner, tls)
 
     def asked(self, peer: Peer | None) -> None:
-        """Note that the head of a request is complete."""
+        """Record that the head of a request is complete."""
         if peer in self._waiting:
             connection = self._waiting[peer] = self._waiting.pop(peer)
             connection.has(self.bounds.answer_s)
 
     @contextmanager
     def keeping(self, peer: Peer | None) -> Iterator[None]:
-        """Exempt a connection from the limits meanwhile. The caller must limit how many it keeps."""
+        """Exempt a connection from the limits for the time of the context. The caller limits their number."""
         connection = self._waiting.pop(peer, None) if peer else None
         if connection is None:
             yield
@@ -93,7 +94,7 @@ class Connections:
                 connection.has(self.bounds.answer_s)
 
     def end(self, peer: Peer | None) -> None:
-        """Close a connection at once. Data not sent yet is lost."""
+        """Close a connection at once; data that are still to be sent are lost."""
         if peer in self._all:
             self._all[peer].end()
 
@@ -113,7 +114,7 @@ class Connections:
 
 
 class _Connection(asyncio.Protocol):
-    """Sits between the network and the protocol of a library, and passes everything on."""
+    """A protocol between the network and the protocol of a library, to which it passes all data."""
 
     def __init__(self, among: Connections, inner: asyncio.Protocol, tls: ssl.SSLContext | None) -> None:
         self._among, self._inner, self._tls = among, inner, tls
@@ -123,17 +124,17 @@ class _Connection(asyncio.Protocol):
         self._given = False
         """Whether the inner protocol has the connection."""
         self._early: list[bytes] = []
-        """Data that arrived together with the end of the handshake, before the inner protocol was ready."""
+        """The data that arrived with the end of the handshake, before the inner protocol was ready."""
         self.peer: Peer = ("", 0)
 
     def has(self, seconds: float | None) -> None:
-        """Have the connection closed after this time instead of any earlier limit; None for never."""
+        """Limit the remaining time of the connection, in place of any earlier limit; None for no limit."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.end)
 
     def end(self) -> None:
-        """Close the connection. Its descriptor is closed in the next turn of the loop."""
+        """Close the connection. Its file descriptor is closed in the next turn of the event loop."""
         self._over()
         self._transport.abort()
 
@@ -144,7 +145,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport, peer = transport, peer_of(transport)
-        if peer is None:  # it is gone already
+        if peer is None:  # the peer is gone already
             transport.abort()
             return
         self.peer = peer
@@ -168,7 +169,7 @@ class _Connection(asyncio.Protocol):
                 ssl_handshake_timeout=first_s,
                 ssl_shutdown_timeout=first_s,
             )
-        except OSError:  # malformed, too slow, gone, or ended here
+        except OSError:  # malformed, too slow, gone, or closed by `end`
             encrypted = None
         if encrypted is None:
             self.end()

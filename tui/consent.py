@@ -1,4 +1,4 @@
-"""Asks for consent before code from a repository runs without isolation."""
+"""The question whether code from a repository may run without isolation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHAT_IT_MEANS = (
 
 
 def ask_consent(why_not: str) -> bool:
-    """Ask on the terminal. Without one, the answer is no."""
+    """Ask on the terminal. Return whether the answer is yes; without a terminal, it is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     from gistpoint.core.text import visible

@@ -1,4 +1,4 @@
-"""Opens a text in the user's own editor and returns the edited text."""
+"""Editing a text in the user's own editor."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """No editor is set, it can't be started, it failed, or the file it left is not text."""
+    """No editor is set, it can't be started, it failed, or the file is no text."""
 
 
 def editor_command() -> list[str]:
-    """Return the command in `$VISUAL` or `$EDITOR`; raises `ExternalEditorError` if there is none."""
+    """Return the command in `$VISUAL` or `$EDITOR`. Raises `ExternalEditorError` if there is none."""
     words = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         command = shlex.split(words)
@@ -40,11 +40,11 @@ def editor_command() -> list[str]:
 def edited_externally(
     app: App[object], text: str, *, suffix: str = ".py", on_saved: Callable[[str], None] | None = None
 ) -> str:
-    """Return `text` as saved by the user's editor. The app is suspended meanwhile.
+    """Return a text as the user's editor saves it. The app is suspended meanwhile.
 
-    `on_saved` is called, on a thread, with the text of each save while the editor is open. The text goes
-    through a file that only this user can read. It is deleted afterwards, unless the editor failed after
-    changing it; then the error names it, so that nothing is lost.
+    `on_saved` is called in a thread with the text of each save. The text is in a file that only this user can
+    read. The file is deleted afterwards, unless the editor has failed after changing it; the error then names
+    the file, so that nothing is lost. Raises `ExternalEditorError`.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
@@ -72,7 +72,7 @@ def edited_externally(
 
 @contextmanager
 def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> Iterator[None]:
-    """Check the file twice a second, and report each saved text."""
+    """Check the file periodically, and report each text that is saved."""
     if on_saved is None:
         yield
         return
@@ -82,7 +82,8 @@ def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> I
         try:
             now = path.read_bytes().decode("utf-8", "surrogatepass")
         except (OSError, UnicodeDecodeError):
-            now = known  # in the middle of a save, or not text: the next check, or the end, reads it again
+            # in the middle of a save, or no text: it is read again by the next check or at the end
+            now = known
         if now != known:
             report(now)
         look_later(now)

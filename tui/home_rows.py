@@ -1,4 +1,4 @@
-"""The rows and columns of home: the tasks with the person's own attempts, and all attempts."""
+"""The rows and columns of the home screen: tasks with the person's own attempts, and all attempts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gistpoint.tui.titles import mode_words, revealed_title, title_of
 from gistpoint.tui.view_models import end_words, used_words
 
 SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
-"""The signs of attempts and tasks; each has its own shape."""
+"""The signs for attempts and tasks, which differ in shape."""
 STYLES: Mapping[str, str] = {
     SOLVED: "$text-success",
     TO_READ: "$text-warning",
@@ -40,36 +40,36 @@ STYLES: Mapping[str, str] = {
     NEW: "$foreground 60%",
 }
 _FIRST_S, _OFTEN_S = 0.1, 2.0
-"""Seconds until a partial list is shown while thousands of rows load, and then between updates."""
+"""Seconds until the rows loaded so far are shown for the first time, and between later times."""
 _MANY = 500
-"""The number of attempts from which garbage collection would delay a key noticeably."""
+"""The number of new attempts from which garbage collection would noticeably delay the keyboard."""
 _HOUR_MS = 60 * 60 * 1000
 _WHO = 12
-"""The width of a model's name, in characters."""
+"""The most characters of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomeRow:
-    """A row of a list on home.
+    """A row of a list on the home screen.
 
-    Its cells are made once, by the loading thread, rather than at each drawing.
+    The texts of its cells are made once, in the thread that loads the rows, rather than at each drawing.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
-    """The text of each cell by column name, and with a `?` in front the text for queries."""
+    """The text of each cell by the name of the column, and by `name?` the text for queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(HomeRow):
-    """A task and the person's own attempts at it, the newest first. A played attempt belongs to nobody."""
+    """A task with the person's own attempts, the newest first. A played attempt is nobody's."""
 
     task: Task
     title: str
     mine: tuple[AttemptSummary, ...] = ()
     others: int = 0
-    """The number of attempts by others: models, other participants, played ones."""
+    """The number of other attempts: of models, of other participants, and played ones."""
     shipped: bool = False
-    """Whether it is a task of the demo, whose attempts never count."""
+    """Whether the task is of the demo, whose attempts never count."""
     best: AttemptSummary | None = None
 
     @property
@@ -79,12 +79,12 @@ class TaskRow(HomeRow):
 
     @property
     def last(self) -> AttemptSummary | None:
-        """The newest own attempt."""
+        """The newest of the person's attempts; None if there is none."""
         return self.mine[0] if self.mine else None
 
     @property
     def unfinished(self) -> AttemptSummary | None:
-        """The newest own attempt that can be resumed."""
+        """The newest of the person's attempts that can be resumed; None if there is none."""
         return next((summary for summary in self.mine if can_go_on(summary)), None)
 
     @property
@@ -94,33 +94,33 @@ class TaskRow(HomeRow):
 
     @property
     def opens(self) -> str:
-        """The id of the attempt that Enter opens; empty if Enter begins the first one."""
+        """The id of the attempt that Enter opens; empty if Enter begins one."""
         return "" if self.last is None else self.last.attempt_id
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The own attempts that can be read, the newest first."""
+        """The person's attempts whose records can be read, the newest first."""
         return tuple(summary for summary in self.mine if not can_go_on(summary))
 
     @property
     def sign(self) -> str:
-        """The best result, as a sign."""
+        """The sign for the best result."""
         signs = {sign_of(summary) for summary in self.mine}
         return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in signs), NEW)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEntry(HomeRow):
-    """Anybody's attempt, as seen at a time in milliseconds."""
+    """An attempt of anybody, with the time, in milliseconds, at which the row was made."""
 
     attempt: AttemptSummary
     now_ms: int
     title: str
-    """The title of its task."""
+    """The title of the task."""
     task: Task | None = None
-    """None if the task is gone."""
+    """The task; None if it no longer exists."""
     mine: bool = False
-    """Whether it is by the person at the keyboard."""
+    """Whether the attempt is by the person at the keyboard."""
 
     @property
     def key(self) -> str:
@@ -131,40 +131,40 @@ class AttemptEntry(HomeRow):
 
     @property
     def task_id(self) -> str:
-        """The id of the task; empty if it is gone."""
+        """The id of the task; empty if it no longer exists."""
         return "" if self.task is None else self.task.id
 
     @property
     def unfinished(self) -> AttemptSummary | None:
-        """The attempt if it can be resumed."""
+        """The attempt if it can be resumed, else None."""
         return self.attempt if can_go_on(self.attempt) else None
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The attempt if it can be read."""
+        """The attempt if its record can be read, else nothing."""
         return () if can_go_on(self.attempt) else (self.attempt,)
 
 
 @dataclass(frozen=True, slots=True)
 class HomeRows:
-    """Everything that home shows."""
+    """The content of the home screen."""
 
     tasks: tuple[TaskRow, ...] = ()
     attempts: tuple[AttemptEntry, ...] = ()
     problems: tuple[str, ...] = ()
-    """Sentences about what could not be read."""
+    """Sentences on what could not be read."""
     words: str = ""
-    """The number of tasks, and how many of them are solved."""
+    """A text on the number of tasks, and of those that are solved."""
     solved: str = ""
-    """How many attempts count as solved, and how many need a review, if any."""
+    """A text on the attempts that count as solved; empty if the tests say the same."""
     complete: bool = True
-    """Whether the attempts are loaded as well."""
+    """Whether all attempts have been loaded."""
     toured: bool = False
     """Whether the tour was ever started."""
 
 
 def load_rows(services: Services) -> HomeRows:
-    """Load tasks and attempts from disk once."""
+    """Return all tasks and attempts, read from the disk."""
     return HomeReader(services).read()
 
 
@@ -173,13 +173,13 @@ def _toured(locations: Locations) -> Path:
 
 
 def remember_tour(locations: Locations) -> None:
-    """Record that the tour was started, so that home no longer needs to offer it by name."""
+    """Record that the tour was started, so that home need not suggest it any more."""
     locations.data.mkdir(parents=True, exist_ok=True)
     _toured(locations).touch()
 
 
 def _solved(summaries: Iterable[AttemptSummary], results: Sequence[AttemptResult]) -> str:
-    """Return how many attempts count as solved, if that differs from the tests' verdict."""
+    """Return how many attempts count as solved; empty if this does not differ from the tests' verdicts."""
     stand = [
         None if summary.problem else standing(summary.state) for summary in summaries if summary.state.ended
     ]
@@ -200,11 +200,14 @@ def _words(count: int, rows: Sequence[TaskRow]) -> str:
 
 
 _FUNCTIONS: dict[str, tuple[str, ...]] = {}
-"""The functions of tasks with an own attempt that has ended, by id. An id identifies the content."""
+"""The functions of tasks that the person has attempted to the end, by the task's id.
+
+An id identifies the content, so entries never change.
+"""
 
 
 class HomeReader:
-    """Loads tasks and attempts, for one thread at a time. Unchanged rows are the same objects as before."""
+    """Loads tasks and attempts, in one thread at a time. Unchanged rows stay the same objects."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -212,22 +215,21 @@ class HomeReader:
         self._tasks: dict[str, Task] = {}
         self._titles: dict[str, str] = {}
         self._summaries: dict[str, AttemptSummary] = {}
-        """The attempts by id, the newest first."""
+        """The attempts by their ids, the newest first."""
         self._tried: dict[str, dict[str, AttemptSummary]] = {}
-        """The attempts of each task by id."""
+        """The attempts at each task, by their ids."""
         self._rows: dict[str, tuple[list[AttemptSummary], TaskRow]] = {}
-        """The rows of tasks, each with the attempts it was made from."""
+        """The row of each task, with the attempts from which it was made."""
         self._entries: dict[str, AttemptEntry] = {}
         self._frozen = 0
-        """The number of attempts exempt from garbage collection."""
+        """The number of attempts that garbage collection skips."""
         self._hour = 0
-        """The hour in which rows were made, since words like "today" expire."""
+        """The hour in which rows were made: texts such as "today" expire."""
 
     def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
-        """Load everything, which takes a while if thousands of attempts were never loaded before.
+        """Load everything. With thousands of attempts that were never loaded before, this takes a while.
 
-        `given` gets the first tasks as soon as they fill a screen, and then the rows so far every few
-        seconds.
+        `given` is called with the first tasks, and then every few seconds with the rows loaded so far.
         """
         self._problems, self._tasks, self._summaries = [], {}, {}
         self._tried = defaultdict(dict)
@@ -252,11 +254,11 @@ class HomeReader:
             give()
             if len(self._summaries) > self._frozen + _MANY:
                 self._frozen = len(self._summaries)
-                gc.freeze()  # else the collector scans all of it again and again, and delays the keyboard
+                gc.freeze()  # otherwise the collector scans all of them repeatedly, and delays the keyboard
         return self._shown(complete=True)
 
     def read_again(self, attempt_ids: Sequence[str]) -> HomeRows | None:
-        """Reload some attempts. Return None if nothing has changed."""
+        """Load some attempts again. Return None if nothing has changed."""
         found = self._services.attempts.outlines_of(attempt_ids)
         changed = [summary for summary in found if self._summaries.get(summary.attempt_id) is not summary]
         for summary in changed:
@@ -264,7 +266,7 @@ class HomeReader:
         return self._shown(complete=True) if changed else None
 
     def _add(self, summary: AttemptSummary) -> None:
-        """Add an attempt. An own one that has ended reveals the library and function of its task."""
+        """Add an attempt. If it is the person's own and has ended, its task's title shows the function."""
         self._summaries[summary.attempt_id] = summary
         self._tried[summary.task_id][summary.attempt_id] = summary
         task = self._tasks.get(summary.task_id)
@@ -274,7 +276,7 @@ class HomeReader:
             self._titles[task.id] = revealed_title(task, _FUNCTIONS[task.id])
 
     def _shown(self, *, complete: bool) -> HomeRows:
-        """Return the rows so far."""
+        """Return the rows as far as they are loaded."""
         now_ms = self._services.clock.utc_ms()
         if now_ms // _HOUR_MS != self._hour:
             self._hour = now_ms // _HOUR_MS
@@ -298,7 +300,7 @@ class HomeReader:
         return summary.is_of(self._services.enrolment.participant or "")
 
     def _row(self, task: Task) -> TaskRow:
-        """Return the row of a task."""
+        """Return the row of a task, made again only if it has changed."""
         tried, title = list(self._tried[task.id].values()), self._titles[task.id]
         known, row = self._rows.get(task.id, ([], None))
         same = len(known) == len(tried) and all(map(is_, known, tried))
@@ -312,7 +314,7 @@ class HomeReader:
         return row
 
     def _entry(self, summary: AttemptSummary, now_ms: int) -> AttemptEntry:
-        """Return the row of an attempt."""
+        """Return the row of an attempt, made again only if it has changed."""
         task = self._tasks.get(summary.task_id)
         title = summary.task_id[:12] if task is None else self._titles[task.id]
         known = self._entries.get(summary.attempt_id)
@@ -323,7 +325,7 @@ class HomeReader:
         return entry
 
 
-# Words
+# Texts of rows
 
 
 def can_go_on(summary: AttemptSummary) -> bool:
@@ -332,7 +334,7 @@ def can_go_on(summary: AttemptSummary) -> bool:
 
 
 def sign_of(summary: AttemptSummary) -> str:
-    """Return the state of an attempt as a sign."""
+    """Return the sign for the state of an attempt."""
     if summary.problem:
         return DAMAGED
     if not summary.state.ended:
@@ -342,7 +344,7 @@ def sign_of(summary: AttemptSummary) -> str:
 
 
 def standing_words(summary: AttemptSummary) -> str:
-    """Return the state of an attempt in words, with a sign in front."""
+    """Return the state of an attempt as a text that begins with its sign."""
     return (
         f"{_standing_words(summary)}, branch of {summary.branch}"
         if summary.branch
@@ -366,12 +368,12 @@ def _standing_words(summary: AttemptSummary) -> str:
 
 
 def unit_of(task: Task) -> str:
-    """Return the unit of a task's budget of calls, in the singular."""
+    """Return the unit of a task's budget for calls, in the singular."""
     return blank_state(task.mode).unit
 
 
 def budget_words(task: Task) -> str:
-    """Return a task's budgets in words."""
+    """Return the budgets of a task as text."""
     budgets, state = task.budgets, blank_state(task.mode)
     words = f"{budgets.tool_uses} {state.unit}s"
     if not state.hands_in_once:
@@ -382,7 +384,7 @@ def budget_words(task: Task) -> str:
 
 
 def _standing(summary: AttemptSummary) -> float:
-    """Return the value of an attempt's best submission, lowered if its pass doesn't count."""
+    """Return a number by which attempts are ranked: the best score, lowered if its pass doesn't count."""
     best = summary.state.best
     unearned = best is not None and best.solved and summary.result is not AttemptResult.SOLVED
     return _worth(best) - (unearned * (1.5 if summary.result is AttemptResult.NOT_SOLVED else 0.5))
@@ -397,7 +399,7 @@ def _number(submission: Submission | None) -> float:
 
 
 def cut(text: str, width: int) -> str:
-    """Return text of at most `width` characters."""
+    """Return a text cut to at most `width` characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
@@ -428,7 +430,7 @@ def _column(
     text: Callable[[AnyRow], str] | None = None,
     **more: Any,
 ) -> Column[AnyRow]:
-    """Return a column whose cells and query texts are made once."""
+    """Return a column whose texts are made once for each row."""
 
     def made_once(key: str, make: Callable[[AnyRow], str]) -> Callable[[AnyRow], str]:
         def cell(row: AnyRow) -> str:
@@ -496,7 +498,7 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
     _column("Budget", lambda r: budget_words(r.task), lambda r: r.task.budgets.tool_uses),
     _column("Attempts", lambda r: str(len(r.mine)), lambda r: len(r.mine), right=True),
 )
-"""Columns with a rank are shown next to the chosen task; the others if the table fills the screen."""
+"""The columns for tasks. Those without a rank are shown only if the table fills the screen."""
 
 ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column(
@@ -557,13 +559,13 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
     _column("Actor", lambda r: r.attempt.actor),
 )
-"""The most important first.
+"""The columns for attempts, the most important first.
 
-A narrow terminal shows as many as fit; the others are reached by scrolling sideways.
+A narrow terminal shows as many as fit. Sideways scrolling shows the others.
 """
 
 
 def who(entry: AttemptEntry) -> str:
-    """Return whose attempt it is: you, the participant, the model, or the kind of actor."""
+    """Return who made an attempt: you, the participant, the model, or the kind of actor."""
     summary = entry.attempt
     return "you" if entry.mine else summary.participant or summary.state.header.model or summary.actor

@@ -1,8 +1,8 @@
-"""Background jobs: one thread for each `Jobs`, the most urgent job first, results on the UI thread.
+"""Background jobs of a screen or widget, in one thread: the most urgent job first.
 
-Textual's thread workers run in the event loop's own pool, which has few threads and no order, and is waited
-for when the program ends (decision 54). These threads end when there is nothing to do, and never keep the
-program alive.
+Results are delivered on the UI thread. Textual's thread workers run in the event loop's own pool, which has
+few threads, does not order the work, and is waited for when the program ends. These threads end when they
+have no work, and never keep the program alive.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Job:
         self._jobs = jobs
         self.key, self.priority, self.keeps = key, priority, keeps
         self.cancel = CancelToken()
-        """Set if the job is stopped or replaced, or if its owner is gone."""
+        """Set if the job is stopped or replaced, or if its owner was removed."""
         self.running = True
         """False once the body has returned, or the job was forgotten."""
         self._lock = threading.Lock()
@@ -49,16 +49,16 @@ class Job:
     def give_way(self, delay: float = 0.0) -> None:
         """Let more urgent jobs run first; long bodies call it now and then.
 
-        Returns if none is waiting. Otherwise, and always with a `delay` in seconds, the body ends at this
-        call and is run again later, so it has to keep its progress. Raises `CancelledError` if the job was
+        Returns if none is waiting. Otherwise, and always if there is a `delay` in seconds, the body ends at
+        this call and runs again later, so it has to keep its progress. Raises `CancelledError` if the job was
         cancelled.
         """
         self.cancel.check()
         if delay > 0 or self._jobs.waits_before(self.priority):
-            raise _GaveWay(delay)
+            raise _Yielded(delay)
 
     def stop(self) -> None:
-        """Stop at the body's next check. A job that has not begun is dropped."""
+        """Stop at the body's next check. A job that has not started is dropped."""
         self._jobs.stop_job(self)
 
     def post(self, message: Message) -> None:
@@ -66,11 +66,11 @@ class Job:
         self._jobs.post(self, message)
 
     def hand(self, take: Callable[[Result], object], value: Result) -> None:
-        """Call `take` with part of the result on the UI thread, unless a newer job has the same key."""
+        """Call `take` on the UI thread with part of the result, unless a newer job has the same key."""
         self._jobs.deliver(self, take, value)
 
     def report(self, take: Callable[[Result], object], value: Result) -> None:
-        """Like `hand`, for progress: a value is dropped if a newer one comes before the UI takes it."""
+        """Like `hand`, for progress: a value is dropped if a newer one comes before it is taken."""
         with self._lock:
             on_its_way, self._report = self._report is not None, lambda: take(value)
         if not on_its_way:
@@ -83,7 +83,7 @@ class Job:
 
 
 class JobOwner(Protocol):
-    """A screen or a widget, as its jobs see it."""
+    """The part of a screen or widget that its jobs use."""
 
     @property
     def app(self) -> Any:
@@ -91,7 +91,7 @@ class JobOwner(Protocol):
         ...
 
     def post_message(self, message: Message) -> bool:
-        """Put a message into the owner's queue, from any thread. Return False if the owner is gone."""
+        """Put a message into the owner's queue, from any thread. Return False if the owner was removed."""
         ...
 
     def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer:
@@ -100,15 +100,15 @@ class JobOwner(Protocol):
 
 
 class JobFailed(Message):
-    """Sent to the app: a job failed, and its owner does not handle errors itself."""
+    """Sent to the app when a job fails whose owner does not handle errors itself."""
 
     def __init__(self, error: UserError) -> None:
         super().__init__()
         self.error = error
 
 
-class _GaveWay(Exception):
-    """Ends a body early, to run again after `delay` seconds."""
+class _Yielded(Exception):
+    """Ends a body early, so that it runs again after `delay` seconds."""
 
     def __init__(self, delay: float) -> None:
         super().__init__()
@@ -125,13 +125,13 @@ class _Waiting(NamedTuple):
 class Jobs:
     """The jobs of an owner (a screen or widget), one at a time. Any thread may call any method.
 
-    The owner calls `stop` when it is unmounted. An owner that is gone already gets no results.
+    The owner calls `stop` when it is unmounted. An owner that was removed gets no results.
     """
 
     def __init__(
         self, owner: JobOwner | None, name: str, *, failed: Callable[[Exception], object] | None = None
     ) -> None:
-        """`name` is the thread's. `failed` gets errors on the UI thread.
+        """`name` is the name of the thread. `failed` gets errors on the UI thread.
 
         By default, the app shows users' errors. Without an owner, results and errors are dropped.
         """
@@ -148,7 +148,7 @@ class Jobs:
     def repeat(
         self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Do a job now, and repeat it at an interval while the owner exists; never two at a time."""
+        """Run a job now and then at an interval, as long as the owner exists; never two at a time."""
 
         def again() -> None:
             if not self.busy:
@@ -169,24 +169,25 @@ class Jobs:
         delay: float = 0.0,
         keeps: bool = False,
     ) -> Job:
-        """Run `body` in the thread, then `then` with its result on the UI thread; `failed` gets what it
-        raised.
+        """Run `body` in the thread and pass its result to `then` on the UI thread, or its error to `failed`.
 
         A lower `priority` is more urgent; equal ones run in the order of the requests. A job replaces an
-        older one with the same `key`: that one is dropped if it has not begun, else cancelled, and its result
-        is dropped. The job begins no earlier than `delay` seconds from now. After `stop` no new job is run;
-        one that `keeps` something, such as a label, is done even if `stop` is called before it begins.
+        older one with the same `key`: the older one is dropped if it has not started; otherwise it is
+        cancelled, and its result is dropped. The job starts no earlier than `delay` seconds from now. After
+        `stop` no new job runs. A job with `keeps` saves something, such as a label: it runs even if `stop` is
+        called before it starts.
         """
         job = Job(self, key, priority, keeps=keeps)
 
         def run() -> None:
             try:
                 result = body(job)
-            except _GaveWay:
+            except _Yielded:
                 raise
             except CancelledError:
                 job.running = False
-            except Exception as error:  # reaches `failed`, which raises a bug of ours on the UI thread
+            # `failed` gets the error. By default, it raises a bug of ours on the UI thread
+            except Exception as error:
                 job.running = False
                 self.deliver(job, failed or self._failed, error)
             else:
@@ -210,14 +211,14 @@ class Jobs:
         return job
 
     def cancel(self) -> None:
-        """Cancel the running job and drop the waiting ones. New ones may be added."""
+        """Cancel the running job and drop the waiting ones. New ones may be added afterwards."""
         with self._wake:
             self._cancel(lambda _: True)
 
     def stop(self) -> None:
-        """Cancel and drop everything for good, including results on their way.
+        """Cancel and drop everything for good, including results that are not delivered yet.
 
-        Wait for jobs that keep something.
+        Waits for jobs that save something.
         """
         with self._wake:
             self._stopped = True
@@ -231,9 +232,9 @@ class Jobs:
             thread.join(_KEEP_S)
 
     def finish(self, timeout: float) -> bool:
-        """Run the due jobs, drop delayed ones, and accept no more.
+        """Run the jobs that are due, drop delayed ones, and accept no more.
 
-        Return whether all ended within `timeout`.
+        Returns whether all ended within `timeout`.
         """
         with self._wake:
             self._finishing = True
@@ -247,7 +248,7 @@ class Jobs:
 
     @property
     def busy(self) -> bool:
-        """Whether a job runs or waits."""
+        """Whether a job is running or waiting."""
         with self._wake:
             return self._current is not None or bool(self._waiting)
 
@@ -271,7 +272,7 @@ class Jobs:
     def post(self, job: Job, message: Message) -> None:
         """Send the owner a message, unless a newer job has the same key.
 
-        All jobs end if the owner is gone.
+        All jobs end if the owner was removed.
         """
         if self._owner is None or job.replaced or self._stopped:
             return
@@ -283,7 +284,7 @@ class Jobs:
             self.stop()
 
     def deliver(self, job: Job, take: Callable[[Result], object], value: Result) -> None:
-        """Call `take` on the UI thread, unless a newer job has the same key by then."""
+        """Call `take` on the UI thread, unless a newer job with the same key exists by then."""
 
         async def deliver() -> None:
             if not job.replaced and not self._stopped:
@@ -299,7 +300,7 @@ class Jobs:
         while (waiting := self._next()) is not None:
             try:
                 waiting.run()
-            except _GaveWay as way:
+            except _Yielded as way:
                 self._again(waiting, way.delay)
 
     def _again(self, waiting: _Waiting, delay: float) -> None:
@@ -310,7 +311,7 @@ class Jobs:
                 self._waiting.append(waiting._replace(due=time.monotonic() + delay))
 
     def _next(self) -> _Waiting | None:
-        """Wait for the next job. Return None if the thread should end."""
+        """Wait for the next job and return it; None if the thread should end."""
         with self._wake:
             self._current = None
             linger_until = time.monotonic() + _LINGER_S

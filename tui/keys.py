@@ -1,4 +1,4 @@
-"""The single table of key bindings, for footer, palette, help, documentation and the user's own keys."""
+"""The single table of key bindings: for the footer, palette, help, documentation and the user's own keys."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ Several keys are separated by commas. They have Textual's names.
 
 You don't have to know them: **F1** or **?** lists those of what has the focus, then the screen's, including
 yours, and what you type there filters them. **Ctrl+P** offers what you can do now, the most used first.
-**Ctrl+O** puts a letter on everything visible that takes the focus: press one to go there. **z** zooms a pane.
-Every key in the bottom line can be clicked.
+**Ctrl+O** puts a letter on everything visible that takes the focus: press one to go there. **z** zooms a
+pane. Every key in the bottom line can be clicked.
 
 ## A key means one thing
 

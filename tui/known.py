@@ -1,6 +1,6 @@
-"""The sources shown by an attempt's results, by path, name and line.
+"""The sources that the results of an attempt show, by path, name and line.
 
-They are free, since they were paid for.
+Looking at them again is free, since they were paid for.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ Functions = list[tuple[str, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Source text in a tool result, with its location."""
+    """A source text in a tool result, with its location."""
 
     path: str
     text: str
     first_line: int = 1
     function: str = ""
-    """`path::qualname` for a single definition, empty for a whole file."""
+    """`path::qualname` of a single definition; empty for a whole file."""
     call_id: str = ""
 
     @property
     def name(self) -> str:
-        """Its name on the screen."""
+        """The name on the screen."""
         return self.function or self.path
 
 
 def call_of(state: AttemptState, call_id: str) -> AttemptCall | None:
-    """Return a call by its id."""
+    """Return the call with an id; None if there is none."""
     return next((call for call in state.calls if call.call_id == call_id), None)
 
 
 def shown_sources(call: AttemptCall) -> Shown | None:
-    """Return the source that a result shows in full: a file or a definition. None for any other result."""
+    """Return the source that a result shows in full (a file or a definition); None for any other result."""
     files, sources = call.revealed.files, call.revealed.sources
     if not (files or sources) or call.text is None:
         return None
@@ -61,7 +61,7 @@ def last_source(state: AttemptState) -> Shown | None:
 
 
 def shown_file(state: AttemptState, path: str) -> Shown | None:
-    """Return a file as shown last; None if it was not read in full."""
+    """Return a file as it was shown last; None if it was not read in full."""
     call = call_of(state, state.knowledge.files.get(path, ""))
     return shown_sources(call) if call is not None else None
 
@@ -94,7 +94,7 @@ def _latest(call: AttemptCall) -> int:
 
 @lru_cache(maxsize=16)
 def _inside(shown: Shown) -> tuple[Shown, ...]:
-    """Return the definitions inside one that was shown on its own."""
+    """Return the definitions inside a definition that was shown alone."""
     path, _, qualname = shown.function.partition("::")
     indented = shown.text[:1] in (" ", "\t")
     text = f"if 1:\n{shown.text}" if indented else shown.text
@@ -127,7 +127,7 @@ def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
 
 
 def functions_in(state: AttemptState, shown: Shown) -> Functions:
-    """Return the definitions with spans in the result, and those inside one shown alone, outermost first."""
+    """Return the definitions in a result, and those inside a definition shown alone, outermost first."""
     call = call_of(state, shown.call_id)
     if call is None:
         return []
@@ -137,13 +137,13 @@ def functions_in(state: AttemptState, shown: Shown) -> Functions:
 
 
 def enclosing(functions: Functions, line: int) -> str:
-    """Return the innermost definition around a line; empty if there is none."""
+    """Return the innermost definition around a line; an empty string if there is none."""
     around = [item for item in functions if item[1] <= line <= item[2]]
     return min(around, key=lambda item: item[2] - item[1])[0] if around else ""
 
 
 def definitions_named(state: AttemptState, word: str, path: str = "") -> list[str]:
-    """Return the known definitions that a word in a file may refer to, the likeliest first."""
+    """Return the known definitions to which a word in a file may refer, the likeliest first."""
     last = word.rpartition(".")[2]
     found = [name for name in state.knowledge.functions if _last_part(name) == last]
     exact = [name for name in found if _plain(name) == word or _plain(name).endswith(f".{word}")]
@@ -177,7 +177,7 @@ def _last_part(name: str) -> str:
 
 
 def stale(state: AttemptState, shown: Shown) -> str:
-    """Return a sentence on what was replaced in the file since it was shown; empty if there is nothing."""
+    """Return a sentence on the parts of the file replaced since it was shown; empty if there are none."""
     order = [call.call_id for call in state.calls]
     if shown.call_id not in order:
         return ""

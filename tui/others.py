@@ -1,4 +1,4 @@
-"""What the others in a team read, and how their verdicts agree with mine, looked up in the background."""
+"""The reading of the others in a team, and their agreement with one's own verdicts, looked up in a thread."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations, LiveState
 
 Verdicts = Iterable[tuple[str, str, str]]
-"""Verdicts by subject and person."""
+"""Subject, person and verdict."""
 _LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The current activity of the others in a team."""
+    """The current work of the others in a team."""
 
     readers: Mapping[str, tuple[str, ...]]
     """The other readers, by the run or task they read."""
@@ -31,10 +31,10 @@ class Others:
 
 
 class OthersWatch:
-    """Checks every two seconds. Verdicts are reloaded only if others' came in or `changed` was called."""
+    """Checks every two seconds. Reloads the verdicts only if others' arrived or `changed` was called."""
 
     def __init__(self, live: LiveAnnotations, read: Callable[[], Verdicts], person: str) -> None:
-        """`read` loads the verdicts of all people from the files. It is called in a job."""
+        """`read` loads the verdicts of all people from the files; it runs in a job."""
         self._live, self._read, self._person = live, read, person
         self._state: LiveState | None = None
         self._agreement = ""
@@ -45,7 +45,7 @@ class OthersWatch:
         jobs.repeat(_LOOK_S, lambda _job: self._look(), lambda others: others is not None and take(others))
 
     def changed(self) -> None:
-        """Compare the verdicts again after the person gave or took back one."""
+        """Compare the verdicts again, after the person added or removed one."""
         self._stale = True
 
     def _look(self) -> Others | None:

@@ -1,4 +1,4 @@
-"""The app behind a participant's link: the assigned tasks and their attempts, and nothing else."""
+"""The app behind a participant's link: only the assigned tasks and their attempts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class ParticipantApp(BaseApp):
-    """Shows the assigned tasks. Each is attempted once, and resumed until it has ended."""
+    """Shows the assigned tasks. Each is attempted once, and can be resumed until it has ended."""
 
     def __init__(self, code: str, tasks: Sequence[str], services: Services) -> None:
-        """`code` is the participant's code, `tasks` are task ids."""
+        """`code` is the participant's code; `tasks` are task ids."""
         super().__init__(services.locations, "screens/assigned.tcss")
         self.code, self.services = code, services
         self._ids = tuple(tasks)
@@ -71,7 +71,7 @@ class ParticipantApp(BaseApp):
 
     @on(AssignedScreen.Asked)
     def asked(self, message: AssignedScreen.Asked) -> None:
-        """Begin the task, continue it, or show how it ended. Requests during another one are ignored."""
+        """Begin the task, continue it or show its end. Ignored while another request is in progress."""
         if self._busy or not isinstance(self.screen, AssignedScreen):
             return
         row = message.row
@@ -130,7 +130,7 @@ class ParticipantApp(BaseApp):
     # The program
 
     def action_leave_program(self) -> None:
-        """Close the program unless a call is under way. Everything is kept, so there is no question."""
+        """Close the program, unless a call is in progress. No question is asked, as everything is saved."""
         solving = self._solving
         if solving is None:
             self.exit()

@@ -1,4 +1,4 @@
-"""The places in the repository named in the lines of an answer, a brief or a traceback."""
+"""The places in the repository that the lines of an answer, a brief or a traceback name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
 _FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
 _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
 _LONGEST = 2_000
-"""Longer lines are not searched for places."""
+"""Longer lines are not searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,21 @@ class NamedPlace:
 
     @property
     def function(self) -> str:
-        """The function as `path::qualname`; empty for none."""
+        """The function as `path::qualname`; empty if there is none."""
         return f"{self.path}::{self.qualname}" if self.qualname else ""
 
     def line_in(self, path: str) -> int | None:
-        """Return its line if it is in the file with this path and names one."""
+        """Return the line if it is in the file with this path; None otherwise."""
         return self.line or None if self.path == path else None
 
     @property
     def name(self) -> str:
-        """Its name on the screen."""
+        """The name on the screen."""
         return self.function or (f"{self.path}:{self.line}" if self.line else self.path)
 
 
 def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
-    """Return the places named in an answer, by line from 0: from its data, else from its text."""
+    """Return the places named in an answer, by line from 0: from its data, or else from its text."""
     text, revealed = call.text or "", call.revealed
     if revealed.files or revealed.sources:
         return {}
@@ -95,7 +95,7 @@ def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Name
 
 
 def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
-    """Return the places of the matching lines of a search, which are listed below the paths in its data."""
+    """Return the places of the matching lines of a search. They follow the paths named in its data."""
     found: dict[int, NamedPlace] = {}
     paths = {path for path, _ in revealed.entries}
     path = ""
@@ -109,7 +109,7 @@ def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
 
 
 def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None:
-    """Return the text shown of a place, with the line to go to; None if there is none."""
+    """Return the text that shows a place and the line to go to; None if no text does."""
     whole = shown_file(state, place.path)
     if place.qualname:
         alone = shown_function(state, place.function)
@@ -132,7 +132,7 @@ def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None
 
 
 def call_for(place: NamedPlace) -> tuple[str, Mapping[str, str]]:
-    """Return the call that shows a place, as tool and arguments."""
+    """Return the tool and the arguments of the call that shows a place."""
     if place.folder:
         return "list_directory", {"path": place.path}
     if place.qualname:

@@ -1,4 +1,4 @@
-"""What can be done now: the keys that work on the current screen at the focus."""
+"""The keys that work now on the current screen at the focus."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 
 @dataclass(frozen=True, slots=True)
 class PossibleKey:
-    """A row of the key table that can be used now."""
+    """A row of the key table that works now."""
 
     key: Key
     spelt: str
-    """The keys for it, the user's own if there are any."""
+    """The keys of this binding: the user's own if there are any."""
     node: DOMNode
     """The widget, screen or app that performs it."""
     moves: bool
@@ -30,9 +30,9 @@ class PossibleKey:
 
 
 def in_order(entry: PossibleKey) -> tuple[int, int]:
-    """Sort in the order of the table.
+    """Return a sort key for the order of the table.
 
-    The program's keys come after the screen's; theme, help and quit come last.
+    The program's keys come after those of the screen; theme, help and quit come last.
     """
     id = entry.key.id
     last = _LAST.index(id) + 2 if id in _LAST else int(entry.key.scope is KeyScope.APP)
@@ -40,7 +40,7 @@ def in_order(entry: PossibleKey) -> tuple[int, int]:
 
 
 def possible_now(screen: Screen[object]) -> list[PossibleKey]:
-    """Return the keys that work now, those at the focus first, with one entry for all that do the same."""
+    """Return the keys that work now, those at the focus first, with one entry for all keys of an action."""
     found: dict[tuple[str, DOMNode], tuple[Key, list[str], DOMNode]] = {}
     for pressed, active in screen.active_bindings.items():
         key = _BY_ID.get(active.binding.id or "")

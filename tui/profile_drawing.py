@@ -1,4 +1,4 @@
-"""The profile of a run as lines of styled raw text: for the screen, and without styles for print."""
+"""The profile of a run as lines of styled raw text for the screen, and of plain text for print."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Pieces = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """A line of styled raw texts with its target, if any: a step, or the whole run spread over its cells."""
+    """A line of styled raw text with its target: a step, or all steps spread over its cells."""
 
     pieces: Pieces = field(default_factory=list)
     step: int | None = None
     cells: int = 0
     """The number of cells, from `LABEL` on, over which the steps are spread.
 
-    0 if the line doesn't show the course.
+    0 if the line doesn't show the course of the run.
     """
     run: str = ""
-    """The name of the line's run, among several."""
+    """The name of the run, if several are shown."""
 
     @property
     def text(self) -> str:
@@ -82,9 +82,9 @@ _VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolv
 def drawn(
     run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False
 ) -> list[ProfileLine]:
-    """Return the profile, with drawings of at most `width` cells. `here` is the visible step.
+    """Return the profile, in lines of at most `width` cells. `here` is the visible step.
 
-    With `hides`, neither the outcome nor the cost is included.
+    With `hides`, the outcome and the cost are left out.
     """
     lines = [_head(run, profile, hides=hides)]
     if profile.worked or profile.fullest:
@@ -105,7 +105,7 @@ def drawn(
 
 
 def _folded(name: str, words: str, width: int, style: str = "") -> Iterator[ProfileLine]:
-    """Yield text in as many lines as it needs."""
+    """Yield a text in as many lines as it needs."""
     for number, line in enumerate(textwrap.wrap(words, max(20, width - LABEL))):
         yield _named("" if number else name, line, style)
 
@@ -172,7 +172,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
 
 
 def _words(profile: Profile) -> dict[str, str]:
-    """Return the words at the right of each existing row."""
+    """Return the text at the right of each row."""
     words: dict[str, str] = {"found": "①②③"}
     for work, share in profile.shares.items():
         words[work] = plural(share.steps, "step") + (
@@ -276,7 +276,7 @@ def _waste(profile: Profile) -> str:
 
 
 def _steps(counted: Counted) -> str:
-    """Return the steps in words, the first ones by number."""
+    """Return the number of steps and the numbers of the first ones, in words."""
     numbers = [f"{step + 1:,}" for step in counted.steps[:_STEPS_NAMED]]
     more = counted.count - len(numbers)
     return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (

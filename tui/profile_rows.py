@@ -1,4 +1,4 @@
-"""The profiles of many runs, by task: a row per run to one scale, and where runs of a task part ways."""
+"""The profiles of many runs by task: a row per run on one scale, and the first difference within a task."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class ProfiledRun:
     run: Run
     profile: Profile
     hides: bool = False
-    """Whether its solver, its outcome and its cost are hidden."""
+    """Whether the solver, the outcome and the cost are hidden."""
 
     @property
     def verdict(self) -> str:
-        """Its verdict; empty if there is none, or it is hidden."""
+        """The verdict of the run; empty if there is none or if it is hidden."""
         return "" if self.hides else self.run.verdict
 
     @property
     def cost(self) -> float | None:
-        """Its cost in US dollars; None if it is unknown or hidden."""
+        """The cost of the run in US dollars; None if it is unknown or hidden."""
         return None if self.hides else cost_of(self.run, self.profile)
 
     @property
     def task(self) -> str:
-        """Its task, or its own name if it doesn't name one."""
+        """The task of the run, or the name of the run if no task is recorded."""
         return visible_line(self.run.task or self.name.rpartition("/")[2])
 
     @property
     def solver(self) -> str:
-        """Its solver, or its name."""
+        """The solver of the run, or the name of the run if no solver is recorded."""
         if self.hides:
             return "hidden"
         return visible_line(
@@ -67,7 +67,7 @@ ORDERS: dict[str, Callable[[ProfiledRun], float]] = {
     "steps": lambda found: float(found.profile.steps),
     "cost": _cost,
 }
-"""The orders of a task's runs: solved ones first, the shortest first, or the cheapest first."""
+"""The orders of the runs of a task: the solved ones first, the shortest first, or the cheapest first."""
 
 
 def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledRun]]:
@@ -81,7 +81,8 @@ def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledR
 def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[ProfileLine]:
     """Yield the lines of many runs. The longest run fills the width.
 
-    Cells show the most frequent kind of work. A task with one run has no heading; its name is in the row.
+    Cells show the most frequent kind of work. A task with only one run has no heading; its name is in the
+    row.
     """
     longest = max((found.profile.steps for found in runs), default=0)
     if longest:

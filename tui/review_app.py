@@ -1,7 +1,4 @@
-"""The app of `gistpoint review`: only recorded runs, so that it opens at once.
-
-It draws the frame of its screen before it imports what reads a run (decision 106).
-"""
+"""The app of `gistpoint review`. It only loads recorded runs, so that it opens at once."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ MakeScreen = Callable[[], Screen[None]]
 
 
 class ReviewApp(BaseApp):
-    """Shows one screen. The program ends with it."""
+    """Shows one screen, and ends with it."""
 
     def __init__(
         self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()
@@ -29,10 +26,10 @@ class ReviewApp(BaseApp):
         self._begun = False
         self._make: MakeScreen | None = None
         self._early: list[events.Key] | None = None
-        """The keys pressed before anything could take them; None afterwards."""
+        """The keys pressed before the screen could handle them; None once it can."""
 
     def first_screen(self) -> Screen[None]:
-        """Return the frame of the screen. The screen follows as soon as the frame is drawn."""
+        """Return the frame of the screen. The screen replaces it as soon as the frame is drawn."""
         self._begun, self._make, self._early = False, None, []
         return OpeningRuns(self._names, self._came_back)
 
@@ -42,7 +39,7 @@ class ReviewApp(BaseApp):
         return self._early is None
 
     def ground_drawn(self) -> None:
-        """Start to load after the frame is drawn; before, the two would slow each other down."""
+        """Start to load after the frame is drawn; loading earlier would slow down the drawing."""
         if not self._begun and isinstance(self.screen, OpeningRuns):
             self._begun = True
             self.in_thread(self._load_screen)
@@ -59,9 +56,8 @@ class ReviewApp(BaseApp):
         """Show the screen, unless a message covers its frame."""
         if self._make is not None and isinstance(self.screen, OpeningRuns):
             make, self._make = self._make, None
-            self.screen._push_result_callback(
-                self, None
-            )  # `switch_screen` removes one, and the first screen has none
+            # `switch_screen` removes a callback, and the first screen has none.
+            self.screen._push_result_callback(self, None)
             self.switch_screen(self.lay_ground(make()))
             self.call_later(self._catch_up)
 
@@ -71,7 +67,7 @@ class ReviewApp(BaseApp):
             await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
-        """Save the keys for the screen being opened, except the key that ends the program."""
+        """Keep the keys for the screen that is being opened, except the key that ends the program."""
         if self._early is not None and isinstance(event, events.Key) and self._waits(event.key):
             self._early.append(event)
         else:

@@ -13,7 +13,7 @@ _FOLDER = "gistpoint.tui.screens.review.pages"
 
 
 class ReviewPage(NamedTuple):
-    """A page of the review screen: its tab, keys in Textual's names, and widget, imported when used."""
+    """A page of the review screen: its tab, keys with Textual's names, and widget, imported when needed."""
 
     name: str
     title: str
@@ -26,11 +26,11 @@ class ReviewPage(NamedTuple):
     """
     in_footer: bool = False
     later: bool = False
-    """Whether its tab appears only for runs with content for it."""
+    """Whether the tab appears only for runs that have content for it."""
 
     @property
     def id(self) -> str:
-        """The id of its binding."""
+        """The id of the page's binding."""
         return f"page.{self.name.replace('-', '_')}"
 
     def make(self) -> Widget:

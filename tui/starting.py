@@ -6,14 +6,14 @@ import gc
 import sys
 
 START_S = 1.0
-"""Seconds after which a screen is certain to be shown."""
+"""Seconds after which a screen is certain to be visible."""
 
 
 _SWITCH_S = 0.001
 
 
 def hold_collection() -> None:
-    """Start like `before_a_screen` if there is a terminal, since a screen is then about to open."""
+    """Call `before_a_screen` if there is a terminal, since a screen is then about to open."""
     if sys.stdin.isatty() and sys.stdout.isatty():
         before_a_screen()
 
@@ -25,7 +25,7 @@ def before_a_screen() -> None:
 
 
 def resume_collecting() -> None:
-    """Collect again, but never scan the objects made at the start: the screen would stutter (decision 37)."""
+    """Collect again, but never scan the objects created at the start: that would delay the screen."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -1,4 +1,4 @@
-"""The app of `gistpoint study join`: one participant's way through a study, and nothing else."""
+"""The app of `gistpoint study join`: the steps of one participant through a study."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ if TYPE_CHECKING:  # not needed for the first page
 
 
 SEND_AGAIN_S = 5.0
-"""Seconds between attempts to send to a store that doesn't answer."""
+"""Seconds between attempts to send to a store that does not answer."""
 
 
 class WaitingPage(BaseScreen[None]):
-    """A line at the bottom of the stack, shown while something is read or prepared."""
+    """The screen at the bottom of the stack: a line shown while something is read or prepared."""
 
     def __init__(self, came_back: Then) -> None:
-        """`came_back` is called when it is on top again."""
+        """`came_back` is called when the screen is on top again."""
         super().__init__()
         self._came_back = came_back
 
@@ -83,7 +83,7 @@ class WaitingPage(BaseScreen[None]):
 
 
 class StudyApp(BaseApp):
-    """Shows the current step, records what the participant does, and looks for the next step."""
+    """Shows the current step, records the participant's answers, and finds the next step."""
 
     def __init__(
         self,
@@ -94,30 +94,30 @@ class StudyApp(BaseApp):
         sandbox_ready: Callable[[], bool],
         chat_models: Mapping[str, ChatModel] | None = None,
     ) -> None:
-        """`command` continues on another day. `sandbox_ready` says whether the required sandbox works.
+        """`command` continues on another day. `sandbox_ready` returns whether the required sandbox works.
 
-        `chat_models` are the models of the assisted conditions, by name.
+        `chat_models` are the models of the conditions with an assistant, by name.
         """
         super().__init__(services.locations, "screens/study/study.tcss")
         self.part, self.services = part, services
         self._chat_models = chat_models or {}
         self._command, self._sandbox_ready = command, sandbox_ready
-        self._came, self._busy = False, False
+        self._sitting_begun, self._busy = False, False
         self._taken: TakenAttempt | None = None
         self._withdrawal: Reasoned | None = None
         self._last_solved_on: SolveScreen | None = None
 
     def first_screen(self) -> Screen[None]:
-        """Return the line shown while nothing else is."""
+        """Return the line shown while there is no page."""
         return WaitingPage(self._look_on)
 
     def on_mount(self) -> None:
-        """Check from time to time whether the study's store answers again."""
+        """Check repeatedly whether the study's store answers again."""
         self.set_interval(SEND_AGAIN_S, self._send_what_waits)
 
     @property
     def ground_renews_itself(self) -> bool:
-        """True: it looks for the next step whenever it is on top."""
+        """True: the bottom screen finds the next step whenever it is on top."""
         return True
 
     @property
@@ -131,7 +131,7 @@ class StudyApp(BaseApp):
     # Steps
 
     def _look_on(self) -> None:
-        """Look for the next step, unless this or something else is already under way."""
+        """Find the next step, unless that or something else is already in progress."""
         if not self._busy and isinstance(self.screen, WaitingPage):
             self._do(lambda: None)
 
@@ -141,10 +141,10 @@ class StudyApp(BaseApp):
 
         def body() -> None:
             record()
-            if not self._came:
+            if not self._sitting_begun:
                 self.part.sandbox_ready = self._sandbox_ready()
                 self.part.come()
-                self._came = True
+                self._sitting_begun = True
             step = self.part.step()
             self.call_from_thread(self._show, step, *self._about(step))
 
@@ -158,25 +158,25 @@ class StudyApp(BaseApp):
             super()._failed(error)
 
     def _show_away(self, error: UnreachableError) -> None:
-        """Report that the next task can't begin now. Trying again continues where it was."""
+        """Report that the next task can't begin now. A retry continues at the same step."""
 
         def answered(answer: str | None) -> None:
             if answer == "again":
-                self._do(self._come_again)
+                self._do(self._retry)
             else:
                 self._close(None)
 
         paragraphs = words.away_words(error, self._command)
         self.push_screen(AwayPage(self._study_title, self.part.code, paragraphs), answered)
 
-    def _come_again(self) -> None:
-        """Send what is pending, and read what others have written. Raises `UnreachableError`."""
+    def _retry(self) -> None:
+        """Send what is pending and read the others' changes. Raises `UnreachableError`."""
         self.part.come()
         if self._store.away:
             raise UnreachableError(self._store.away)
 
     def _send_what_waits(self) -> None:
-        """While the store doesn't answer, try again: another machine may need what is pending here."""
+        """Try again to send if the store did not answer: another machine may need what is pending here."""
         if self._store.away:
             self._store.send_soon()
 
@@ -240,9 +240,9 @@ class StudyApp(BaseApp):
         raise AssertionError(f"There is no page for {type(step).__name__}.")
 
     def _answers(self, *, last: bool = False, **actions: Then) -> Callable[[str | None], None]:
-        """Return the effect of answers: each is recorded by its action.
+        """Return a function that records an answer by its action.
 
-        `close`, or any answer on the last page, ends.
+        `close`, or any answer on the last page, ends the program.
         """
 
         def answered(answer: str | None) -> None:
@@ -368,7 +368,7 @@ class StudyApp(BaseApp):
         self.push_screen(screen, partial(self._solved, taken))
 
     def _let_go(self, taken: TakenAttempt) -> None:
-        """Close the attempt, unless it is withdrawn: `_solved` still writes that to it."""
+        """Close the attempt. A withdrawn one stays open, as `_solved` still records the withdrawal in it."""
         if self._withdrawal is None:
             taken.opened.close()
 
@@ -425,7 +425,7 @@ class StudyApp(BaseApp):
         self.in_thread(body)
 
     def _show_summary(self, task: Task, state: AttemptState, taken: TakenAttempt | None = None) -> None:
-        """Show how a task should have been done, after training or if the study reveals it."""
+        """Show the correct solution of a task, after training or if the study reveals it."""
         last = state.last
         judged = (
             taken.opened.attempt.found.get(last.call_id) if taken is not None and last is not None else None
@@ -495,7 +495,7 @@ class StudyApp(BaseApp):
         return self._taken.step.attempt if self._taken is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Close the attempt, so that it can be resumed. What is filled in elsewhere is saved already."""
+        """Close the attempt, so that it can be resumed. Everything entered elsewhere is saved already."""
         taken, self._taken = self._taken, None
         self._busy = False
         if taken is None:

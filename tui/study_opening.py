@@ -18,9 +18,9 @@ _NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
 def open_study(name: str) -> StudyFolder:
-    """Open the study in a folder, or by its name on the team's store, with the user's clock and data.
+    """Open the study in a folder, or with a name on the team's store, with the user's clock and data.
 
-    A team's study is updated first. If its store doesn't answer, that is reported, and the folder is used as
+    A team's study is updated first. If its store does not answer, that is reported and the folder is used as
     it is. Raises `StudyError`, or another `UserError` of the store.
     """
     locations = Locations.of_user()
@@ -35,7 +35,7 @@ def open_study(name: str) -> StudyFolder:
         study = open_team_study(root, note, locations, SystemTime())
     study.named = name
     if study.store.away:
-        _tell(f"{study.store.away} This is the study as it was when the store was last reached.")
+        _print_note(f"{study.store.away} This is the study as it was when the store was last reached.")
     return study
 
 
@@ -54,11 +54,11 @@ def _folder_of(name: str, locations: Locations) -> Path:
     from gistpoint.sessions.team.study_sharing import fetch
 
     fetch(name, address, locations)
-    _tell(f"The study {name} was fetched from {address} into {fetched}.")
+    _print_note(f"The study {name} was fetched from {address} into {fetched}.")
     return fetched
 
 
-def _tell(words: str) -> None:
+def _print_note(words: str) -> None:
     print(f"gistpoint: {visible_line(words)}", file=sys.stderr)
 
 
@@ -68,7 +68,7 @@ def is_shared(study: StudyFolder) -> bool:
 
 
 def share_again(study: StudyFolder) -> bool:
-    """Put the changed declaration of a study on its team's store. Return whether it has one.
+    """Update the changed declaration of a study on its team's store. Return whether it has a store.
 
     Raises `UserError`.
     """

@@ -1,4 +1,4 @@
-"""The progress of a study as columns and words, for the screen and for the printed table."""
+"""The progress of a study as columns and text, for the screen and for the printed table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CONFIRMED: Column[TaskCoverage] = Column("of these", _confirmed)
 
 
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
-    """Return the columns of a study's tasks, one for each condition with people."""
+    """Return the columns for a study's tasks, with one for each condition with people."""
     target = study.design.target_per_task
 
     def of(condition: str) -> Column[TaskCoverage]:
@@ -79,7 +79,7 @@ def state_words(study: Study, ledger: Ledger) -> str:
 
 
 def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
-    """Return how many people got how far, without ways of leaving that nobody used."""
+    """Return the number of people in each state. Ways of leaving that nobody used are omitted."""
     counts = {
         "enrolled": people.enrolled,
         "consented": people.consented,
@@ -95,12 +95,12 @@ def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
 
 
 def head_words(people: PeopleProgress) -> str:
-    """Return the same in a line."""
+    """Return the number of people in each state, as one line."""
     return "people  " + "  ".join(f"{number} {words}" for words, number in people_rows(people))
 
 
 def work_words(person: PersonAtWork) -> str:
-    """Return what a person at work is doing."""
+    """Return the current work of a person in words."""
     words = f"{visible_line(person.code)}  {person.ended} of {person.given} done"
     if not person.assignment:
         return words
@@ -109,7 +109,7 @@ def work_words(person: PersonAtWork) -> str:
 
 
 def need_words(progress: StudyProgress) -> str:
-    """Return how many more people the design needs."""
+    """Return the number of people that the design still needs, in words."""
     if not progress.open_cells:
         return "need: nobody more; every task is covered in every condition"
     cells = f"{progress.open_cells} open cell{'s' if progress.open_cells > 1 else ''}"

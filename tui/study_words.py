@@ -30,7 +30,7 @@ def title_of(study: Study) -> str:
 
 
 def privacy_words(privacy: Privacy) -> str:
-    """Return the text below the consent: the contact and the retention of data, if declared."""
+    """Return the text below the consent: the contact and the retention of data, if they are declared."""
     days = privacy.retention_days
     parts = (
         f"{_TOLD_TO}{privacy.contact}" if privacy.contact else "",
@@ -46,7 +46,7 @@ def task_heading(step: ReadyStep | AttemptStep, task: Task) -> str:
 
 
 def form_heading(study: Study, step: FormStep, number: int, of: int) -> str:
-    """Return when a form is asked: for which task of how many."""
+    """Return the heading of a form: before or after which task it is shown."""
     if step.assignment and number:
         return (
             f"{'After' if step.form.at.value == 'after_task' else 'Before you begin with'} task {number} of"
@@ -76,7 +76,7 @@ def _count(number: int, unit: str) -> str:
 def ready_words(
     step: ReadyStep | AttemptStep, task: Task, role: Role, used: AttemptState | None
 ) -> list[str]:
-    """Return what to know before a task begins, or is resumed after `used`."""
+    """Return the text shown before a task begins, or before it is resumed with `used`."""
     if used is not None:
         spent = duration(used.clock.active)
         return [
@@ -108,12 +108,12 @@ def between_words(step: BetweenStep, state: AttemptState | None) -> list[str]:
 
 
 def goodbye_words(code: str, command: str) -> list[str]:
-    """Return how to continue on another day."""
+    """Return the text at the end of a sitting: how to continue on another day."""
     return ["That is all for today. Thank you.", f"Your code is {code}. To continue another day:", command]
 
 
 def away_words(error: UserError, command: str) -> list[str]:
-    """Return the text for a next task that can't begin now. `command` continues on another day."""
+    """Return the text shown if the next task can't begin now. `command` continues on another day."""
     return [
         (
             "The next task can't begin now: tasks are assigned together with the other machines, and the "
@@ -128,7 +128,7 @@ def away_words(error: UserError, command: str) -> list[str]:
 
 
 def over_words(step: SittingOverStep) -> str:
-    """Return why a sitting is over."""
+    """Return the reason for which a sitting is over."""
     why = (
         "as many tasks as one sitting has"
         if step.limit is SittingLimit.TASKS
@@ -147,13 +147,13 @@ def done_words(code: str, contact: str, done: int) -> list[str]:
 
 
 def refused_words(step: RefusedStep, contact: str) -> list[str]:
-    """Return why the session does not continue, and whom to contact."""
+    """Return the reason for which the session does not continue, and the contact."""
     unknown = step.reason is RefusalReason.UNKNOWN_CODE
     return [words for words in (step.words, step.hint, "" if unknown else f"{_TOLD_TO}{contact}") if words]
 
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
-    """Return what happened to the data of a person who withdrew."""
+    """Return the text on the data of a person who withdrew."""
     kept = "What you did so far is kept, and may be analysed." if keeps else "All of your data was erased."
     return [
         "You no longer take part in this study. Thank you for what you did.",

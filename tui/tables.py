@@ -1,7 +1,4 @@
-"""Tables of records: columns as data, the order of rows, and the query language that filters them.
-
-All lists of the program and the tables of its commands use these columns and this language (decision 59).
-"""
+"""Tables of records: columns as data, the order of rows, and the query language for filters."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from gistpoint.core.errors import UserError
 Row = TypeVar("Row")
 Value = float | str
 Summary = tuple[float, str]
-"""A column's summary of a group of rows: the number that orders groups, and the text."""
+"""The value of a group in a column: the number by which groups are sorted, and the text."""
 
 WIDE = 120
 """The width in cells from which a table shows all its columns."""
@@ -35,37 +32,38 @@ class Column(Generic[Row]):
     """A column of a table: the text of its cells, and the values for sorting and queries."""
 
     name: str
-    """Its heading, and its name in queries."""
+    """The heading, which is also the name in queries."""
     shown: Callable[[Row], str]
     value: Callable[[Row], Value | None] | None = None
-    """The number or word in the cell, for queries and sorting; None if unknown.
+    """The number or word in the cell, for queries and sorting; None if it is unknown.
 
-    By default, the displayed text.
+    By default, it is the displayed text.
     """
     sort: Callable[[Row], Value | None] | None = None
-    """The sort key of rows, if not the value."""
+    """The sort key of rows, if it differs from the value."""
     width: int = 0
-    """The width in cells; 0 for that of its widest cell."""
+    """The width in cells; 0 for the width of the widest cell."""
     right: bool = False
-    """Whether its cells end at its right edge."""
+    """Whether cells are aligned at the right."""
     style: Callable[[Row], str] = _plain
     """The style of a cell, written with theme variables."""
     rank: int = 0
-    """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a
-    position.
+    """The position in terminals of fewer than `WIDE` cells, from 1.
+
+    A column with 0 is hidden there if any column has a position.
     """
     least: int = 0
-    """The width to which it may be cut as the last column; 0 for its full width."""
+    """The width to which the column may be cut if it is the last one; 0 for its full width."""
     most: int = 0
-    """The width to which it grows for long cells if there is room; 0 for its width."""
+    """The width to which the column grows for long cells if there is room; 0 for its width."""
     keeps_end: bool = False
-    """Whether a text that is too long is cut in the middle rather than at the end."""
+    """Whether a text that is too long is cut in the middle instead of at the end."""
     text: Callable[[Row], str] | None = None
-    """The text that queries search for words, if not the displayed text."""
+    """The text that queries search, if it differs from the displayed text."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Words that a query only matches as a whole, such as `solved`, so that it doesn't match `unsolved`."""
+    """Words that a query matches only as a whole: `solved` does not match `unsolved`."""
     summary: Callable[[Sequence[Row]], Summary] | None = None
-    """Computes what a group's heading shows in this column."""
+    """Returns the text that a group's heading shows in this column."""
 
     def order(self, row: Row) -> tuple[float, str]:
         """Return the sort key of a row."""
@@ -75,17 +73,17 @@ class Column(Generic[Row]):
         )
 
     def number(self, row: Row) -> float:
-        """Return the number in a row's cell: 0 for a word, and one that meets no condition if unknown."""
+        """Return the number in a row's cell: 0 for a word; if unknown, a number that meets no condition."""
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
-    def holds(self, row: Row, word: str) -> bool:
-        """Return whether the cell of a row contains a word, given in lower case."""
+    def contains(self, row: Row, word: str) -> bool:
+        """Return whether the cell of a row contains a word in lower case."""
         return word in (self.text or self.shown)(row).lower()
 
 
 def columns_for(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
-    """Return the columns that fit, the most important first."""
+    """Return the columns that fit, the most important ones first."""
     if width >= WIDE or not any(column.rank for column in columns):
         return list(columns)
     return sorted((column for column in columns if column.rank), key=lambda column: column.rank)
@@ -107,12 +105,12 @@ _WAYS: dict[str, Callable[[float, float], bool]] = {
 class RowQuery(Generic[Row]):
     """The conditions on rows: words in any cell, `column:words`, `steps>20`.
 
-    A minus sign in front negates one.
+    A minus sign before a condition negates it.
     """
 
     tests: tuple[Callable[[Row], bool], ...] = ()
 
-    def fits(self, row: Row) -> bool:
+    def matches(self, row: Row) -> bool:
         """Return whether a row matches."""
         return all(test(row) for test in self.tests)
 
@@ -137,7 +135,7 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     number = number_of(wanted)
     comparable = column.value is not None and number is not None
     if way == ":" or (way == "=" and not comparable):
-        return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
+        return lambda row: column.contains(row, wanted.lower()) is not bool(sign)
     if column.value is None:
         raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
     if number is None:
@@ -152,13 +150,13 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
 
 
 def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
-    """Return the test for a word in any cell; a column's own word only tests that column."""
+    """Return the test for a word in any cell. If columns define the word, only they are tested."""
     negated = word.startswith("-") and len(word) > 1
     plain = word[negated:].lower()
     own = [column.words[plain] for column in columns if plain in column.words]
     if own:
         return lambda row: any(test(row) for test in own) is not negated
-    return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+    return lambda row: any(column.contains(row, plain) for column in columns) is not negated
 
 
 def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
@@ -182,7 +180,7 @@ _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 def number_of(text: str) -> float | None:
     """Parse a number as printed in tables: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, or `1:30` in seconds.
 
-    Return None for anything else.
+    Returns None for anything else.
     """
     if found := _TIME.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in found.groups())
@@ -195,7 +193,7 @@ def number_of(text: str) -> float | None:
 
 
 class Heading(str):
-    """The line above a group of rows: its text, the group's name, and its rows."""
+    """The line above a group of rows: its text, the name of the group and its rows."""
 
     __slots__ = ("folded", "group", "rows")
     folded: bool
@@ -206,7 +204,7 @@ class Heading(str):
     def __new__(
         cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False
     ) -> Heading:
-        """Return the line with that text."""
+        """Return a line with a text."""
         made = super().__new__(cls, text)
         made.group, made.rows, made.folded = group, rows, folded
         return made
@@ -221,12 +219,12 @@ def arranged(
     group: Column[Row] | None = None,
     folded: Callable[[str], bool] = lambda name: False,
 ) -> list[Row | Heading]:
-    """Return the matching rows in a column's order or their own. A heading precedes the rows of each group.
+    """Return the matching rows in their own order or a column's, with a heading before each group.
 
-    Groups are in the order of the column's summary, else the largest first. Rows of groups that are
-    `folded` are hidden.
+    Groups are in the order of the column's summary; without one, the largest is first. The rows of groups
+    that are `folded` are hidden.
     """
-    kept = [row for row in rows if query.fits(row)]
+    kept = [row for row in rows if query.matches(row)]
     if column is not None:
         kept.sort(key=column.order, reverse=reverse)
     elif reverse:

@@ -9,7 +9,7 @@ _ESCAPE = re.compile(r"\\\\|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 
 
 def spelled_out(id: str) -> str:
-    """Return an id with its escapes replaced by their letters.
+    """Return an id with its escapes replaced by the characters themselves.
 
     Characters that are invisible, combine with others or change the direction of the line stay escaped.
     """
@@ -26,5 +26,5 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def ending(id: str, width: int) -> str:
-    """Return the last `width` characters of an id, which distinguish it from others."""
+    """Return the last `width` characters of an id, as they distinguish it from others."""
     return id if len(id) <= width else f"…{id[len(id) - width + 1 :]}"

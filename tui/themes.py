@@ -1,4 +1,4 @@
-"""The themes: a dark and a light one of ours, and the terminal's 16 colours. Textual's can also be chosen."""
+"""The themes: our dark and light ones, and one in the terminal's 16 colours. Textual's are available too."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> st
     """Return the name of the theme for `dark`, `light`, `terminal`, `terminal-light` or a theme's own name.
 
     Empty means the default: the terminal's colours if `NO_COLOR` is set or the terminal reports only 16
-    colours, else dark. With `NO_COLOR` Textual removes all colour from any theme; the terminal's theme then
-    keeps the background.
+    colours, otherwise dark. With `NO_COLOR` Textual removes all colours from any theme; the terminal's theme
+    then keeps the background.
     """
     env = os.environ if environment is None else environment
     known = {

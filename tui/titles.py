@@ -1,4 +1,4 @@
-"""The names of tasks and modes on every screen and in every listing, by one rule."""
+"""The names of tasks and modes, the same on every screen and in every list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task, shown_mode
 
 _CHARACTERS = 4
-"""Characters of the id in a title: enough to distinguish the tasks of a list, and short enough to type."""
+"""The number of characters of the id in a title: enough to tell tasks apart, and short enough to type."""
 
 
 def mode_words(task: Task) -> str:
@@ -20,8 +20,8 @@ def mode_words(task: Task) -> str:
 def title_of(task: Task) -> str:
     """Return a task's name for a solver: kind, short id and number of failing tests (`formats.md`, titles).
 
-    Library and function would give the answer away before the end of an attempt. The demo's tasks have their
-    own titles.
+    The library and the function would reveal the solution before the end of an attempt. The demo's tasks have
+    their own titles.
     """
     short = task.id[:_CHARACTERS]
     if title := demo_title(task):
@@ -30,9 +30,9 @@ def title_of(task: Task) -> str:
 
 
 def revealed_title(task: Task, functions: Sequence[str] = ()) -> str:
-    """Return a task's name after an attempt has ended, or for its author: library and function.
+    """Return a task's name for its author, or after an attempt has ended: library and function.
 
-    `functions` are those of its answer, as `path::qualname`.
+    `functions` are those of its solution, as `path::qualname`.
     """
     if title := demo_title(task):
         return title

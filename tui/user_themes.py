@@ -1,4 +1,4 @@
-"""The user's own themes: a TOML file each, in the folder `themes` next to `config.toml`."""
+"""The user's own themes, one TOML file each, in the folder `themes` next to `config.toml`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FIELDS = ("name", "dark", *_COLOURS, *_SHARES, "variables")
 
 
 class ThemeError(Exception):
-    """A theme can't be used; the message names the key."""
+    """A theme can't be used. The message names the key."""
 
 
 def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
-    """Return the user's themes by name, and a sentence for every file that is not one."""
+    """Return the user's themes by name, and a sentence for every file without a valid theme."""
     themes: dict[str, Theme] = {}
     problems: list[str] = []
     for file in _files(config / FOLDER):
@@ -70,7 +70,7 @@ def _read(file: Path) -> Theme:
 
 
 def _variables(variables: object, theme: Theme) -> dict[str, str]:
-    """Return the variables of a theme after checking that each is a colour. Raises `ThemeError`."""
+    """Return the variables of a theme. Raises `ThemeError` if one is not a colour."""
     if not isinstance(variables, dict):
         raise ThemeError("'variables' must be a table")
     known = theme.to_color_system().generate()
@@ -102,6 +102,6 @@ def _is_colour(value: object, *, whole: bool = False) -> bool:
     """Return whether a value is a colour; with `whole`, an opaque one."""
     try:
         colour = Color.parse(value) if isinstance(value, str) else None
-    except (ColorParseError, ValueError, OverflowError):  # a number that no colour has
+    except (ColorParseError, ValueError, OverflowError):  # a number out of range
         return False
     return colour is not None and colour.ansi is None and not colour.auto and (colour.a == 1 or not whole)

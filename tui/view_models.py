@@ -1,4 +1,4 @@
-"""The content of screens, computed only from the state: no widgets, no files, no clock."""
+"""The content of screens, computed only from the state, without widgets, files or a clock."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ LAST = " (THE LAST)"
 
 
 def used_words(state: AttemptState) -> str:
-    """Return the used part of the budget of calls."""
+    """Return the used part of the budget of calls, in words."""
     total = state.budgets.tool_uses
     return f"{total - state.remaining.tool_uses} used of {total}"
 
 
 def call_words(call: AttemptCall, submission: Submission | None = None) -> str:
-    """Return one line for a call: its number, its request and its result, or the result of its submission."""
+    """Return a line for a call: its number, its request, and its result or the result of its submission."""
     mark = "…" if call.text is None else "✘" if call.refused else "·"
     if submission is not None and submission.status:
         mark = submission_words(submission)[0]
@@ -46,12 +46,12 @@ def call_words(call: AttemptCall, submission: Submission | None = None) -> str:
 
 
 def asked_words(call: AttemptCall) -> str:
-    """Return a call as it could be typed."""
+    """Return a call in the form in which it could be typed."""
     return spelled(call.tool, {name: str(value) for name, value in call.arguments.items()})
 
 
 def price_words(price: Price, state: AttemptState) -> str:
-    """Return a call's price and the remaining budget, in a few words."""
+    """Return a call's price and the budget left after it, in a few words."""
     if price.scores:
         scores = state.remaining.scores
         return "costs no step" if scores is None else f"costs 1 score, leaves {max(0, scores - price.scores)}"
@@ -65,14 +65,14 @@ def price_words(price: Price, state: AttemptState) -> str:
 
 
 def time_left(state: AttemptState, clock: Clock) -> str:
-    """Return the working time, with the limit if there is one."""
+    """Return the working time used, with the limit if there is one."""
     limit = state.budgets.time_limit_s
     used = duration(clock.active)
     return f"{used} of {duration(limit * 1000)}" if limit else used
 
 
 def shows_evidence(state: AttemptState) -> bool:
-    """Return whether the screen may show more than tool results, due to the role or after the attempt."""
+    """Return whether the screen may show more than tool results: after the attempt, or due to the role."""
     return state.ended or state.header.role in SHOWS_EVIDENCE
 
 
@@ -82,19 +82,19 @@ def allowed(state: AttemptState, affordance: str) -> bool:
 
 
 def isolation_warning(state: AttemptState) -> str:
-    """Return a warning if the code under test runs without isolation, else nothing."""
+    """Return a warning if the code under test runs without isolation, otherwise an empty string."""
     return "" if state.header.backend.isolated else "⚠ NOT ISOLATED: tests run as you, on this machine"
 
 
 def end_words(ending: Ending, result: AttemptResult) -> str:
-    """Return how an attempt ended, and whether its pass counts."""
+    """Return the end of an attempt in words, and whether its pass counts."""
     if ending.reason == EndReason.SOLVED and result is not AttemptResult.SOLVED:
         return TO_BE_READ if result.passes else REJECTED
     return END_WORDS.get(ending.reason, ending.reason)
 
 
 def submission_words(submission: Submission, accepted: bool | None = None) -> str:
-    """Return a submission's result in one line; `accepted` is the reviewers' decision on a pass."""
+    """Return a submission's result in one line. `accepted` is the reviewers' decision on a pass."""
     if not submission.status:
         return "… running"
     if submission.status != "finished":

@@ -1,6 +1,6 @@
-"""Values that visibly may be absent: a parameter with None or a marker as its default, a look-up, a match.
+"""Values that may be absent: parameters with None or a marker as default, results of look-ups and matches.
 
-Code that uses one and never asks whether it is there gives itself away.
+Code that uses such a value without testing it gives a corruption away.
 """
 
 from __future__ import annotations
@@ -47,28 +47,33 @@ _TAKING = frozenset(
 
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names of values that may be absent, are used as if they were there, and are never asked for."""
-    given, absent = set(_optional(function)), {_several(function), *_looked_up(nodes)}
-    used = {name for node in nodes for name in _used(node, _several(function))}
-    asked = names_in(*(part for node in nodes for part in _asked(node)))
-    # A value from a look-up is missed where it is used; a parameter wherever it is read, unless its type is
-    # all that is asked for: `isinstance(x, str)` says nothing of None.
+    """Return the names of values that may be absent and are used, but never tested."""
+    given, absent = set(_optional(function)), {_variadic_name(function), *_looked_up(nodes)}
+    used = {name for node in nodes for name in _used_names(node, _variadic_name(function))}
+    asked = names_in(*(part for node in nodes for part in _tested_parts(node)))
+    # A value from a look-up counts where it is taken apart or passed on; a parameter wherever it is read,
+    # unless only its type is tested: `isinstance(x, str)` says nothing about None.
     missed = (given & set(names_read(nodes))) - (asked - _only_by_type(nodes))
     return frozenset((absent & used) - asked | missed)
 
 
 def _optional(function: FunctionNode) -> Iterator[str]:
-    """Yield the parameters that may be None, or an object that means that nothing was given."""
+    """Yield the parameters that may be None, or a marker object for a missing argument."""
     given = function.args
     for item, value in defaults_of(given):
-        if is_none(value) or (isinstance(value, NAMED) and _MARKER.search(ast.unparse(value).lower())):
+        if is_none(value) or _is_marker(value):
             yield item.arg
     named = (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (item.arg for item in named if _is_optional(item.annotation))
 
 
-def _several(function: FunctionNode) -> str:
-    """Return the name of `*args`, which may be empty; empty if there is none."""
+def _is_marker(value: ast.expr | None) -> bool:
+    """Whether a default is named like an object that marks a missing value."""
+    return isinstance(value, NAMED) and bool(_MARKER.search(ast.unparse(value).lower()))
+
+
+def _variadic_name(function: FunctionNode) -> str:
+    """Return the name of `*args`, which may be empty; an empty text if the function has none."""
     return function.args.vararg.arg if function.args.vararg is not None else ""
 
 
@@ -82,7 +87,7 @@ def _is_optional(annotation: ast.expr | None) -> bool:
 
 
 def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the variables that are given None, a match, or what a mapping has for a key."""
+    """Yield the variables that get None, a match, or the result of `get` without a default."""
     for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Constant(value=None)):
@@ -90,12 +95,13 @@ def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
             case ast.Assign(
                 targets=[ast.Name(id=name), *_], value=ast.Call(func=ast.Attribute(attr=called), args=args)
             ):
-                if called in _MATCHING or (called == "get" and len(args) == 1):
+                gets_without_default = called == "get" and len(args) == 1
+                if gets_without_default or called in _MATCHING:
                     yield name
 
 
-def _used(node: ast.AST, several: str) -> Iterator[str]:
-    """Yield the name whose value a node takes apart, goes through or hands to what needs one."""
+def _used_names(node: ast.AST, several: str) -> Iterator[str]:
+    """Yield the names whose values a node takes apart, iterates over, or passes on as required."""
     values: Sequence[ast.AST] = ()
     match node:
         case ast.Subscript(value=value):
@@ -106,7 +112,7 @@ def _used(node: ast.AST, several: str) -> Iterator[str]:
             values = [left, right]
         case ast.Call(func=called, args=args):
             values = [*args, called] if name_of(called) in _TAKING else [called]
-    # `*args` is always there, if only empty: it is missed by its items alone.
+    # `*args` is never absent, but it may be empty: only reading an item of it needs a test.
     yield from (value.id for value in only(ast.Name, values) if value.id != several)
 
 
@@ -115,20 +121,18 @@ def _with_none(node: ast.Compare) -> bool:
 
 
 def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names that conditions ask for their type alone."""
+    """Return the names of which conditions test only the type."""
+    checks = [node for node in nodes if is_call_to(node, "isinstance", "issubclass", "callable")]
+    in_checks = set(map(id, inside(ast.Name, *checks)))
     tests = [node.test for node in only(_ASKING, nodes)]
-    calls = [
-        node for node in only(ast.Call, nodes) if is_call_to(node, "isinstance", "issubclass", "callable")
-    ]
-    typed = set(map(id, inside(ast.Name, *calls)))
-    named = list(inside(ast.Name, *tests))
-    return frozenset(item.id for item in named) - {item.id for item in named if id(item) not in typed}
+    by_type, otherwise = set[str](), set[str]()
+    for name in inside(ast.Name, *tests):
+        (by_type if id(name) in in_checks else otherwise).add(name.id)
+    return frozenset(by_type - otherwise)
 
 
-def _asked(node: ast.AST) -> Sequence[ast.AST]:
-    """Return the parts of a node that test the values they name: conditions, comparisons, what a handler
-    guards.
-    """
+def _tested_parts(node: ast.AST) -> Sequence[ast.AST]:
+    """Return the parts of a node that test values: conditions, comparisons with None, the body of a `try`."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
             return [test]

@@ -1,4 +1,4 @@
-"""Corruptions of a function: by operators or by a given replacement, and the record that reproduces one."""
+"""Corruptions of a function by operators or by a replacement, and the records that reproduce them."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ MOST_REWRITTEN = 8
 """Most faults in rewritten code of one function."""
 _MOST_PLACES = 4
 _LEAST = 3
-"""Shorter texts are alike by chance."""
+"""Least length of a changed text: shorter texts may be equal by chance."""
 _BONUS = 1.2
-"""The prior of a fault that is made consistently, by that of one alone."""
+"""The prior of a fault that is made consistently, relative to the prior of a single one."""
 
 
 def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]) -> Iterator[Fault]:
-    """Yield one fault made wherever the same text can be changed in the same way: no place contradicts
-    another.
+    """Yield faults made at all places where the same text can be changed in the same way.
 
-    For example a key that is no longer lowered, neither where it is written nor where it is read.
+    No place then contradicts another: for example a key is no longer converted to lower case, neither where
+    it is written nor where it is read.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:
@@ -58,15 +58,17 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
         if max(len(old) for old, _ in change) >= _LEAST:
             groups.setdefault((operator.family, change), []).append((operator, edits))
     for group in groups.values():
-        if 2 <= len(group) <= _MOST_PLACES:
-            operator = group[0][0]
-            edits = tuple(sorted(chain.from_iterable(edits for _, edits in group)))
-            if all(one.end <= two.start for one, two in pairwise(edits)):
-                yield edits, (operator.family, "consistent"), min(_BONUS * operator.prior, 0.9)
+        if not 2 <= len(group) <= _MOST_PLACES:
+            continue
+        operator, _ = group[0]
+        edits = tuple(sorted(chain.from_iterable(edits for _, edits in group)))
+        overlap = any(one.end > two.start for one, two in pairwise(edits))
+        if not overlap:
+            yield edits, (operator.family, "consistent"), min(_BONUS * operator.prior, 0.9)
 
 
 def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> Iterator[Fault]:
-    """Yield faults in code that was first rewritten to mean the same, those with a high prior first."""
+    """Yield faults in code that was first rewritten without changing its meaning, the highest prior first."""
     found: list[tuple[float, Edits, tuple[str, ...]]] = []
     fitting = [operator for operator in operators if operator.in_rewritten]
     for name, rewrite in REWRITES:
@@ -77,13 +79,18 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
                 continue
             changed = _changed(subject.text, text)
             for operator, fault in _faults(rewritten, fitting):
-                # Only faults in the rewritten lines: elsewhere they are found without the rewrite.
-                if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
-                    whole = edits_between(subject.text, apply(fault, text))
-                    found.append((operator.prior, whole, (operator.family, name)))
-    # Few of many are kept: those that a reader is likeliest to miss (decision 93).
+                # Only faults in rewritten lines count: the others are found without the rewrite.
+                if _is_inside(fault, changed):
+                    all_edits = edits_between(subject.text, apply(fault, text))
+                    found.append((operator.prior, all_edits, (operator.family, name)))
+    # Only the few that readers are most likely to miss are kept (decision 93).
     found.sort(key=lambda item: (-item[0], item[1]))
     yield from ((edits, families, prior) for prior, edits, families in found[:MOST_REWRITTEN])
+
+
+def _is_inside(edits: Edits, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of the edits is inside one of the spans."""
+    return any(low <= edit.start and edit.end <= high for edit in edits for low, high in spans)
 
 
 def _faults(subject: CorruptionTarget, operators: Iterable[Operator]) -> Iterator[tuple[Operator, Edits]]:
@@ -104,8 +111,9 @@ class CorruptionReplayError(UserError):
 
 
 def record_of(corruption: Corruption) -> dict[str, Any]:
-    """Return a corruption as a JSON object; `edits` are `[start, end, text]` on the function at the left
-    margin.
+    """Return a corruption as a JSON object.
+
+    Its `edits` are `[start, end, text]`, as offsets in the function at the left margin.
     """
     target = corruption.target
     return {
@@ -140,7 +148,8 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         raise CorruptionReplayError(
             f"The tree does not hold {ref}.", hint="Replay the record on its own source."
         ) from error
-    # Edits are offsets: on another text they would give code that nobody has looked at (decision 30).
+    # Edits are offsets: applied to another text, they would produce code that nobody has checked (decision
+    # 30).
     if sha256_of_text(original) != hashes[0]:
         raise CorruptionReplayError(
             f"{ref} is not the function of the record.", hint="Replay the record on its own source."
@@ -155,9 +164,9 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
 
 
 def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
-    """Return the target whose corrupted text is `code` placed in the file, with the file's decorators.
+    """Return the target whose corrupted text is `code`, put into the file with the file's own decorators.
 
-    Raises `CodeError` for code that is not one definition of that name.
+    Raises `CodeError` if the code is not a single definition with that name.
     """
     index = index_source(ref.path, tree.read(ref.path))
     definition = index.get(ref.qualname)
@@ -168,7 +177,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 def same_signature(target: Target) -> bool:
     """Whether name, parameters, annotations and defaults are the same as in the original."""
-    # Bodies and decorators apart, a header is compared as a tree: layout does not count.
+    # The headers, without bodies and decorators, are compared as trees: layout does not count.
     headers = []
     for text in (target.original, target.corrupted):
         node = read_snippet(text).node
@@ -184,19 +193,19 @@ def new_comments(target: Target) -> tuple[str, ...]:
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals of the corrupted text that the original does not have, without docstrings."""
+    """Return the string literals that only the corrupted text has, without docstrings."""
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
 
 def same_docstring(target: Target) -> bool:
-    """Whether the docstring is the original's."""
+    """Whether the docstring is the same as in the original."""
     texts = [read_snippet(text).definition.docstring_text for text in (target.original, target.corrupted)]
     return texts[0] == texts[1]
 
 
 def clue_of(target: Target) -> str:
-    """Return in a sentence the clue to the change in the corrupted text; empty if there is none."""
+    """Return a sentence about the clue that the corrupted text gives; empty if there is none."""
     if not same_signature(target):
         return (
             "The function definition was changed: copy its name, parameters and annotations over as they are."
@@ -236,18 +245,18 @@ MOST_PAIRS = 20
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """A function with edits. `edits` are on `target.original`, in order; `families` are the edits' families."""
+    """A function with edits of `target.original`, in order, and the families of the edits."""
 
     target: Target
     edits: tuple[TextEdit, ...]
     families: tuple[str, ...]
     prior: float
-    """The share of good corruptions expected among those like it, before any test has run."""
+    """The expected share of good corruptions among similar ones, before any test has run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """The corruptions found in one function: those that passed the gates, and why the others did not."""
+    """The corruptions of one function that passed the gates, and the reasons why the others did not."""
 
     kept: tuple[Corruption, ...]
     dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
@@ -261,10 +270,10 @@ def enumerate_corruptions(
     *,
     composed: bool = True,
 ) -> Enumeration:
-    """Return the corruptions of a function with the count of each reason for which others were dropped.
+    """Return the corruptions of a function, with the number of those dropped for each reason.
 
-    Without `composed`, each is the edit of one operator at one place. If two operators lead to the same text,
-    the one with the higher prior keeps it.
+    Without `composed`, each is the edit of one operator at one place. If two operators produce the same text,
+    it belongs to the one with the higher prior.
     """
     scope = vocabulary.scope(definition)
     subject = read_subject(definition, scope)
@@ -274,8 +283,8 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
-    # The prior decides the order, and which of two operators keeps a text; edits decide among equals, so that
-    # the same seed gives the same tasks (decision 32).
+    # The prior decides the order, and which of two operators a text belongs to; edits decide among equals, so
+    # that the same seed produces the same tasks (decision 32).
     for item in sorted(
         _proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)
     ):
@@ -307,10 +316,10 @@ def _proposed(
 def pairs_of(
     singles: Iterable[Corruption], scope: NamesInReach | None = None, *, most: int = MOST_PAIRS
 ) -> tuple[Corruption, ...]:
-    """Return the second-order corruptions that join two of one function, at places that do not touch.
+    """Return second-order corruptions: pairs of corruptions of one function whose edits do not touch.
 
-    Meant for those that break no or hardly any tests alone. The prior is the chance that at least one of the
-    two is good, if they are independent; the highest come first, at most `most`.
+    They are for corruptions that break hardly any tests alone. The prior is the probability that at least one
+    of the two is good, if they are independent; the highest come first, at most `most` of them.
     """
     pairs: list[Corruption] = []
     for first, second in combinations(singles, 2):
@@ -321,7 +330,7 @@ def pairs_of(
         target = Target(first.target.path, first.target.qualname, original, apply(edits, original))
         families = first.families + second.families
         pairs.append(Corruption(target, edits, families, 1 - (1 - first.prior) * (1 - second.prior)))
-    # Gates cost more than sorting: they are asked only until enough pairs have passed.
+    # Gates cost more than sorting, so they run only until enough pairs have passed.
     pairs.sort(key=lambda pair: (-pair.prior, pair.edits))
     found: list[Corruption] = []
     for pair in pairs:
@@ -334,13 +343,14 @@ def pairs_of(
 
 def _touch(first: Corruption, second: Corruption) -> bool:
     """Whether the edits of two corruptions overlap or change the same line."""
-    text = first.target.original
-    lines = [
-        {
-            line
-            for edit in item.edits
-            for line in range(text.count("\n", 0, edit.start), text.count("\n", 0, edit.end) + 1)
-        }
-        for item in (first, second)
-    ]
-    return bool(lines[0] & lines[1])
+    return not _edited_lines(first).isdisjoint(_edited_lines(second))
+
+
+def _edited_lines(corruption: Corruption) -> set[int]:
+    """Return the lines of the original that the edits of a corruption touch, counted from 0."""
+    text = corruption.target.original
+    found: set[int] = set()
+    for edit in corruption.edits:
+        first, last = text.count("\n", 0, edit.start), text.count("\n", 0, edit.end)
+        found.update(range(first, last + 1))
+    return found

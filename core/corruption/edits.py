@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class TextEdit:
-    """Replaces the code points from `start` up to `end` of a text by `text`."""
+    """Replaces the code points from `start` up to `end` of a text with `text`."""
 
     start: int
     end: int
@@ -17,7 +17,10 @@ class TextEdit:
 
 
 def apply(edits: Iterable[TextEdit], text: str) -> str:
-    """Return `text` with the edits made. Raises `ValueError` if two overlap or one is outside of the text."""
+    """Return `text` with the edits applied.
+
+    Raises `ValueError` if edits overlap or are outside of the text.
+    """
     pieces: list[str] = []
     place = 0
     for edit in sorted(edits):
@@ -29,7 +32,7 @@ def apply(edits: Iterable[TextEdit], text: str) -> str:
 
 
 def edits_between(before: str, after: str) -> tuple[TextEdit, ...]:
-    """Return the edits, of whole lines, that make one text into another."""
+    """Return the edits of whole lines that turn one text into another."""
     old, new = ([f"{line}\n" for line in text.split("\n")] for text in (before, after))
     old[-1], new[-1] = old[-1][:-1], new[-1][:-1]  # a text has no line end after its last line
     starts = [0]
@@ -52,8 +55,6 @@ def changed_lines(before: str, after: str) -> int:
 
 
 def hunks(before: str, after: str) -> list[tuple[int, int, int, int]]:
-    """Return the hunks of a diff: from one line of `before` to another, and likewise of `after`, counted from
-    0.
-    """
+    """Return the hunks of a diff as start and end in `before`, then in `after`, counted from 0."""
     matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
     return [(i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]

@@ -10,13 +10,13 @@ from typing import Protocol
 from gistpoint.core.corruption.naming import words
 
 FEW_FAILING = (2, 15)
-"""The band of failing tests for a corruption that is hard to see."""
+"""The least and most failing tests of a corruption that is hard to see."""
 MORE_FAILING = (5, 40)
-"""The band if a task needs at least five failing tests."""
+"""The least and most failing tests if a task needs at least five of them."""
 
 
 class EnteredFunctions(Protocol):
-    """Which tests enter which functions, by `path::qualname`."""
+    """The tests that enter each function, by `path::qualname`."""
 
     @property
     def entered(self) -> Mapping[str, frozenset[str]]:
@@ -26,39 +26,37 @@ class EnteredFunctions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The failures on the corrupted tree among the tests that pass on the original."""
+    """The failures on the corrupted tree, among the tests that pass on the original."""
 
     failing: int
     by_assertion: int
-    """How many of them fail by an assertion, rather than by another exception."""
+    """The number of them that fail by an assertion, not by another exception."""
     through_target: int
-    """How many of their tracebacks lead through the corrupted function."""
+    """The number of their tracebacks that lead through the corrupted function."""
     entering: int
-    """How many tests enter the function at all."""
+    """The number of tests that enter the function at all."""
     distances: tuple[int | None, ...] = ()
-    """Steps on the call graph from each failing test to the function; None if no path is known."""
+    """Number of steps in the call graph from each failing test to the function; None if no path is known."""
     own_tests: int = 0
-    """How many of the failing tests are named after the function."""
+    """The number of failing tests that are named after the function."""
     rank: float | None = None
-    """The function's place in a spectrum-based localisation, 1 for the first; None if unknown."""
+    """The function's rank in a spectrum-based localisation, from 1; None if unknown."""
     messages: int = 0
-    """How many different messages the failures have."""
+    """The number of different messages of the failures."""
     changed_lines: int = 0
 
 
 def band(min_failing: int) -> tuple[int, int]:
-    """Return the least and the most failing tests of a good corruption, for tasks that need at least
-    `min_failing`.
-    """
+    """Return the least and most failing tests of a good corruption for tasks with this minimum."""
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING
     return max(least, min_failing), max(most, 4 * min_failing)
 
 
 def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAILING[1]) -> bool:
-    """Return whether a corruption is a good one.
+    """Return whether a corruption is good.
 
-    Its failing tests are at least `least` and at most `most`; at least half of them fail by an assertion; and
-    at most half of the tracebacks lead through the corrupted function.
+    The number of failing tests must be from `least` to `most`; at least half of them must fail by an
+    assertion, and at most half of the tracebacks lead through the corrupted function.
     """
     failing = evidence.failing
     # A corruption must first be good; the score only ranks good ones (decision 31).
@@ -68,18 +66,18 @@ def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAI
 
 
 def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunctions) -> float | None:
-    """Return the place of a function among all by Ochiai's suspiciousness, 1 for the most suspicious.
+    """Return a function's rank among all functions by Ochiai's suspiciousness, 1 for the most suspicious.
 
-    Suspiciousness is the failing tests that enter a function, over the root of all failing ones times all
-    that enter it (Abreu, Zoeteweij, van Gemund, 2007). Functions with the same value share the mean of their
-    places. None if no failing test enters the function.
+    Suspiciousness is the number of failing tests that enter a function, divided by the root of the number of
+    all failing tests times that of all tests that enter it (Abreu, Zoeteweij, van Gemund, 2007). Functions
+    with the same value share the mean of their ranks. None if no failing test enters the function.
     """
     failing = frozenset(failing_ids)
     own = _ochiai(test_map.entered.get(function, frozenset()), failing)
     if own == 0:
         return None
     values = [_ochiai(tests, failing) for tests in test_map.entered.values()]
-    # Functions with equal values share the mean of their places.
+    # Functions with equal values share the mean of their ranks.
     above = sum(value > own for value in values)
     return above + (1 + sum(value == own for value in values)) / 2
 
@@ -90,10 +88,10 @@ def _ochiai(entering: frozenset[str], failing: frozenset[str]) -> float:
 
 
 def is_own_test(function: str, test_id: str) -> bool:
-    """Return whether a test is named after a function, so that its name alone says where to look.
+    """Return whether a test is named after a function, so that its name reveals where to look.
 
-    It is if the name of the test contains all words of the function's name, or, for a special method, of its
-    class.
+    This is so if the name of the test contains all words of the function's name or, for a special method, of
+    the name of its class.
     """
     qualname = function.rpartition("::")[2].partition("#")[0]
     parts = [part for part in qualname.split(".") if part != "<locals>"]
@@ -114,11 +112,11 @@ WEIGHTS: Mapping[str, float] = {
     "rank": 0.2,
     "messages": 0.05,
 }
-"""The weight of each part; their sum is 1. Decision 31 has the reasons."""
+"""The weight of each part; the weights add up to 1. docs/decisions/0031-subtlety.md has the reasons."""
 _FAR = 5
-"""Number of steps from the test to the function beyond which distance makes no difference."""
+"""Number of steps from the test to the function from which distance makes no difference."""
 _LOW_RANK = 10.0
-"""The last place in the localisation that solvers are assumed to look at."""
+"""The last rank in the localisation that solvers are assumed to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class Subtlety:
 
 
 def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAILING[1]) -> Subtlety:
-    """Return how subtle a corruption is: the weighted mean of its parts, 0 if no test fails.
+    """Return how subtle a corruption is: the weighted mean of its parts, or 0 if no test fails.
 
     `least` and `most` are the desired range of failing tests. docs/guide/corruptions.md explains each part.
     """
@@ -152,26 +150,24 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
 
 
 def _band(failing: int, least: int, most: int) -> float:
-    """1 inside of the band; below it in proportion, above it falling logarithmically to 0 at eight times its
-    end.
-    """
+    """Return 1 inside the range, less outside of it, and 0 from eight times `most` on."""
     if failing < least:
         return failing / least / 2
     return 1.0 if failing <= most else max(0.0, 1 - log(failing / most) / log(8))
 
 
 def _distance(distances: tuple[int | None, ...]) -> float:
-    """The mean of the known ones, one step counting as 0 and `_FAR` as 1; one half if none is known."""
+    """Return the mean of the known distances, scaled to 0 to 1; one half if none is known."""
     known = [min(max(steps - 1, 0), _FAR - 1) / (_FAR - 1) for steps in distances if steps is not None]
     return sum(known) / len(known) if known else 0.5
 
 
 def _selective(failing: int, entering: int) -> float:
-    """1 if at most half of the tests that enter the function fail: then the fault depends on the input."""
+    """Return 1 if at most half of the entering tests fail, since then the fault depends on the input."""
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 
 
 def _rank(rank: float | None) -> float:
-    """0 for the first place of a localisation, 1 from the tenth on; one half if unknown."""
+    """Return 0 for the first rank of a localisation, up to 1 from the tenth on; one half if unknown."""
     return 0.5 if rank is None else min(log(max(rank, 1.0)) / log(_LOW_RANK), 1.0)

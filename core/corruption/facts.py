@@ -1,8 +1,7 @@
-"""The facts of a function that the gates compare before and after it is corrupted; each is computed at most
-once.
+"""The facts of a function that the gates compare before and after a corruption.
 
-Facts are its header, comments and names, the values its conditions test, rows of like statements, and
-compiled code.
+The facts are its header, comments and names, the values that its conditions test, rows of similar statements,
+and compiled code. Each is computed at most once.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gistpoint.core.code.parsing import CodeError, compile_module, parse, parse_
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.absence import unguarded
 from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
-from gistpoint.core.corruption.giveaways import heeded, is_empty_collection, oddities
+from gistpoint.core.corruption.giveaways import is_empty_collection, oddities, tested_and_read
 from gistpoint.core.corruption.liveness import dead_stores
 from gistpoint.core.corruption.naming import identifiers, words
 from gistpoint.core.corruption.shapes import (
@@ -48,7 +47,7 @@ _ASKING: tuple[type[ast.If | ast.While], ...] = (ast.If, ast.While)
 # (decision 62).
 @dataclass(frozen=True)
 class ScopeFacts:
-    """One version of a function, its nodes walked once."""
+    """One version of a function, whose nodes are walked once."""
 
     text: str
     node: FunctionNode = field(repr=False)
@@ -59,7 +58,7 @@ class ScopeFacts:
     def comments(self) -> list[tuple[str, str]]:
         """Each comment with the line of code that it follows or precedes.
 
-        A comment describes that line, so a line that is missing or does another thing stands out.
+        A comment describes that line, so a reader notices if the line is missing or does something else.
         """
         return [(comment, line) for _, comment, line in self._noted]
 
@@ -89,14 +88,12 @@ class ScopeFacts:
 
     @cached_property
     def identifiers(self) -> Counter[str]:
-        """The names and attributes of the body, with the number of their uses, without calls of the function
-        itself.
-        """
+        """The names and attributes in the body with their counts, without calls of the function itself."""
         return identifiers(inside(ast.AST, *self.node.body), self.node.name)
 
     @cached_property
     def idle(self) -> bool:
-        """Whether the function visibly does nothing but return one constant."""
+        """Whether the function does nothing but return one constant."""
         return _idle(self.node)
 
     @cached_property
@@ -106,34 +103,36 @@ class ScopeFacts:
 
     @cached_property
     def strings(self) -> frozenset[str | bytes]:
-        """The texts of its literals."""
+        """The values of its literals."""
         values = (item.value for item in only(ast.Constant, self.nodes))
         return frozenset(value for value in values if isinstance(value, str | bytes))
 
     @property
     def texts(self) -> list[str]:
-        """The texts of its literals, without bytes."""
+        """The texts among its literals, without bytes."""
         return [text for text in self.strings if isinstance(text, str)]
 
     @cached_property
     def words(self) -> Counter[str]:
-        """How often each identifier occurs in the text."""
+        """The number of times that each identifier occurs in the text."""
         return Counter(_WORD.findall(self.text))
 
     @cached_property
     def bracketed(self) -> int:
-        """How many names and conditions have needless parentheses, as an edit can leave them."""
-        lines = self.text.split("\n")
-        tests = (item.test for item in only(_ASKING, self.nodes))
-        alone = [test for test in tests if is_one_line(test) and not isinstance(test, ast.BoolOp)]
-        wrapped = sum(
-            lines[test.lineno - 2].rstrip().endswith((" (", "\t(")) for test in alone if test.lineno > 1
-        )
+        """The number of names and conditions with needless parentheses, which an edit can leave."""
+        wrapped = sum(self._is_wrapped(item.test) for item in only(_ASKING, self.nodes))
         return wrapped + len(_BRACKETED.findall(self.text))
+
+    def _is_wrapped(self, test: ast.expr) -> bool:
+        """Whether a condition is alone on its line, with a needless parenthesis on the line before."""
+        if not is_one_line(test) or isinstance(test, ast.BoolOp) or test.lineno == 1:
+            return False
+        line_before = self.text.split("\n")[test.lineno - 2]
+        return line_before.rstrip().endswith((" (", "\t("))
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
-        """The conditions of its branches, loops, conditional expressions and filters of comprehensions."""
+        """The conditions of branches, loops and conditional expressions, and comprehensions' filters."""
         return tuple(chain.from_iterable(map(_conditions, self.nodes)))
 
     @cached_property
@@ -148,10 +147,8 @@ class ScopeFacts:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """The variables and parameters that are bound and never read, or only filled, or read and never
-        filled.
-        """
-        # What is shared with code outside may be read or filled there.
+        """The variables and parameters that are never read, only filled, or read but never filled."""
+        # Names that are shared with code outside may be read or filled there.
         given = {item.arg for item in only(ast.arg, self.nodes)}
         elsewhere = given.union(*(item.names for item in only(SHARING, self.nodes)))
         one_way = _filled_only(self.nodes) | _never_filled(self.nodes)
@@ -159,33 +156,35 @@ class ScopeFacts:
 
     @cached_property
     def constant_places(self) -> frozenset[str]:
-        """The places that are assigned nothing but one constant, by `=` alone."""
+        """The places that get only one constant, always by `=`."""
         values: dict[str, set[str]] = {}
         for node in only(ASSIGNING, self.nodes):
-            # Two values mean any value: a place that has them is not constant.
-            found = [ast.unparse(node.value)] if _is_plain(node) and node.value else ["", "?"]
-            for target in targets_of(node) if node.value is not None else ():
+            if node.value is None:
+                continue
+            # Two values stand for any value: a place that has them is not constant.
+            found = [ast.unparse(node.value)] if _is_plain(node) else ["", "?"]
+            for target in targets_of(node):
                 values.setdefault(ast.unparse(target), set()).update(found)
-        return frozenset(name for name, given in values.items() if len(given) == 1)
+        return frozenset(place for place, given in values.items() if len(given) == 1)
 
     @cached_property
     def dead(self) -> Counter[str]:
-        """The assignments whose value nobody reads, counted by variable."""
+        """The assignments whose value is never read, counted by variable."""
         return dead_stores(self.node)
 
     @cached_property
     def unguarded(self) -> frozenset[str]:
-        """The values that may be absent, are used, and are never asked for."""
+        """The values that may be absent, are used, and are never tested."""
         return unguarded(self.node, self.nodes)
 
     @cached_property
     def twins(self) -> Counter[str]:
-        """The simple statements of some length, without the names of their variables, and the conditions."""
+        """The longer simple statements without the names of variables, and the longer conditions."""
         return Counter(filter(None, map(_twin, self.nodes)))
 
     @cached_property
     def options(self) -> Counter[str]:
-        """How often each function is called with each keyword."""
+        """The number of times that each function is called with each keyword."""
         return Counter(chain.from_iterable(map(_options, only(ast.Call, self.nodes))))
 
     @cached_property
@@ -201,7 +200,7 @@ class ScopeFacts:
 
     @cached_property
     def converted(self) -> int:
-        """How many results are converted to the type that the function is annotated with."""
+        """The number of results that are converted to the annotated type of the function."""
         kind = ast.unparse(self.node.returns) if self.node.returns is not None else ""
         return sum(ast.unparse(call.func) == kind for call in only(ast.Call, self._returned))
 
@@ -212,7 +211,7 @@ class ScopeFacts:
 
     @cached_property
     def unreachable(self) -> int:
-        """How many statements follow one that leaves their block."""
+        """The number of statements that follow one that leaves their block."""
         return unreachable(self.nodes)
 
     @cached_property
@@ -221,18 +220,18 @@ class ScopeFacts:
         return oddities(self.nodes)
 
     @cached_property
-    def heeded(self) -> tuple[Counter[str], Counter[str]]:
-        """The values tested in conditions, and those of them that are read if the test succeeds."""
-        return heeded(self.nodes)
+    def tested_and_read(self) -> tuple[Counter[str], Counter[str]]:
+        """The values tested in conditions, and how often they are then read."""
+        return tested_and_read(self.nodes)
 
     @cached_property
     def rows(self) -> NeighbourForms:
-        """The rows of like statements, conditions and elements."""
+        """The rows of similar statements, conditions and elements."""
         return _rows_of(self.nodes)
 
     @cached_property
     def code(self) -> CodeType | None:
-        """Its compiled code; None if Python refuses it."""
+        """Its compiled code; None if Python can't compile it."""
         return _compiled(self.node)
 
 
@@ -248,7 +247,7 @@ def facts_of(text: str) -> ScopeFacts:
 
 
 def _explained(node: ast.AST) -> ast.expr | None:
-    """Return the condition or the kind of error that the message of a raised error describes."""
+    """Return the condition or the type of exception that an error message describes."""
     match node:
         case ast.If(test=test, body=body, orelse=orelse) if _explains(body) or _explains(orelse):
             return test
@@ -258,7 +257,7 @@ def _explained(node: ast.AST) -> ast.expr | None:
 
 
 def _explains(block: list[ast.stmt]) -> bool:
-    """Whether a block raises an error with a message, which may be built on the line before."""
+    """Whether a block ends by raising an error with a message, built in its last two statements."""
     match block:
         case [*_, ast.Raise()]:
             return any(isinstance(item.value, str) for item in inside(ast.Constant, *block[-2:]))
@@ -275,7 +274,7 @@ def _conditions(node: ast.AST) -> Sequence[ast.expr]:
 
 
 def _is_plain(node: Assigning) -> bool:
-    """Whether a statement assigns a constant, or one with a sign, by `=`."""
+    """Whether a statement assigns a constant, possibly with a sign, by `=`."""
     match node:
         case ast.AugAssign():
             return False
@@ -285,7 +284,7 @@ def _is_plain(node: Assigning) -> bool:
 
 
 def _options(call: ast.Call) -> list[str]:
-    """Return the keywords of a call, each with the last name of what is called."""
+    """Return the keywords of a call, each after the last name of the called function."""
     called = ast.unparse(call.func).rpartition(".")[2] if call.keywords else ""
     return [f"{called} {given.arg}" for given in call.keywords]
 
@@ -301,9 +300,12 @@ def _comments(text: str) -> list[tuple[int, str, str]]:
         return [(0, text, "")]
     for item in tokens:
         if item.type == tokenize.COMMENT:
-            alone = item.line.lstrip().startswith("#")
+            row = item.start[0] - 1
             # A comment on its own line waits for the next line of code.
-            (waiting if alone else found).append((item.start[0] - 1, item.string, "" if alone else item.line))
+            if item.line.lstrip().startswith("#"):
+                waiting.append((row, item.string, ""))
+            else:
+                found.append((row, item.string, item.line))
         elif item.type not in _LAYOUT:
             found += [(row, comment, item.line) for row, comment, _ in waiting]
             waiting = []
@@ -322,15 +324,21 @@ def _idle(function: FunctionNode) -> bool:
 
     Results of recursive calls don't count.
     """
-    nodes = list(_own(function))
-    if any(map(_acts, nodes)):
+    nodes = list(_own_nodes(function))
+    if any(map(_has_effect, nodes)):
         return False
-    returned = [node.value for node in only(ast.Return, nodes) if not _calls(node.value, function.name)]
-    values = {"None" if value is None else ast.unparse(value) for value in returned}
-    return len(values) < 2 and all(isinstance(parse_expression(value), ast.Constant) for value in values)
+    values: set[str] = set()
+    for node in only(ast.Return, nodes):
+        if node.value is None:
+            values.add("None")
+        elif not _calls(node.value, function.name):
+            values.add(ast.unparse(node.value))
+    if len(values) > 1:
+        return False
+    return all(isinstance(parse_expression(value), ast.Constant) for value in values)
 
 
-def _own(function: FunctionNode) -> Iterator[ast.AST]:
+def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of the body, without those of nested functions."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -340,10 +348,8 @@ def _own(function: FunctionNode) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _acts(node: ast.AST) -> bool:
-    """Whether a node stores to something visible outside, is a call for its effect, or gives or raises
-    something.
-    """
+def _has_effect(node: ast.AST) -> bool:
+    """Whether a node has an effect: a store outside, a call for its effect, a `yield` or an error."""
     match node:
         case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx):
             return not isinstance(ctx, ast.Load)
@@ -357,7 +363,7 @@ def _calls(value: ast.expr | None, name: str) -> bool:
 
 
 def _filled_only(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the variables that are only read to put something in: `found.append(x)`."""
+    """Return the variables that are only read to fill them: `found.append(x)`."""
     loads, fills = Counter[str](), Counter[str]()
     for node in nodes:
         match node:
@@ -369,20 +375,18 @@ def _filled_only(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the variables that begin as an empty list, set or dict and are afterwards only read, but not by
-    a call.
-    """
+    """Return the variables that start as an empty collection and are never filled afterwards."""
     begun, named, plain = set[str](), Counter[str](), Counter[str]()
     for node in nodes:
         match node:
             case ast.Name(id=name):
                 named[name] += 1
-            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_empty_collection(value):
-                begun.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_empty_collection(
-                value
+            case (
+                ast.Assign(targets=[ast.Name(id=name), *_], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
-                begun.add(name)
+                if is_empty_collection(value):
+                    begun.add(name)
             case ast.Return(value=ast.Name(id=name)):
                 plain[name] += 1
             case ast.Compare(comparators=others):
@@ -393,25 +397,24 @@ def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
 _LEAVES = (ast.Name, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.Set, ast.JoinedStr)
 _VARIABLE = re.compile(r"id='[^']*'")
 _LEAST = 4
-"""Pieces with fewer parts than this may be alike by chance."""
+"""Least number of parts of a compared piece: smaller ones may be alike by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourForms:
-    """How many neighbours have the same form, and the forms that occur.
+    """The number of neighbours with the same form, and the forms that occur.
 
-    Neighbours are statements that follow each other in a block, operands of one `and` or `or`, and elements.
+    Neighbours are statements that follow each other in a block, operands of one `and` or `or`, and elements
+    of a collection.
     """
 
     alike: int
     forms: Counter[tuple[str, ...]]
     twins: int
-    """How many neighbours are the same except for the names of variables."""
+    """The number of neighbours that are equal except for the names of variables."""
 
     def broken_by(self, after: NeighbourForms) -> bool:
-        """Whether a piece no longer resembles its neighbours in form, or in all but variables; moves don't
-        count.
-        """
+        """Whether a piece no longer resembles its neighbours; pieces that only moved don't count."""
         if self.forms.total() != after.forms.total():
             return False
         return after.twins < self.twins or (after.alike < self.alike and after.forms != self.forms)
@@ -452,9 +455,7 @@ def _groups(node: ast.AST) -> Sequence[Sequence[ast.AST]]:
 
 
 def _form(node: ast.AST) -> tuple[str, ...]:
-    """Return the kinds of a node's parts in order, without names and values; for a compound statement, of its
-    test.
-    """
+    """Return the types of a node's parts in order; for a compound statement, of its test."""
     kind = type(node).__name__
     match node:
         case ast.If(test=test) | ast.While(test=test):
@@ -468,9 +469,9 @@ def _form(node: ast.AST) -> tuple[str, ...]:
 
 
 def _compiled(node: FunctionNode) -> CodeType | None:
-    """Compile a function by itself; None if Python refuses. Names from enclosing functions are provided.
+    """Compile a function by itself, without running it; None if Python can't compile it.
 
-    The code is not run.
+    Names of enclosing functions are provided.
     """
     outer = sorted({name for item in inside(ast.Nonlocal, node) for name in item.names})
     body: list[ast.stmt] = [node]
@@ -486,12 +487,11 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 
 def same_code(first: CodeType, second: CodeType) -> bool:
-    """Return whether two pieces of code are equal apart from positions; constants are already folded."""
-    if _without_constants(first) != _without_constants(second) or len(first.co_consts) != len(
-        second.co_consts
-    ):
+    """Return whether two code objects are equal apart from positions, after constants are folded."""
+    if _without_constants(first) != _without_constants(second):
         return False
-    return all(map(_same_constant, first.co_consts, second.co_consts))
+    same_number = len(first.co_consts) == len(second.co_consts)
+    return same_number and all(map(_same_constant, first.co_consts, second.co_consts))
 
 
 def _without_constants(code: CodeType) -> tuple[object, ...]:
@@ -502,7 +502,7 @@ def _without_constants(code: CodeType) -> tuple[object, ...]:
 def _same_constant(first: object, second: object) -> bool:
     if isinstance(first, CodeType) and isinstance(second, CodeType):
         return same_code(first, second)
-    # The order in which a frozenset prints depends on the seed of hashes.
+    # The order in which a frozenset is printed depends on the hash seed.
     if isinstance(first, frozenset) and isinstance(second, frozenset):
         return sorted(map(repr, first)) == sorted(map(repr, second))
     return repr(first) == repr(second)

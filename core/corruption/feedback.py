@@ -1,4 +1,4 @@
-"""The answers to a corrupting model: what its tests showed, what a reader would see, and how much is left."""
+"""The answers to a corrupting model: results of tests, the appearance of its code, and what is left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.corruption.rounds import (
 )
 
 MOST_REPEATS = 3
-"""Submissions that were sent before after which the loop ends."""
+"""Number of repeated submissions after which the loop ends."""
 _SHOWN_FAILURES = 2
 _FAILURE_CHARACTERS = 2_000
 
@@ -27,8 +27,9 @@ ASKED_AGAIN = (
 
 
 def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance | None = None) -> str:
-    """Return the results of the tests, compared with the aim (few failing tests, never all), and what a
-    reader sees.
+    """Return the results of the tests compared with the aim, and what a reader would see.
+
+    The aim is a small number of failing tests, never all.
     """
     lines = [_summary(trial), _against_the_aim(trial, settings)]
     if trial.verdict is SubmissionVerdict.ACCEPTED:
@@ -43,9 +44,7 @@ def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance
 
 
 def appearance_text(appearance: Appearance) -> str:
-    """Return what a reader of the function would see, with the rules by their names; empty if nothing is
-    known.
-    """
+    """Return the rules by which a reader would notice the change; empty if nothing is known."""
     lines = []
     if appearance.glance is not None:
         lines.append(
@@ -61,7 +60,10 @@ def appearance_text(appearance: Appearance) -> str:
 
 
 def again_text(earlier: Round, repeats: int, settings: LoopSettings) -> str:
-    """Return the answer to a text that was sent before, with its result; `repeats` counts this one."""
+    """Return the answer to a repeated submission, with its earlier result.
+
+    `repeats` counts the repeated submissions, including this one.
+    """
     if earlier.trial is None:
         result = f"It was refused: {earlier.detail}"
     else:
@@ -101,7 +103,7 @@ def _against_the_aim(trial: ModelTrial, settings: LoopSettings) -> str:
 
 
 def remaining_text(tool_calls: int, feedback: int, settings: LoopSettings) -> str:
-    """Return the line that ends every answer."""
+    """Return the last line of every answer: the remaining calls and rounds of feedback."""
     kept = "the best hidden of your submissions" if settings.keep is Keep.BEST else "the last submission"
     calls = _counted(tool_calls, "tool call")
     if feedback:

@@ -1,6 +1,4 @@
-"""Control flow in one function: names that are read before they are bound, and statements that nothing
-reaches.
-"""
+"""Control flow in one function: reads of unbound names, and unreachable statements."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.corruption.shapes import LEAVING, SHARING, FunctionNode, inside, parameters
 
 Bound: TypeAlias = frozenset[str] | None
-"""The names that are bound at a place on every path to it; None if it is unreachable."""
+"""The names that are bound on every path to a place; None if the place is unreachable."""
 
 _FIELDS = ("body", "orelse", "finalbody")
 _BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
@@ -21,8 +19,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def unbound_reads(node: FunctionNode) -> frozenset[str]:
-    """Return the local names that may be read before they are bound, assuming that loops run once or not at
-    all.
+    """Return the local names that may be read before they are bound.
+
+    Loops are assumed to run once or not at all.
     """
     outer = {name for item in inside(SHARING, node) for name in item.names}
     given = parameters(node)
@@ -33,7 +32,7 @@ def unbound_reads(node: FunctionNode) -> frozenset[str]:
 
 
 class _Flow:
-    """Goes forwards through code with the names that are bound on every path so far."""
+    """Walks forwards through code with the names that are bound on every path so far."""
 
     def __init__(self, local: frozenset[str]) -> None:
         self.local = local
@@ -54,7 +53,7 @@ class _Flow:
             case ast.While(test=test, body=body, orelse=orelse):
                 bound = self.read(test, bound)
                 after = self.block(body, bound)
-                # `while True` is left from its body alone; any other loop may not run at all.
+                # Only the body of `while True` can leave the loop; any other loop may not run at all.
                 endless = isinstance(test, ast.Constant) and test.value
                 return self.block(orelse, _joined([after, bound]) if endless else bound)
             case ast.For() | ast.AsyncFor():
@@ -76,8 +75,8 @@ class _Flow:
         return None if isinstance(node, LEAVING) else bound
 
     def attempt(self, node: ast.Try | ast.TryStar, bound: frozenset[str]) -> Bound:
-        # An error may be raised before anything in the body is bound, so handlers start from what was bound
-        # before.
+        # An error may be raised before the body binds anything, so handlers start with the names bound before
+        # it.
         ways = [self.block(node.orelse, self.block(node.body, bound))]
         for handler in node.handlers:
             name = {handler.name} if handler.name else set()
@@ -89,7 +88,7 @@ class _Flow:
         return None if joined is None or last is None else joined | last
 
     def read(self, node: ast.AST, bound: frozenset[str]) -> frozenset[str]:
-        """Note the names that straight-line code reads, and return the names bound after it."""
+        """Record the names that straight-line code reads, and return the names bound after it."""
         self._note(node, bound)
         return bound | names_bound_in([node], into_definitions=False)
 
@@ -99,8 +98,8 @@ class _Flow:
         if isinstance(node, _COMPREHENSIONS):
             bound = bound | names_bound_in([item.target for item in node.generators])
         match node:
-            # Both are read: the target of `x += 1` is a name that is stored to, and every other name but
-            # stored ones.
+            # The target of `x += 1` is read although it is stored to; other names are read unless they are
+            # stored to.
             case ast.AugAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Load() | ast.Del()):
                 self.unbound |= ({name} & self.local) - bound
         for child in ast.iter_child_nodes(node):
@@ -114,7 +113,7 @@ def _joined(ways: Iterable[Bound]) -> Bound:
 
 
 def unreachable(nodes: Iterable[ast.AST]) -> int:
-    """Return how many statements follow one that leaves their block."""
+    """Return the number of statements that follow one that leaves their block."""
     return sum(_leaves(statement) for item in nodes for block in blocks_of(item) for statement in block[:-1])
 
 

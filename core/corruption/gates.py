@@ -1,4 +1,4 @@
-"""The static gates: they drop changes that are not corruptions, or are seen at once, before any test runs."""
+"""The static gates: they drop changes that are not corruptions, or are too visible, before any test runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEAST_WORD = 4
 
 
 class GateRefusal(StrEnum):
-    """Why a corruption is dropped before any test runs."""
+    """The reasons to drop a corruption before any test runs."""
 
     UNREADABLE = "the function can't be read by itself"
     REPEATED = "another operator gives the same text"
@@ -52,24 +52,24 @@ class GateRefusal(StrEnum):
     UNREACHABLE = "a statement can't be reached"
     ODD = "it shows at a glance"
     NAMED = "the function's name or docstring tells what was meant"
-    TOLD = "a comment or an error message beside it tells what was meant"
+    EXPLAINED = "a comment or an error message beside it tells what was meant"
 
 
 def gate(
     target: Target, scope: NamesInReach | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
 ) -> GateRefusal | None:
-    """Return the first reason to drop a corruption, None if there is none.
+    """Return the first reason to drop a corruption; None if there is none.
 
-    With the function's `scope`, names of its module are also known, and names that the file no longer uses
-    are found. `most_lines` None lets any number of lines change.
+    If the function's `scope` is given, the names of its module are known too, and names that the file no
+    longer uses are found. With `most_lines` None, any number of lines may change.
     """
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
 
 
-# Whatever a careful reader would see without thinking is dropped before a test runs, even at the cost of good
-# candidates (decision 30), and what the function still says of a missing part refuses it too (decision 93).
+# A corruption that a careful reader sees without thinking is dropped before a test runs, even at the cost of
+# good candidates (decision 30); so is one that the rest of the function still mentions (decision 93).
 class Gate:
-    """The gates of one function, whose original is examined once for all of its corruptions."""
+    """The gates of one function; its original is examined once for all of its corruptions."""
 
     def __init__(
         self, original: str, scope: NamesInReach | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
@@ -82,34 +82,34 @@ class Gate:
         self._before = _facts(original)
 
     def check(self, corrupted: str) -> GateRefusal | None:
-        """Return the first reason to drop a corrupted text, None if there is none."""
+        """Return the first reason to drop a corrupted text; None if there is none."""
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        # What the text alone shows comes first, and facts of the corrupted text's nodes last: most
-        # corruptions are dropped before most facts are computed (decision 62).
+        # Checks of the text alone come first, and facts of the corrupted text's nodes last: most corruptions
+        # are dropped before most facts are needed (decision 62).
         changed = hunks(before.text, corrupted)
-        if (
-            self._most_lines is not None
-            and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines
-        ):
+        if self._most_lines is not None and _number_of_lines(changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
-        # The file's own longest line is the measure, 79 columns at least: a style is seen in the whole file,
-        # which a solver may read.
+        # The limit is the file's own longest line, 79 columns at least: a solver may read the whole file, and
+        # its style.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
-        refusal = _kept(before, after) or self._names(before, after) or _code(before, after)
-        return refusal or next((reason for reason, _ in self._shown(before, after, changed)), None)
+        refusal = _header_refusal(before, after) or self._names(before, after) or _code(before, after)
+        if refusal is not None:
+            return refusal
+        reason, _ = next(self._shown(before, after, changed), (None, ""))
+        return reason
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
-        """Return in words all rules by which a reader notices a text; `check` returns the first reason alone.
+        """Return the descriptions of all rules by which a reader notices a text; `check` returns only one.
 
-        A text that does not parse breaks none of them: `check` names that.
+        Empty for a text that does not parse; only `check` reports that.
         """
-        # Of a model's text, any number of lines may change, and what shows is reported and not refused.
+        # In a model's text, any number of lines may change, and findings are reported, not refused.
         before, after = self._before, _facts(corrupted)
         if before is None or after is None:
             return ()
@@ -130,7 +130,7 @@ class Gate:
     def _shown(
         self, before: ScopeFacts, after: ScopeFacts, changed: Hunks
     ) -> Iterator[tuple[GateRefusal, str]]:
-        """Yield what a reader notices, with what exactly it is, if that has a name."""
+        """Yield what a reader notices, each with its details if there are any."""
         if unbound := after.unbound - before.unbound:
             yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
         if unused := (after.unused - before.unused).union(after.dead - before.dead):
@@ -140,26 +140,34 @@ class Gate:
         yield from ((GateRefusal.ODD, what) for what in _odd(before, after))
         if orphans := self._orphans(before, after):
             yield GateRefusal.ORPHANED, ", ".join(orphans)
-        names_around = (before.node.name, *self._around)
-        by_name = any(
-            given_away_by_name(name, before.identifiers, after.identifiers) for name in names_around
-        )
-        if by_name or _named(before, after):
+        if self._is_named(before, after):
             yield GateRefusal.NAMED, ""
-        # `TOLD` is the last, since it takes the longest to find.
+        # Last, since it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
-            yield GateRefusal.TOLD, ""
+            yield GateRefusal.EXPLAINED, ""
+
+    def _is_named(self, before: ScopeFacts, after: ScopeFacts) -> bool:
+        """Whether a name or the docstring shows what the original did."""
+        for name in (before.node.name, *self._around):
+            if given_away_by_name(name, before.identifiers, after.identifiers):
+                return True
+        return _named(before, after)
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
-        """Return the names that the function drops and that are then used nowhere else in the file."""
+        """Return the names that the function drops and that the file then uses nowhere else."""
         scope = self._scope
         if scope is None or not scope.uses:
             return []
         dropped = sorted((before.words - after.words).items())
-        return [
-            name for name, number in dropped if scope.uses.get(name, 0) - number <= 1 and scope.defines(name)
-        ]
+        # The one remaining use is the definition or the import.
+        unused = [name for name, number in dropped if scope.uses.get(name, 0) - number <= 1]
+        return list(filter(scope.defines, unused))
+
+
+def _number_of_lines(changed: Hunks) -> int:
+    """Return how many lines changed: for each hunk, the larger of lines removed and added."""
+    return sum(max(end - start, new_end - new_start) for start, end, new_start, new_end in changed)
 
 
 def _longest(text: str) -> int:
@@ -173,7 +181,7 @@ def _facts(text: str) -> ScopeFacts | None:
         return None
 
 
-def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
+def _header_refusal(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     if before.header != after.header:
         return GateRefusal.HEADER
     if before.docstring != after.docstring:
@@ -184,7 +192,7 @@ def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
 
 
 def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
-    """Yield what is odd in the text after the change and was not before."""
+    """Yield the oddities that the changed text has and the original has not."""
     yield from after.oddities - before.oddities
     for what, rule in _ODD:
         found = rule(before, after)
@@ -194,16 +202,16 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
             yield what
 
 
-def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a condition tests a value that is no longer read after it, or a different value than is read."""
-    (asked, read), (asked_now, read_now) = before.heeded, after.heeded
+def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether a condition tests a value that is no longer read, or another one than is read."""
+    (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
     return any(asked_now[value] >= asked[value] for value in read - read_now)
 
 
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a statement changes that the function also has elsewhere, where it stays."""
+    """Whether a changed statement still has an unchanged twin elsewhere in the function."""
     if any(after.options[name] for name in before.options - after.options):
         return True
     if before.twins.total() < after.twins.total():
@@ -221,17 +229,17 @@ def _is_explained(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool
 
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether several statements that returned different constants all return the same one."""
-    (were, _), (are, number) = before.results, after.results
-    return len(were) > 1 and len(are) == 1 and number > 1
+    (constants_before, _), (constants, number) = before.results, after.results
+    return len(constants_before) > 1 and len(constants) == 1 and number > 1
 
 
 _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]], ...] = (
     ("one of several like neighbours differs", lambda before, after: before.rows.broken_by(after.rows)),
     ("needless brackets", lambda before, after: after.bracketed > before.bracketed),
     ("it returns a constant and does nothing else", lambda before, after: after.idle and not before.idle),
-    ("a condition tests another value than is read", _unheeded),
+    ("a condition tests another value than is read", _tests_other_value),
     ("all returns give the same constant", _one_result),
-    ("the only condition is negated", lambda before, after: _turned(before.conditions, after.conditions)),
+    ("the only condition is negated", lambda before, after: _is_negated(before.conditions, after.conditions)),
     (
         "it keeps the value that it starts with",
         lambda before, after: (after.constant_places - before.constant_places) & after.bound,
@@ -243,21 +251,21 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
         lambda before, after: before.converted > after.converted,
     ),
 )
-"""What is odd in a text, with the rule that finds it; a rule may also name the values that it finds."""
+"""The oddities with the rules that find them; a rule may also return the names of values."""
 
 
 def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether the function's name, its variables or its docstring show what was meant."""
+    """Whether the function's name, its variables or its docstring reveal the original."""
     name = before.node.name
     of_operator = denied(name, after.nodes) > denied(name, before.nodes)
     other_comparison = comparison_alone(before.node) != comparison_alone(after.node)
     if of_operator or other_comparison or given_away_by_variable(before.nodes, after.nodes):
         return True
-    return _still_spoken_of(before, after) or _still_written(before, after)
+    return _still_mentioned(before, after) or _still_written(before, after)
 
 
-def _still_spoken_of(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether name, docstring or comments have a word that the code no longer has."""
+def _still_mentioned(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether name, docstring or comments contain a word that the code no longer has."""
     return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
 
 
@@ -266,13 +274,13 @@ def _long_words(texts: Iterable[str]) -> list[str]:
 
 
 def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a text or a name that the code loses is part of another text, or of the docstring."""
+    """Whether a text or name that the code loses is part of another text or of the docstring."""
     others = (*after.texts, before.docstring or "")
     lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
     if any(text in other for text in lost for other in others):
         return True
-    spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
-    return given_away_by_docstring(before.docstring, *spoken)
+    known_names = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
+    return given_away_by_docstring(before.docstring, *known_names)
 
 
 def _texts(facts: ScopeFacts) -> list[str]:
@@ -296,30 +304,30 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def _turned(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
-    """Whether the only condition is negated: then the whole function does the opposite."""
+def _is_negated(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
+    """Whether the only condition is negated, so that the whole function does the opposite."""
     if len(before) != 1 or len(after) != 1:
         return False
-    (was, sign), (now, other) = _signed(before[0]), _signed(after[0])
+    (was, sign), (now, other) = _without_negation(before[0]), _without_negation(after[0])
     return was == now and sign != other
 
 
-def _signed(test: ast.expr) -> tuple[str, bool]:
+def _without_negation(test: ast.expr) -> tuple[str, bool]:
     """Return a condition without its negation, and whether it had none."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            text, sign = _signed(operand)
+            text, sign = _without_negation(operand)
             return text, not sign
         case ast.Compare(left=left, ops=[kind], comparators=others) if type(kind) in _OPPOSITE:
             return ast.unparse(ast.Compare(left, [_OPPOSITE[type(kind)]()], others)), False
     return ast.unparse(test), True
 
 
-# Comments that show what was meant: those above a change in the same paragraph or block that mention it
+# Comments that reveal the original: those that mention a change below them in the same paragraph or block
 
 
 _FAR = 8
-"""Most lines from a comment to the code that it can be about."""
+"""Most lines between a comment and the code that it may describe."""
 _LEAST = 4
 _NAME = re.compile(r"[^\W\d]\w*")
 _COMMON = frozenset(
@@ -333,28 +341,33 @@ def comment_explains(
     hunks: Iterable[tuple[int, int]],
     fresh: Sequence[str],
 ) -> bool:
-    """Return whether a comment shows what the changed lines did.
+    """Return whether a comment reveals what the changed lines did.
 
-    `remarks` are the comments with their lines, `hunks` the changed lines of the original, from one to before
-    another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed
-    header of its block, in the changed lines, or above them without a dedent or a new paragraph between, and
-    has a word in common with them.
+    `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
+    end, counted from 0; `fresh` are the new lines. A comment reveals them if it is right below the changed
+    header of its block; or if it has a word in common with them and is on the changed lines, or above them
+    without a dedent or a new paragraph between.
     """
     noted = list(remarks)
-    for start, end in hunks if noted else ():
-        heads = end > start and lines[end - 1].rstrip().endswith(":")
-        if heads and any(row == end for row, _ in noted):
+    if not noted:
+        return False
+    rows = {row for row, _ in noted}
+    for start, end in hunks:
+        changes_header = end > start and lines[end - 1].rstrip().endswith(":")
+        if changes_header and end in rows:
             return True
         code = map(_without_comment, (*lines[start:end], *fresh))
-        own = [word for line in code for word in _telling(line)]
-        near = [(row, comment) for row, comment in noted if start - _FAR <= row < max(end, start + 1)]
-        for row, comment in near:
-            if _reaches(lines, row, max(start, row + 1)) and of_one_stem(_telling(comment), own):
+        code_words = list(chain.from_iterable(map(_rare_words, code)))
+        for row, comment in noted:
+            is_near = start - _FAR <= row < max(end, start + 1)
+            if not is_near or not _reaches(lines, row, max(start, row + 1)):
+                continue
+            if of_one_stem(_rare_words(comment), code_words):
                 return True
     return False
 
 
-def _telling(text: str) -> list[str]:
+def _rare_words(text: str) -> list[str]:
     """Return the words of the names in a text that are long enough and not common in code."""
     found = chain.from_iterable(map(words, _NAME.findall(text)))
     return [word for word in found if len(word) >= _LEAST and word not in _COMMON]
@@ -365,14 +378,14 @@ def _without_comment(line: str) -> str:
 
 
 def _reaches(lines: Sequence[str], row: int, place: int) -> bool:
-    """Whether code at a line is in the paragraph or in a block that a comment heads."""
+    """Whether code at a line is in the paragraph or the block that a comment precedes."""
     column = _margin(lines[row])
     if lines[row].lstrip()[:1] != "#":
         return False
     between = lines[row + 1 : place + 1]
     if any(_margin(line) < column for line in filter(str.strip, between)):
         return False
-    # After a blank line only what is deeper belongs to the comment: a block that it heads, not a new
+    # After a blank line, only deeper code belongs to the comment: a block that it precedes, not a new
     # paragraph.
     after_blank = dropwhile(str.strip, between)
     return not any(_margin(line) <= column for line in filter(str.strip, after_blank))

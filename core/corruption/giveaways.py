@@ -1,8 +1,8 @@
-"""Finds what gives a corruption away to a reader of the function: code that is not written on purpose.
+"""Finds code that gives a corruption away to a reader, because nobody writes it on purpose.
 
-A value compared with itself, a branch that does nothing, a value read although a condition says that there is
-none. Only what the original does not have counts (decision 30), so each finding may be wide: much good code
-has such places.
+For example a value compared with itself, a branch that does nothing, or a value read although a condition
+says that it is absent. Only oddities that the original does not have count (decision 30), so each rule may be
+broad: much good code has such places.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, pairwise, starmap
+from itertools import chain, combinations, pairwise, product, starmap
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.corruption.flow import blocks_of
@@ -23,6 +23,7 @@ from gistpoint.core.corruption.shapes import (
     inside,
     is_all_of,
     is_guard,
+    is_none,
     names_in,
     only,
     texts_of,
@@ -31,7 +32,7 @@ from gistpoint.core.corruption.shapes import (
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
-"""Number of cases that make a row, in which a different one stands out."""
+"""Number of cases that make a row, in which a different one is noticed."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 _PLACES: tuple[type[ast.Name | ast.Attribute | ast.Subscript], ...] = (ast.Name, ast.Attribute, ast.Subscript)
 _PARTS: tuple[type[ast.Attribute | ast.Subscript], ...] = (ast.Attribute, ast.Subscript)
@@ -41,9 +42,7 @@ _CONVERTING = ("int", "str", "float", "bool")
 
 
 def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """Count the oddities in code: a value compared with itself, a branch that does nothing, a test made
-    twice.
-    """
+    """Count the oddities of these nodes by their descriptions: `compared with itself`, `same branches`."""
     found: Counter[str] = Counter()
     for item in nodes:
         found.update(_of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item))
@@ -89,8 +88,8 @@ def _of_call(node: ast.Call) -> Iterator[str]:
     yield from _repeated(node.args, "argument repeated")
     yield from _nested_twice(node)
     yield from _into_itself(node)
-    constant = all(isinstance(argument, ast.Constant) for argument in node.args)
-    if constant and _name(node.func) in _CONVERTING:
+    constants = list(only(ast.Constant, node.args))
+    if constants == node.args and _name(node.func) in _CONVERTING:
         yield "constant converted"
 
 
@@ -104,11 +103,16 @@ def _of_operation(node: ast.BoolOp) -> Iterator[str]:
 
 def _says_twice(node: ast.BoolOp) -> bool:
     """Whether one comparison makes another one pointless, as in `x != 1 or x == 2`."""
-    comparisons = list(only(ast.Compare, node.values))
-    apart, other = (_ALIKE, _APART) if is_all_of(node) else (_APART, _ALIKE)
-    narrow = [one.left for one in comparisons if isinstance(one.ops[0], apart)]
-    wide = [two.left for two in comparisons if isinstance(two.ops[0], other)]
-    return any(_equal(one, two) for one in narrow for two in wide)
+    narrow_signs, wide_signs = (_ALIKE, _APART) if is_all_of(node) else (_APART, _ALIKE)
+    narrow = _compared(node.values, narrow_signs)
+    wide = _compared(node.values, wide_signs)
+    return any(starmap(_equal, product(narrow, wide)))
+
+
+def _compared(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
+    """Return the left sides of the comparisons by one of these signs."""
+    comparisons = only(ast.Compare, conditions)
+    return [comparison.left for comparison in comparisons if isinstance(comparison.ops[0], signs)]
 
 
 def _empty(node: ast.expr) -> bool:
@@ -142,7 +146,7 @@ def _terms(node: ast.expr) -> list[ast.expr]:
 def _of_statement(node: ast.stmt) -> Iterator[str]:
     match node:
         case ast.Assign(targets=targets, value=value):
-            if any(_equal(target, value) for target in targets):
+            if any(starmap(_equal, product(targets, [value]))):
                 yield "assigned to itself"
         case ast.If():
             yield from _of_cases(node)
@@ -167,8 +171,8 @@ def _of_block(block: list[ast.stmt]) -> Iterator[str]:
         yield "statement repeated"
     if any(starmap(_asks_again, pairwise(block))):
         yield "asked twice in a row"
-    left = [item.test for item in only(ast.If, block) if isinstance(item.body[-1], ast.Return)]
-    yield from _repeated(left, "left twice for one reason")
+    reasons = [item.test for item in only(ast.If, block) if isinstance(item.body[-1], ast.Return)]
+    yield from _repeated(reasons, "left twice for one reason")
 
 
 def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
@@ -181,9 +185,10 @@ def _broken(body: list[ast.stmt]) -> bool:
     for node in body:
         if isinstance(node, ast.Break):
             return True
-        # The `break` of an inner loop leaves that one, but one in its `else` leaves this one.
+        # A `break` in an inner loop leaves only that loop, but one in its `else` leaves this one.
         inner = [node.orelse] if isinstance(node, LOOPS) else blocks_of(node)
-        inner += [part.body for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+        parts = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
+        inner += [part.body for part in parts]
         if any(map(_broken, inner)):
             return True
     return False
@@ -195,20 +200,27 @@ def _of_cases(node: ast.If) -> Iterator[str]:
         yield "added where it is"
     if _stores_known(node):
         yield "stored what is there"
-    if len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
+    same_length = len(node.body) == len(node.orelse)
+    if same_length and all(map(_equal, node.body, node.orelse)):
         yield "same branches"
     if node.orelse and _equal(node.body[-1], node.orelse[-1]):
         yield "branches end alike"
     tests = list(_tests_in_turn(node))
     yield from _repeated(tests, "case repeated")
-    asked = Counter(ast.unparse(test.left) for test in only(ast.Compare, tests))
-    one_differs = len(asked) == 2 and min(asked.values()) == 1
-    if one_differs and asked.total() == len(tests) >= _ROW:
+    if _has_odd_one_out(tests):
         yield "one case asks for something else"
 
 
+def _has_odd_one_out(tests: Sequence[ast.expr]) -> bool:
+    """Whether all conditions in a row compare the same value, except for one that compares another."""
+    compared = Counter(ast.unparse(test.left) for test in only(ast.Compare, tests))
+    if len(tests) < _ROW or compared.total() != len(tests):
+        return False
+    return len(compared) == 2 and min(compared.values()) == 1
+
+
 def _tests_in_turn(node: ast.If) -> Iterator[ast.expr]:
-    """Yield the conditions of an `if` with all its `elif`."""
+    """Yield the conditions of an `if` and of all its `elif`s."""
     yield node.test
     match node.orelse:
         case [ast.If() as following]:
@@ -216,48 +228,53 @@ def _tests_in_turn(node: ast.If) -> Iterator[ast.expr]:
 
 
 def _adds_known(node: ast.If) -> bool:
-    """Whether x is added to y under a condition that holds if `x in y`."""
+    """Whether a branch adds x to y although its condition requires `x in y`."""
     tests = node.test.values if is_all_of(node.test) else [node.test]
-    held = [test for test in only(ast.Compare, tests) if isinstance(test.ops[0], ast.In)]
-    return any(_adds(item, test) for item in node.body for test in held)
+    contained = [test for test in only(ast.Compare, tests) if isinstance(test.ops[0], ast.In)]
+    return any(starmap(_adds, product(node.body, contained)))
 
 
 def _adds(item: ast.stmt, test: ast.Compare) -> bool:
     match item:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="add" | "append"), args=args)):
-            put_in = any(_equal(argument, test.left) for argument in args)
-            return put_in and _equal(owner, test.comparators[0])
+            if _equal(owner, test.comparators[0]):
+                return any(_equal(argument, test.left) for argument in args)
     return False
 
 
 def _stores_known(node: ast.If) -> bool:
-    """Whether the first store to a place under `place == value` stores that value."""
+    """Whether the first store to a place under the condition `place == value` stores that value."""
     match node.test:
         case ast.Compare(left=place, ops=[ast.Eq() | ast.Is(), *_], comparators=[value, *_]):
-            stores = (item.value for item in only(ast.Assign, node.body) if _equal(item.targets[0], place))
-            first = next(stores, None)
-            return first is not None and _equal(first, value)
+            for item in only(ast.Assign, node.body):
+                if _equal(item.targets[0], place):
+                    return _equal(item.value, value)
     return False
 
 
 def _of_handlers(node: ast.Try) -> Iterator[str]:
     kinds = [item for handler in node.handlers if handler.type for item in elements(handler.type)]
     yield from _repeated(kinds, "exception repeated")
-    if any(kind.id in ("Exception", "BaseException") for kind in only(ast.Name, kinds[:-1])):
+    before_last = {kind.id for kind in only(ast.Name, kinds[:-1])}
+    if not before_last.isdisjoint(("Exception", "BaseException")):
         yield "handler out of reach"
 
 
 def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
     """Yield a finding if a block returns the same whether or not a condition holds or an error is raised."""
     for node, following in pairwise([*block, None]):
-        last: list[ast.stmt] = []
-        match node:
-            case ast.If(body=[*_, ending], orelse=[]) if following is not None:
-                last = [ending, following]
-            case ast.Try(body=body, handlers=handlers, orelse=orelse):
-                last = [(orelse or body)[-1], *(handler.body[-1] for handler in handlers)]
-        if any(starmap(_returns_alike, pairwise(last))):
+        if any(starmap(_returns_alike, pairwise(_ways_out(node, following)))):
             yield "same result either way"
+
+
+def _ways_out(node: ast.stmt | None, following: ast.stmt | None) -> list[ast.stmt]:
+    """Return the last statements of the ways through an `if` without `else`, or through a `try`."""
+    match node:
+        case ast.If(body=[*_, ending], orelse=[]) if following is not None:
+            return [ending, following]
+        case ast.Try(body=body, handlers=handlers, orelse=orelse):
+            return [(orelse or body)[-1], *(handler.body[-1] for handler in handlers)]
+    return []
 
 
 def _returns_alike(one: ast.stmt, two: ast.stmt) -> bool:
@@ -278,11 +295,8 @@ def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
             yield "stored twice"
         stored.add(target)
         test = getattr(following, "test", None)
-        if (
-            isinstance(value, ast.Name)
-            and isinstance(test, ast.BoolOp)
-            and {target, value.id} <= texts_of(test.values)
-        ):
+        tests = texts_of(test.values) if isinstance(test, ast.BoolOp) else frozenset()
+        if isinstance(value, ast.Name) and {target, value.id} <= tests:
             yield "copy tested"
 
 
@@ -290,8 +304,9 @@ def _looped_while_empty(block: list[ast.stmt]) -> Iterator[str]:
     """Yield a finding if a loop iterates over a collection that was created empty right before it."""
     for node, following in pairwise(block):
         match node, following:
-            case ast.Assign(targets=targets, value=value), ast.For(iter=of) if is_empty_collection(value):
-                if not names_in(of).isdisjoint(item.id for item in only(ast.Name, targets)):
+            case ast.Assign(targets=targets, value=value), ast.For(iter=iterated):
+                created = {item.id for item in only(ast.Name, targets)}
+                if is_empty_collection(value) and not names_in(iterated).isdisjoint(created):
                     yield "looped over while empty"
 
 
@@ -306,9 +321,7 @@ def _repeated(nodes: Sequence[ast.expr], what: str) -> Iterator[str]:
 
 
 def _nested_twice(node: ast.Call) -> Iterator[str]:
-    """Yield a finding if the same method is called twice in a row, as in `x.lower().lower()`, or
-    `list(list(x))`.
-    """
+    """Yield a finding if a call is applied twice in a row: `x.lower().lower()`, `list(list(x))`."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Call(args=[]) as inner), args=[], keywords=[]):
             same = _name(inner.func) == _name(node.func)
@@ -321,7 +334,7 @@ def _nested_twice(node: ast.Call) -> Iterator[str]:
 
 
 def _into_itself(node: ast.Call) -> Iterator[str]:
-    """Yield a finding if something made from a collection is put into that collection."""
+    """Yield a finding if a value made from a collection is put into that collection."""
     match node.func:
         case ast.Attribute(value=owner, attr="append" | "add" | "insert" | "appendleft"):
             yield from ("put into itself" for inner in inside(ast.expr, *node.args) if _equal(owner, inner))
@@ -356,60 +369,58 @@ def is_empty_collection(value: ast.expr) -> bool:
     return False
 
 
-# Values that a condition says to be absent, or of another type, and that are used all the same. One walk
-# serves both outcomes of the condition (decision 62): `when` is the outcome that is looked at.
+# Values that are used although a condition says that they are absent, or have another type. One walk serves
+# both outcomes of the condition (decision 62): `when` is the outcome that is examined.
 
 _GUARDS = {
     True: ("though not there", "though of no such kind"),
     False: ("though not there, else", "though not there, else"),
 }
-"""The finding for a value that is read in the branch of a true, or a false, condition."""
+"""The findings for an absent value, and for one without parts, used where a condition is true or false."""
 
 
 def _turned_guards(node: ast.AST) -> Iterator[str]:
-    """Yield the values that a node reads although its own condition says that they are absent, with the
-    place.
-    """
+    """Yield a finding for each value that a node reads although its own condition says that it is absent."""
     if isinstance(node, ast.BoolOp):
         when = is_all_of(node)
         for place, test in enumerate(node.values[:-1]):
-            rest = _walked(node.values[place + 1 :])
-            yield from (
-                f"{value} though not there" for value in _missing(test, when=when) if _reads(rest, value)
-            )
+            later = _walked(node.values[place + 1 :])
+            for value in _missing(test, when=when):
+                if _reads(later, value):
+                    yield f"{value} though not there"
     if isinstance(node, TESTING):
-        for when, branch in ((True, _listed(node.body)), (False, _listed(node.orelse))):
-            yield from _used_in_vain(node.test, when, branch, *_GUARDS[when])
+        yield from _used_in_vain(node.test, True, _listed(node.body), *_GUARDS[True])
+        yield from _used_in_vain(node.test, False, _listed(node.orelse), *_GUARDS[False])
 
 
 def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
-    """Yield the values that a block uses after it has returned in the case that they are present."""
+    """Yield a finding for each value that a block uses after it has returned if the value is present."""
     for place, node in enumerate(block):
         if is_guard(node):
-            rest = block[place + 1 :]
+            later = block[place + 1 :]
             yield from _used_in_vain(
-                node.test, False, rest, "though not there, after", "of no such kind, after"
+                node.test, False, later, "though not there, after", "of no such kind, after"
             )
 
 
 def _used_in_vain(
     test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str
 ) -> Iterator[str]:
-    """Yield the values that code uses although they are absent, or have no parts, if the condition is `when`."""
-    missing, untyped = _missing(test, when=when), _of_no_kind(test, when=when)
+    """Yield the values that code uses although they are absent, or have no parts, if the test is `when`."""
+    missing, untyped = _missing(test, when=when), _without_parts(test, when=when)
     yield from (f"{value} {absent}" for value in missing if _used(code, value))
     yield from (f"{value} {unfit}" for value in untyped if _taken_apart(code, value))
 
 
-def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
-    """Count the values tested in an `if`, and those of them that are read if the test succeeds.
+def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
+    """Count the values that an `if` tests, and how often they are then read.
 
-    A value that is tested and then not read, although another one is, stands out.
+    A reader notices a value that is tested and not read, although another one is.
     """
     asked, read = Counter[str](), Counter[str]()
     for node in only(_BRANCHING, nodes):
         branch = _walked(_listed(node.body))
-        for value in {*_there(node.test)}:
+        for value in {*_present(node.test)}:
             asked[value] += 1
             read[value] += _reads(branch, value)
     return asked, read
@@ -418,14 +429,14 @@ def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
 _BRANCHING: tuple[type[ast.If | ast.IfExp], ...] = (ast.If, ast.IfExp)
 
 
-def _there(test: ast.expr) -> Iterator[str]:
-    """Yield the values that are present if a condition holds."""
+def _present(test: ast.expr) -> Iterator[str]:
+    """Yield the values that are present if a condition is true."""
     match test:
         case ast.BoolOp(op=ast.And(), values=values):
             for value in values:
-                yield from _there(value)
+                yield from _present(value)
         case ast.Compare(left=left, ops=[ast.IsNot(), *_]):
-            yield from _plain(left)
+            yield from _value_text(left)
         case _:
             yield from _missing(test, when=False)
 
@@ -435,41 +446,47 @@ def _missing(test: ast.expr, *, when: bool) -> Iterator[str]:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from _missing(operand, when=not when)
-        case ast.Compare(left=left, ops=[kind, *_], comparators=[of, *_]):
-            yield from _missing_by(left, kind, of, when)
-        case ast.BoolOp(op=joined, values=values):
-            # Of `a and b` both are known if it holds, of `a or b` if it does not.
-            for value in values if isinstance(joined, ast.And if when else ast.Or) else ():
-                yield from _missing(value, when=when)
+        case ast.Compare(left=left, ops=[sign, *_], comparators=[right, *_]):
+            yield from _missing_by(left, sign, right, when)
+        case ast.BoolOp(op=operator, values=values):
+            # `a and b` decides both if it is true, `a or b` if it is false.
+            decides_all = ast.And if when else ast.Or
+            if isinstance(operator, decides_all):
+                yield from chain.from_iterable(_missing(value, when=when) for value in values)
         case _ if when:
             return
         case ast.Call(func=ast.Name(id="hasattr")):
             yield from filter(None, [_attribute(test)])
         case _:
-            yield from _plain(test)
+            yield from _value_text(test)
 
 
-def _missing_by(left: ast.expr, kind: ast.cmpop, of: ast.expr, when: bool) -> Iterator[str]:
+def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, when: bool) -> Iterator[str]:
+    """Yield the value that is absent if a comparison is `when`: None itself, or an item of a collection."""
     absent, outside = (ast.Is, ast.NotIn) if when else (ast.IsNot, ast.In)
-    match of:
-        case ast.Constant(value=None) if isinstance(kind, absent):
-            yield from _plain(left)
-        case _ if isinstance(kind, outside) and _text(left) and _text(of):
-            yield f"{_text(of)}[{_text(left)}]"
+    if is_none(right) and isinstance(sign, absent):
+        yield from _value_text(left)
+        return
+    key, owner = _text(left), _text(right)
+    if isinstance(sign, outside) and key and owner:
+        yield f"{owner}[{key}]"
 
 
-def _of_no_kind(test: ast.expr, *, when: bool) -> Iterator[str]:
-    """Yield the values that are not of a type with parts, such as a tuple, if the condition is `when`."""
+def _without_parts(test: ast.expr, *, when: bool) -> Iterator[str]:
+    """Yield the values that don't have a type with parts, such as a tuple, if the condition is `when`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _of_no_kind(operand, when=not when)
+            yield from _without_parts(operand, when=not when)
         case ast.Call(func=ast.Name(id="isinstance"), args=args) if not when:
-            yield from _plain(args[0])
-        case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[value, *_]), ops=[kind, *_]):
-            yield from _plain(value) if isinstance(kind, _APART if when else _ALIKE) else ()
+            yield from _value_text(args[0])
+        case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[value, *_]), ops=[sign, *_]):
+            excluding = _APART if when else _ALIKE
+            if isinstance(sign, excluding):
+                yield from _value_text(value)
 
 
-def _plain(node: ast.expr) -> Iterator[str]:
+def _value_text(node: ast.expr) -> Iterator[str]:
+    """Yield the text of a variable, an attribute or an item; nothing for anything else."""
     text = _text(node)
     if text and not isinstance(node, ast.Constant):
         yield text
@@ -483,36 +500,44 @@ def _text(node: ast.AST) -> str:
         case ast.Constant(value=value):
             return repr(value)
         case ast.Attribute(value=owner, attr=name):
-            return f"{of}.{name}" if (of := _text(owner)) else ""
+            return _text_of_attribute(owner, name)
         case ast.Call(func=ast.Name(id="getattr")):
             return _attribute(node)
         case ast.Subscript(value=owner, slice=item):
-            of, key = _text(owner), _text(item)
-            return f"{of}[{key}]" if of and key else ""
+            text, key = _text(owner), _text(item)
+            return f"{text}[{key}]" if text and key else ""
     return ""
+
+
+def _text_of_attribute(owner: ast.expr, name: object) -> str:
+    text = _text(owner)
+    return f"{text}.{name!s}" if text else ""
 
 
 def _attribute(call: ast.expr) -> str:
     """Return the attribute of a `getattr` or `hasattr` with a literal name; empty for other calls."""
     match call:
         case ast.Call(args=[owner, ast.Constant(value=name), *_]):
-            return f"{of}.{name!s}" if (of := _text(owner)) else ""
+            return _text_of_attribute(owner, name)
     return ""
 
 
 def _used(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether code reads a value before it binds it, or mentions its name.
+    """Whether code reads a value before it binds it, or mentions its name."""
+    nodes_before = _until_bound(nodes, value)
+    return _mentions(nodes_before, value) or _reads(nodes_before, value)
 
-    A name mentions the value if it contains the value's last word, as `show_header` does for `header`; but
-    not for a value that is looked up by a variable, since the variable says nothing about it.
-    """
-    found = _until_bound(nodes, value)
+
+def _mentions(nodes: Iterable[ast.AST], value: str) -> bool:
+    """Whether a name in code contains the last word of a value's text, as `show_header` does for `header`."""
+    # A variable that is the key of an item says nothing about the item.
     by_variable = value.endswith("]") and value[-2:-1] not in "'\""
-    last = () if by_variable else words(value)[-1:]
-    named = len("".join(last)) >= _LEAST_WORD and any(
-        of_one_stem(last, words(name)) for name in identifiers(found)
-    )
-    return named or _reads(found, value)
+    if by_variable:
+        return False
+    last = words(value)[-1:]
+    if len("".join(last)) < _LEAST_WORD:
+        return False
+    return any(of_one_stem(last, words(name)) for name in identifiers(nodes))
 
 
 def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
@@ -522,19 +547,24 @@ def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
 
 
 def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
-    """Return the nodes of code up to the first statement that binds a value, including what that reads."""
+    """Return the nodes of code up to the first statement that binds a value, including that statement."""
     places = (value, value.split(".")[0].split("[")[0])
     found: list[ast.AST] = []
     for root in nodes:
         inner = list(ast.walk(root))
-        stored = (node for node in only(_PLACES, inner) if not isinstance(node.ctx, ast.Load))
-        bound = any(_text(node) in places for node in stored)
-        if bound and isinstance(root, ast.stmt) and hasattr(root, "body"):
-            return found  # a compound statement may read before or after it binds: nothing of it counts
-        found += inner
-        if bound:
-            return found
+        if not _stores_to(inner, places):
+            found += inner
+            continue
+        # A compound statement may read a value before or after it binds it: none of its nodes count.
+        is_compound = isinstance(root, ast.stmt) and hasattr(root, "body")
+        return found if is_compound else found + inner
     return found
+
+
+def _stores_to(nodes: Iterable[ast.AST], places: tuple[str, ...]) -> bool:
+    """Whether one of the nodes stores to one of the places."""
+    stored = (node for node in only(_PLACES, nodes) if not isinstance(node.ctx, ast.Load))
+    return any(_text(node) in places for node in stored)
 
 
 def _reads(nodes: Iterable[ast.AST], value: str) -> bool:

@@ -1,4 +1,4 @@
-"""Values that are stored in a variable and that no later code reads."""
+"""Values that are stored in a variable and never read afterwards."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _Live = frozenset[str]
 
 
 def dead_stores(function: FunctionNode) -> Counter[str]:
-    """Count, by variable, the assignments whose value is read on no path.
+    """Count the assignments whose value is read on no path, by variable.
 
     Variables that an inner function reads, and those of other scopes, don't count.
     """
-    # What an inner function reads, it may read at any time; names of other scopes are read by others.
+    # An inner function may read its variables at any time; names of other scopes may be read elsewhere.
     outer = {name for node in inside(SHARING, function) for name in node.names}
     inner = (node for node in inside(_SCOPES, function) if node is not function)
     found = _Reading(names_in(*inner).union(outer))
@@ -28,16 +28,16 @@ def dead_stores(function: FunctionNode) -> Counter[str]:
 
 @dataclass
 class _Reading:
-    """Goes backwards through code with the variables that are read later."""
+    """Walks backwards through code with the variables that are read later."""
 
     shared: _Live
     dead: set[tuple[str, int]] = field(default_factory=set)
     raised: _Live = frozenset()
-    """What is read if an error is raised."""
+    """The variables that are read if an error is raised."""
     left: _Live = frozenset()
-    """What is read after `break`."""
+    """The variables that are read after `break`."""
     again: _Live = frozenset()
-    """What is read after `continue`."""
+    """The variables that are read after `continue`."""
 
     def block(self, body: Sequence[ast.stmt], live: _Live) -> _Live:
         for statement in reversed(body):
@@ -64,7 +64,7 @@ class _Reading:
             case ast.Continue():
                 return self.again
             case ast.AugAssign(target=target):
-                # It reads what it stores to.
+                # The statement also reads its target.
                 return self.simple(node, [target], live) | _names_of([target])
             case ast.Assign(targets=targets):
                 return self.simple(node, targets, live)
@@ -81,7 +81,7 @@ class _Reading:
         after = self.block(node.orelse, live)
         head = getattr(node, "test", None)
         round_ = _reads(head) | after
-        # Twice, since what the first statements of the body read is live at its end.
+        # Twice, since the variables that the start of the body reads are live at its end.
         for _ in range(2):
             self.dead = set(outer[2])
             self.left, self.again = live, round_
@@ -90,7 +90,8 @@ class _Reading:
         return round_ | _reads(getattr(node, "iter", None))
 
     def attempt(self, node: ast.Try | ast.TryStar, live: _Live) -> _Live:
-        # Any statement of the body may raise, so what handlers and `finally` read is live all through it.
+        # Any statement of the body may raise, so variables that handlers or `finally` read are live in all of
+        # it.
         outer = self.raised
         after = self.block(node.finalbody, live)
         self.raised = outer | (after if node.finalbody else frozenset())
@@ -103,7 +104,7 @@ class _Reading:
 
 
 def _names_of(targets: Sequence[ast.expr]) -> _Live:
-    """Return the variables that are assigned to by themselves, not as a part of a tuple."""
+    """Return the variables that are targets themselves, not parts of a tuple."""
     return frozenset(item.id for item in only(ast.Name, targets))
 
 

@@ -1,6 +1,4 @@
-"""The loop of the paper: a model reads the repository, corrupts one function, and gets feedback on failing
-tests.
-"""
+"""The loop of the paper: a model reads a repository, corrupts one function and gets feedback from tests."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ from gistpoint.core.tools.replacing import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.tools.search_code import SEARCH_CODE
 
 MOST_EMPTY_REPLIES = 3
-"""Replies in a row without a tool call after which the loop ends."""
+"""Number of consecutive replies without a tool call after which the loop ends."""
 MOST_REFUSALS = 2
 _ANSWER_CHARACTERS = 80_000
 
@@ -68,11 +66,13 @@ OFFERED = {
     tool.name: tool
     for tool in (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION, SUBMIT)
 }
-"""The tools of the corrupting model. They are those of the paper, whatever solvers are offered: an experiment
-that adds one would make other corruptions."""
+"""The tools of the corrupting model, as in the paper, whatever tools solvers are offered.
+
+An experiment that adds a tool would otherwise make different corruptions.
+"""
 
 Gate = Callable[[Target], str]
-"""Returns in a sentence why a corruption must not be kept, before any test ran; empty if it may."""
+"""Returns a sentence why a corruption must be dropped before any test runs; empty if it is kept."""
 OnRound = Callable[[Round], None]
 
 
@@ -84,18 +84,18 @@ class Meter(Protocol):
         ...
 
     def after(self, usage: Usage) -> None:
-        """Count that request when it is answered."""
+        """Count a request that was answered."""
         ...
 
 
 def unread(target: Target) -> Appearance:
-    """Return the appearance of a corruption that nobody looks at."""
+    """Return the appearance of a corruption that is not examined."""
     return Appearance()
 
 
 @dataclass
 class ModelLoop:
-    """One conversation about one function; `run` holds it from the prompt to its end."""
+    """One conversation about one function, from the prompt to its end."""
 
     model: ChatModel
     context: ToolContext
@@ -119,7 +119,10 @@ class ModelLoop:
         self._retried: Counter[str] = Counter()
 
     def run(self) -> LoopResult:
-        """Talk until there is a final submission or a reason to stop. Raises `CancelledError` when stopped."""
+        """Hold the conversation until there is a final submission or a reason to stop.
+
+        Raises `CancelledError` when stopped.
+        """
         ended: tuple[End, str] | None = None
         while ended is None:
             ended = self._over_the_caps() or self._turn()
@@ -139,11 +142,12 @@ class ModelLoop:
         )
 
     def _over_the_caps(self) -> tuple[End, str] | None:
-        """Return the end, with its reason, if another request, at least as large as the last, would exceed a
-        limit.
+        """Return the end and its reason if another request may exceed a limit; else None.
+
+        The next request is assumed to be as large as the last one.
         """
         caps, spent = self.settings, self._usage
-        # The limits of this conversation come first, the meter of its whole set last.
+        # The limits of this conversation come first, the meter of the whole set last.
         if self._calls >= caps.tool_calls:
             return End.TOOL_CALLS, f"All {caps.tool_calls} tool calls were made."
         if caps.max_tokens is not None and spent.tokens + self._last.tokens > caps.max_tokens:
@@ -172,7 +176,7 @@ class ModelLoop:
         return None
 
     def _turn(self) -> tuple[End, str] | None:
-        # Without a submission yet, the last call can only be one.
+        # If there is no submission yet, the last call can only be one.
         last_call = self._calls + 1 >= self.settings.tool_calls and not self._tried
         tools = [SUBMIT] if last_call else list(OFFERED.values())
         schemas: list[Mapping[str, Any]] = [tool.json_schema() for tool in tools]
@@ -221,7 +225,7 @@ class ModelLoop:
         self._messages.append(ChatMessage("user", f"{text}\n{self._left()}"))
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:
-        """Answer every call of a reply, as the protocol requires; those over the limit are refused."""
+        """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused."""
         echoes = sound_requests(reply.message.tool_calls, self._calls)
         self._messages.append(replace(reply.message, role="assistant", tool_calls=echoes))
         ended: tuple[End, str] | None = None
@@ -279,20 +283,20 @@ class ModelLoop:
             target = replaced_target(self.context.tree, self.function, code)
         except CodeError as error:
             refused = Round(number, self._calls, recorded, SubmissionVerdict.NO_DEFINITION, str(error))
-            # The same text again is counted as sent again, even if it never was a definition.
+            # A repeated text is counted as repeated even if it was never a definition.
             return self._known(code.strip(), refused) or refused
         done = Round(number, self._calls, recorded, SubmissionVerdict.UNCHANGED, target=target)
         return self._known(target.corrupted, done) or self._decided(done, target)
 
     def _known(self, text: str, done: Round) -> Round | None:
-        """Return the round with the result of the same text, if it was sent before."""
+        """Return the round with the earlier result of the same text; None if it is new."""
         earlier = self._sent.get(text)
         if earlier is None:
             return None
         return replace(earlier, number=done.number, call=done.call, code=done.code, again=earlier.number)
 
     def _decided(self, done: Round, target: Target) -> Round:
-        # A text that means the same breaks no test, so no test is run for it.
+        # A text with the same meaning breaks no test, so no test is run for it.
         try:
             unchanged = same_program(target.original, target.corrupted)
             detail = "The function behaves as it did." if unchanged else self.gate(target)

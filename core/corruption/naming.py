@@ -1,4 +1,4 @@
-"""Compares a function's name and docstring with its body, which give away a body that does another thing."""
+"""Compares a function's name and docstring with its body: a mismatch gives a corruption away."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.core.corruption.shapes import FunctionNode, is_text, only, target
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _LEAST_SHARED = 4
-"""Number of common first letters that make two words forms of the same one."""
+"""Number of common first letters that make two words forms of the same word."""
 
 _SIDE = {"LtE": "Lt", "GtE": "Gt"}
 _DENIED: Mapping[str, tuple[type[ast.cmpop], ...]] = {
@@ -25,7 +25,7 @@ _DENIED: Mapping[str, tuple[type[ast.cmpop], ...]] = {
     "__gt__": (ast.Lt, ast.LtE, ast.GtE),
     "__ge__": (ast.Lt, ast.LtE, ast.Gt),
 }
-"""The comparisons that a method that defines an operator does not use."""
+"""The comparisons that are not used by a method that defines an operator."""
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def of_one_stem(first: Iterable[str], second: Iterable[str]) -> bool:
-    """Return whether two sets of words have one in common, or forms of one, such as `format` and `formatted`."""
+    """Return whether two sets of words share a word, or forms of one: `format` and `formatted`."""
     others = set(second)
     return any(one in others or any(_of_one_stem(one, two) for two in others) for one in first)
 
@@ -59,19 +59,17 @@ def _identifier(node: ast.AST, function: str) -> str:
 
 
 def given_away_by_name(function: str, before: Counter[str], after: Counter[str]) -> bool:
-    """Return whether the body loses the thing its function is named after, or has something else in its
-    place.
+    """Return whether the body loses what its function is named after, or replaces it.
 
-    `left_edge` does if `self._left_edge` is gone, or has become `self._right_edge`.
+    The function `left_edge` is given away if `self._left_edge` is gone, or has become `self._right_edge`.
     """
     own = set(words(function))
     gone, new = before - after, after - before
-    lost = [set(words(name)) for name in gone if name not in after]
-    if not new and any(parts < own for parts in lost if parts):
+    if not new and _loses_part(own, gone.keys() - after.keys()):
         return True
     for name in gone:
-        holds_all = len(own) > 1 and own <= set(words(name))
-        if holds_all or name.strip("_") == function.strip("_"):
+        has_all_words = len(own) > 1 and own <= set(words(name))
+        if has_all_words or name.strip("_") == function.strip("_"):
             return True
     if len(gone) == len(new) == 1:
         (old,), (other,) = gone, new
@@ -79,11 +77,16 @@ def given_away_by_name(function: str, before: Counter[str], after: Counter[str])
     return False
 
 
-def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
-    """Return whether the names of variables or keywords match their values less than before, for as many as
-    before.
+def _loses_part(own: Set[str], lost: Iterable[str]) -> bool:
+    """Whether a lost name consists of some, but not all, words of the function's own name."""
+    parts = filter(None, (set(words(name)) for name in lost))
+    return any(part < own for part in parts)
 
-    For example `height = self.width` instead of `height = self.height`.
+
+def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
+    """Return whether names of variables or keywords match their values less than before.
+
+    For example `height = self.width` instead of `height = self.height`. The number of names must be the same.
     """
     named, named_now = list(_called_alike(before)), list(_called_alike(after))
     return len(named) == len(named_now) and sum(named) > sum(named_now)
@@ -103,7 +106,7 @@ def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
 
 
 def _alike(names: Set[str], value: ast.expr) -> int:
-    """Return how well a value's name matches one of the names: 2 for the same name, 1 for a common word stem."""
+    """Return how well a value's name matches: 2 for the same name, 1 for a common stem, else 0."""
     found = identifiers(ast.walk(value)).keys()
     if not {name.strip("_") for name in names}.isdisjoint(name.strip("_") for name in found):
         return 2
@@ -116,7 +119,7 @@ def _words_of(names: Iterable[str]) -> Iterator[str]:
 
 
 def comparison_alone(function: FunctionNode) -> str:
-    """Return the operator of a function that is nothing but one comparison; empty for any other function."""
+    """Return the operator of a function whose body is only a comparison; empty for any other."""
     match function.body:
         case [*rest, ast.Return(value=ast.Compare(ops=ops))] if all(map(is_text, rest)):
             names = (type(kind).__name__ for kind in ops)
@@ -125,7 +128,7 @@ def comparison_alone(function: FunctionNode) -> str:
 
 
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:
-    """Return how often a method that defines an operator, such as `__eq__`, compares by the opposite one."""
+    """Return how often a method that defines an operator, such as `__eq__`, uses the opposite one."""
     kinds = _DENIED.get(function, ())
     return sum(isinstance(kind, kinds) for node in only(ast.Compare, nodes) for kind in node.ops)
 

@@ -12,14 +12,14 @@ _FIELDS = re.compile(r"\{(function_path|func_code|test_examples|self\.test_budge
 
 
 def template_text() -> str:
-    """Return the stored template."""
+    """Return the template of the prompt."""
     return (
         files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text(encoding="utf-8")
     )
 
 
 def template_sha256() -> str:
-    """Return the hash of the template's text, as in every record of a corruption."""
+    """Return the hash of the template, which every record of a corruption contains."""
     return sha256_of_text(template_text())
 
 
@@ -32,7 +32,10 @@ def render_template(
     max_iterations: int,
     examples: str = "",
 ) -> str:
-    """Return the prompt; braces in the values have no meaning. `examples` are added after the template."""
+    """Return the prompt; braces in the values have no meaning.
+
+    `examples` are added after the template.
+    """
     values = {
         "function_path": function_path,
         "func_code": func_code,

@@ -30,10 +30,10 @@ _MODULES = (
     "omissions",
     "idioms",
 )
-"""The modules of gistpoint's operators; a new one is a file with `OPERATORS`, with its name at the end of
-this list.
+"""The modules of gistpoint's operators.
 
-Of two operators with the same prior that give the same text, the record names the one that comes first.
+A new one is a file with `OPERATORS`, and its name at the end of this list: of two operators with the same
+prior that produce the same text, the record names the first.
 """
 
 BUILT_IN: tuple[Operator, ...] = tuple(
@@ -44,7 +44,7 @@ BUILT_IN: tuple[Operator, ...] = tuple(
 
 
 def fault_of_operator(loaded: Any) -> str:
-    """Return why an object is no operator and no sequence of them, in a few words; empty if it is."""
+    """Return in a few words why an object is neither an operator nor a sequence of them; else empty."""
     several = loaded if isinstance(loaded, Sequence) else (loaded,)
     return next(filter(None, map(instance_of(Operator), several)), "")
 
@@ -53,9 +53,9 @@ def fault_of_operator(loaded: Any) -> str:
 def all_operators() -> tuple[Operator, ...]:
     """Return the built-in operators, then those of installed packages by the names of their entries.
 
-    Raises `PluginError` if one can't be loaded: without it other tasks would be made.
+    Raises `PluginError` if one can't be loaded, since without it different tasks would be made.
     """
-    # Built-in ones come first: of two that give the same text, the record names the first.
+    # Built-in operators come first: of two that produce the same text, the record names the first.
     added: list[Operator] = []
     for entry in declared(GROUP):
         loaded: Operator | Iterable[Operator] = load(entry, fault_of_operator)

@@ -1,4 +1,4 @@
-"""The rounds of a model that corrupts a function: its submissions, the decision on each, and how it ended."""
+"""The rounds of a corrupting model: its submissions, the decisions on them, and the end of the loop."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from gistpoint.core.tasks.model import Failure, Target
 
 
 class Keep(StrEnum):
-    """Which of the accepted submissions becomes the corruption."""
+    """The rule by which an accepted submission becomes the corruption."""
 
     BEST = "best"
-    """The best hidden one, from the tests and from a reader; see `Round.merit`."""
+    """The best hidden one, according to the tests and a reader; see `Round.merit`."""
     FINAL = "final"
     """The last one, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """The limits of one loop. The paper: five rounds of feedback, at least two failing tests."""
+    """The limits of one loop.
+
+    The paper has five rounds of feedback and at least two failing tests.
+    """
 
     feedback_rounds: int = 5
     tool_calls: int = 30
     min_failing: int = FEW_FAILING[0]
     most_failing: int = FEW_FAILING[1]
-    """Above this many failing tests a corruption is called too loud; the model is shown the desired range."""
+    """With more failing tests a corruption is too loud; the model is shown the desired range."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
     """Most tokens of all requests together, sent and received."""
@@ -46,8 +49,9 @@ class LoopSettings:
 
     @classmethod
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
-        """Return the settings for tasks that need `min_failing` failing tests: 2 to 15 are desired, or 5 to
-        40.
+        """Return the settings for tasks that need this many failing tests.
+
+        2 to 15 failing tests are desired, or 5 to 40.
         """
         least, most = band(min_failing)
         return cls(min_failing=least, most_failing=most, **changes)
@@ -67,7 +71,7 @@ class SubmissionVerdict(StrEnum):
 
     @property
     def tried(self) -> bool:
-        """Whether the tests were run on it."""
+        """Whether the tests were run on the submission."""
         return self not in (
             SubmissionVerdict.NO_DEFINITION,
             SubmissionVerdict.UNCHANGED,
@@ -101,7 +105,9 @@ class End(StrEnum):
 
 
 _FAULTS = (End.NO_TOOL_CALL, End.TRUNCATED, End.REFUSED, End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED)
-"""Ends that are faults of the model or its endpoint even if a submission was tried; without one all ends are.
+"""Ends that are faults of the model or its endpoint even if a submission was tried.
+
+Without a tried submission, all ends are faults.
 """
 
 
@@ -113,12 +119,12 @@ class ModelTrial:
     failing: int = 0
     tests: int = 0
     by_assertion: int | None = None
-    """Failing tests that fail by an assertion; None if not examined."""
+    """Number of tests that fail by an assertion; None if not examined."""
     through_target: int | None = None
-    """Failing tests whose traceback passes through the function; None if not examined."""
+    """Number of tests whose traceback passes through the function; None if not examined."""
     failing_ids: frozenset[str] = frozenset()
     messages: int = 0
-    """Distinct last lines of the failures."""
+    """Number of different last lines of the failures."""
     failures: tuple[Failure, ...] = ()
     subtlety: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -127,17 +133,17 @@ class ModelTrial:
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """What a reader would see of a corruption in the text alone."""
+    """The visibility of a corruption to a reader of its text."""
 
     rules: tuple[str, ...] = ()
-    """The rules for corruptions without a model that it breaks, in words."""
+    """The broken rules for corruptions without a model, in words."""
     glance: GlanceScore | None = None
     seen: bool = False
-    """Whether it is likely seen at a glance."""
+    """Whether a reader is likely to see it at a glance."""
 
 
 Reader = Callable[[Target], Appearance]
-"""Says what a reader would see."""
+"""Returns the appearance of a corruption."""
 TryOut = Callable[[Target], ModelTrial]
 """Runs the tests that can see a function. Raises `CancelledError` when stopped."""
 
@@ -157,30 +163,30 @@ class Round:
     trial: ModelTrial | None = None
     appearance: Appearance = field(default_factory=Appearance)
     again: int | None = None
-    """The number of the submission that had the same text: nothing was run for this one."""
+    """The number of an earlier submission with the same text: nothing was run for this one."""
 
     @property
     def accepted(self) -> bool:
-        """Whether it may be kept."""
+        """Whether the submission may be kept."""
         return self.verdict is SubmissionVerdict.ACCEPTED
 
     @property
     def subtlety(self) -> float:
-        """The score of its trial, 0 without one."""
+        """The score of its trial; 0 without one."""
         return self.trial.subtlety if self.trial else 0.0
 
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
-        """Return what the best one has most of.
+        """Return the key by which the best submission is the largest.
 
-        Failing tests within the aim come first, then not being seen at a glance, then the subtlety that the
-        tests show times the chance that a reader does not see it.
+        Failing tests within the aim come first, then not being seen at a glance, then the subtlety shown by
+        the tests times the probability that a reader does not see it.
         """
         loud = self.trial is None or self.trial.failing > settings.most_failing
         glance = self.appearance.glance
         return not loud, not self.appearance.seen, self.subtlety * (1 - (glance.value if glance else 0.0))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON."""
+        """Return the round as a JSON object."""
         row: dict[str, Any] = {"number": self.number, "call": self.call, "verdict": self.verdict.value}
         row["code"] = self.code
         if self.detail:
@@ -206,39 +212,37 @@ _COUNTED = (
     "reasoning_tokens",
     "tokens",
 )
-"""What the record of a task says of the usage, in its order; journals have other names for it."""
+"""The parts of the usage in a task's record, in its order; journals have other names for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """A loop from its prompt to its end."""
+    """The result of a loop, from its prompt to its end."""
 
     model: str
     settings: LoopSettings
     end: End
     detail: str
-    """The reason of the end in a sentence, if its name is not enough."""
+    """The reason of the end in a sentence, if the end itself is not enough."""
     rounds: tuple[Round, ...]
     tool_calls: int
     requests: int
     usage: Usage
     prompt_sha256: str
-    """The hash of the prompt as it was sent, with the examples."""
+    """The hash of the prompt as it was sent, including the examples."""
     models: tuple[str, ...] = ()
     """The names under which the endpoint answered."""
     retried: Mapping[str, int] = field(default_factory=dict)
-    """Number of requests that were repeated, by kind of failure."""
+    """Number of repeated requests, by kind of failure."""
     chosen: int | None = None
-    """The number of the submission that is taken in the place of the one that the rule of the settings names.
-    """
+    """The number of the submission that replaces the one chosen by the rule of the settings."""
 
     @property
     def kept(self) -> Round | None:
         """The submission that becomes the corruption, by the rule of the settings; None if there is none."""
         if self.chosen is not None:
             return self.rounds[self.chosen - 1]
-        # The last one that was tried counts, accepted or not: as in the paper, an earlier one is not taken
-        # instead.
+        # The last tried submission counts, accepted or not: as in the paper, no earlier one replaces it.
         tried = [item for item in self.rounds if item.verdict.tried]
         if self.settings.keep is Keep.FINAL:
             return tried[-1] if tried and tried[-1].accepted else None
@@ -247,9 +251,7 @@ class LoopResult:
 
     @property
     def in_turn(self) -> list[LoopResult]:
-        """The result once for each submission that may be kept, with that one chosen; the one to be kept is
-        first.
-        """
+        """The result once per submission that may be kept, with that one chosen; the kept one is first."""
         first = self.kept
         if first is None:
             return []
@@ -261,15 +263,15 @@ class LoopResult:
 
     @property
     def fault(self) -> str:
-        """Why it was of no use through the model or its endpoint, in words; empty if that is not so."""
-        # A cap of the whole set, or a price that is missing, is no fault of the model or its endpoint.
+        """Why the model or its endpoint made the loop useless, in words; empty if they did not."""
+        # A cap of the whole set, or a missing price, is no fault of the model or its endpoint.
         if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
             return ""
         tried = any(item.verdict.tried for item in self.rounds)
         return self.end.value.replace("_", " ") if not tried or self.end in _FAULTS else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record that a task keeps, as JSON."""
+        """Return the record that a task stores, as a JSON object."""
         kept = self.kept
         return {
             "model": self.model,

@@ -1,4 +1,4 @@
-"""Shapes of syntax trees that operators, gates and features share: what is called, tested, assigned or left."""
+"""Shapes of syntax trees that operators, gates and features share."""
 
 from __future__ import annotations
 
@@ -12,43 +12,41 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Assigning = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 LEAVING: tuple[type[ast.stmt], ...] = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-"""Statements after which nothing of their block runs."""
+"""Statements after which the rest of their block does not run."""
 LOOPS: tuple[type[ast.For | ast.AsyncFor | ast.While], ...] = (ast.For, ast.AsyncFor, ast.While)
 SIMPLE: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
-"""Statements of one step, which leave nothing."""
+"""Statements of one step, which don't leave their block."""
 TESTING: tuple[type[ast.If | ast.While | ast.IfExp], ...] = (ast.If, ast.While, ast.IfExp)
 SHARING: tuple[type[ast.Global | ast.Nonlocal], ...] = (ast.Global, ast.Nonlocal)
-"""Statements by which a name is that of another scope."""
+"""Statements that give a name to another scope."""
 NAMED: tuple[type[ast.Name | ast.Attribute], ...] = (ast.Name, ast.Attribute)
 ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 
 
 def inside(kind: type[Node] | tuple[type[Node], ...], *roots: ast.AST) -> Iterator[Node]:
-    """Yield the nodes of one type, or of several, in some trees: the roots themselves and everything below
-    them.
-    """
+    """Yield the nodes of one or several types in these trees, including the roots."""
     return only(kind, chain.from_iterable(map(ast.walk, roots)))
 
 
 def only(kind: type[Node] | tuple[type[Node], ...], nodes: Iterable[ast.AST | None]) -> Iterator[Node]:
-    """Yield the nodes of one type, or of several, among some."""
+    """Yield those of these nodes that have one or several types."""
     for node in nodes:
         if isinstance(node, kind):
             yield node
 
 
 def has(kind: type[ast.AST] | tuple[type[ast.AST], ...], *roots: ast.AST) -> bool:
-    """Whether a node of one of these types is in some trees."""
+    """Whether these trees contain a node of one of these types."""
     return next(inside(kind, *roots), None) is not None
 
 
 def has_any(kind: type[ast.AST] | tuple[type[ast.AST], ...], nodes: Iterable[ast.AST]) -> bool:
-    """Whether one of some nodes is of one of these types."""
+    """Whether one of these nodes has one of these types."""
     return next(only(kind, nodes), None) is not None
 
 
 def name_of(node: ast.AST | None) -> str:
-    """Return the name of a variable, or of an attribute without what it belongs to; empty for anything else."""
+    """Return the name of a variable, or of an attribute without its owner; empty for anything else."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -61,7 +59,7 @@ def names_in(*nodes: ast.AST) -> frozenset[str]:
 
 
 def names_read(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names of the variables that are read by these nodes, not by what is below them."""
+    """Yield the names of the variables that these nodes read, without the nodes below them."""
     for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
@@ -69,22 +67,22 @@ def names_read(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def texts_of(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the code of some nodes, each written in Python's own way."""
+    """Return the code of these nodes in a normalised form."""
     return frozenset(map(ast.unparse, nodes))
 
 
 def elements(node: ast.expr) -> list[ast.expr]:
-    """Return the elements of a tuple that is written out; the node itself if it is anything else."""
+    """Return the elements of a literal tuple; the node itself if it is anything else."""
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def without(items: Sequence[Node], place: int) -> list[Node]:
-    """Return all nodes but the one at a place."""
+    """Return all nodes except the one at an index."""
     return [*items[:place], *items[place + 1 :]]
 
 
 def targets_of(node: Assigning) -> list[ast.expr]:
-    """Return what a statement assigns to."""
+    """Return the targets of an assignment."""
     return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
@@ -94,7 +92,7 @@ def parameters(function: FunctionNode) -> frozenset[str]:
 
 
 def defaults_of(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """Yield the parameters that may have a default, with it."""
+    """Yield the parameters that may have a default, each with its default or None."""
     yield from zip([*given.posonlyargs, *given.args][::-1], given.defaults[::-1], strict=False)
     yield from zip(given.kwonlyargs, given.kw_defaults, strict=True)
 

@@ -1,4 +1,4 @@
-"""The function to be corrupted: its text, its syntax tree, and the names that it can see."""
+"""The function to be corrupted: its text, its syntax tree, and the names in its scope."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SKIPPED = (
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of the code: its text and its offsets."""
+    """One token of the code, with its text and its offsets."""
 
     start: int
     end: int
@@ -50,9 +50,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """A list of statements, the node it belongs to (the function itself for its body) and the name of the
-    field.
-    """
+    """A list of statements with its owner, which is the function for its body, and the field's name."""
 
     owner: ast.AST
     name: str
@@ -63,8 +61,8 @@ class StatementBlock:
 class CorruptionTarget:
     """A function's text at the left margin, with decorators, and the nodes of its body in source order.
 
-    Left out are the docstring, annotations, formatted strings (positions in them are unreliable before Python
-    3.12) and the bodies of functions and classes that it defines, which are subjects of their own.
+    Not included are the docstring, annotations, formatted strings (their positions are unreliable before
+    Python 3.12) and the bodies of inner functions and classes, which are targets of their own.
     """
 
     text: str
@@ -81,15 +79,15 @@ class CorruptionTarget:
         return only(kind, self.nodes)
 
     def statements(self) -> Iterator[ast.stmt]:
-        """Yield the statements, block by block: those of the function itself first."""
+        """Yield the statements block by block, those of the function itself first."""
         return chain.from_iterable(block.statements for block in self.blocks)
 
     def neighbours(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-        """Yield each two statements that follow each other in a block."""
+        """Yield each pair of statements that follow each other in a block."""
         return chain.from_iterable(pairwise(block.statements) for block in self.blocks)
 
     def longer_blocks(self) -> Iterator[StatementBlock]:
-        """Yield the blocks with more than one statement: one of them can go and leave valid code."""
+        """Yield the blocks with more than one statement: without one of them, the code is still valid."""
         return (block for block in self.blocks if len(block.statements) > 1)
 
     def parent(self, node: ast.AST) -> ast.AST:
@@ -116,7 +114,7 @@ class CorruptionTarget:
         )
 
     def operand(self, node: ast.expr) -> tuple[int, int]:
-        """Return the offsets of an operand with the parentheses that enclose only it."""
+        """Return the offsets of an operand with the parentheses that enclose only this operand."""
         start, end = self.span(node)
         parent = self.parent(node)
         if not isinstance(parent, _OPERATIONS):
@@ -170,23 +168,21 @@ class CorruptionTarget:
         return self.tokens[first:last]
 
     def replaced(self, node: Placed, text: str) -> tuple[TextEdit, ...]:
-        """Return the edit that replaces a node by `text`."""
+        """Return the edit that replaces a node with `text`."""
         return (TextEdit(*self.span(node), text),)
 
     def replaced_after(self, part: Placed, whole: Placed, text: str = "") -> tuple[TextEdit, ...]:
-        """Return the edit that replaces by `text` what a node has after one of its parts."""
+        """Return the edit that replaces the code of a node after one of its parts with `text`."""
         return (TextEdit(self.span(part)[1], self.span(whole)[1], text),)
 
     def lines(self, statement: ast.stmt) -> tuple[int, int] | None:
-        """Return the offsets of a statement's whole lines, without the last line end.
+        """Return the offsets of a statement's lines, without the last line end.
 
-        None if they contain anything else: another statement, a header, a comment after it.
+        None if they contain anything else: another statement, a header, or a comment.
         """
         start, end = self.span(statement)
-        if (
-            isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and statement.decorator_list
-        ):
+        # The span of a definition does not include its decorators.
+        if getattr(statement, "decorator_list", ()):
             return None
         first = self.line_start(start)
         last = self.text.find("\n", end)
@@ -197,8 +193,9 @@ class CorruptionTarget:
 
 
 def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function as a subject; None for a class, and for text that changes when moved to the left
-    margin.
+    """Return a function as a target; None if it can't be corrupted.
+
+    Classes can't, nor can text that changes when it is moved to the left margin.
     """
     try:
         return read_text(definition.dedented, scope)
@@ -207,14 +204,14 @@ def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarge
 
 
 def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function at the left margin as a subject, as `read_subject` does."""
+    """Return a function at the left margin as a target, as `read_subject` does."""
     try:
         snippet = read_snippet(text)
         tokens = tuple(_tokens(text, snippet.definition.document))
     except (CodeError, tokenize.TokenError, SyntaxError):
         return None
     node, document = snippet.node, snippet.definition.document
-    # Edits are offsets into this text, so it must be what was parsed, character by character.
+    # Edits are offsets into this text, so it must be exactly the parsed text.
     if isinstance(node, ast.ClassDef) or document.text != text:
         return None
     parents: dict[ast.AST, ast.AST] = {}
@@ -238,14 +235,14 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
     for node in body:
         parents[node] = owner
         yield node
-        # Before Python 3.12 the parts of a formatted string have no positions (decision 30); template strings
+        # Before Python 3.12, the parts of formatted strings have no positions (decision 30); template strings
         # are left alone, too.
         if not isinstance(node, _CLOSED) and type(node).__name__ != "TemplateStr":
             yield from _walk(_children(node), node, parents)
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a node that are code, without annotations and the marks of operators and contexts."""
+    """Yield the parts of a node that are code, without annotations, operators and contexts."""
     unplaced = ast.expr_context | ast.operator | ast.boolop
     for name, value in ast.iter_fields(node):
         if name != "annotation" or not isinstance(node, ast.AnnAssign):
@@ -270,7 +267,10 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Arity:
-    """How many positional arguments a function takes, without `self`; `most` is None after `*args`."""
+    """The number of positional arguments that a function takes, without `self`.
+
+    `most` is None if the function has `*args`.
+    """
 
     least: int
     most: int | None
@@ -286,7 +286,7 @@ class Arity:
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """The members of a class's instances: methods that are called, and attributes that are read."""
+    """The members of a class's instances: methods that can be called, and other attributes."""
 
     methods: Mapping[str, Arity]
     attributes: frozenset[str]
@@ -295,7 +295,7 @@ class ClassNames:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The names of one module, and how often each identifier occurs in its text."""
+    """The names of one module, with the number of uses of each identifier."""
 
     names: frozenset[str]
     functions: Mapping[str, Arity]
@@ -309,7 +309,7 @@ class FileNames:
 
 @dataclass(frozen=True, slots=True)
 class NamesInReach:
-    """The names that one function can use without standing out; empty if its file is unknown."""
+    """The names that one function can use without being noticed; empty if its file is unknown."""
 
     known: frozenset[str] = BUILTINS
     functions: Mapping[str, Arity] = field(default_factory=dict)
@@ -317,9 +317,9 @@ class NamesInReach:
     """The class of a method, including its bases in the library."""
     uses: Mapping[str, int] = field(default_factory=dict, repr=False)
     longest: int = 0
-    """The longest line that does not stand out in its file; 0 if unknown."""
+    """The longest line that is not noticed in its file; 0 if unknown."""
     around: tuple[str, ...] = ()
-    """The names of the functions around it."""
+    """The names of the enclosing functions."""
 
     def defines(self, name: str) -> bool:
         """Whether a name is defined or imported by the file, or belongs to the class."""
@@ -334,7 +334,7 @@ class Vocabulary:
     files: Mapping[str, FileNames]
 
     def scope(self, definition: Definition) -> NamesInReach:
-        """Return the names that a function can use."""
+        """Return the names that a function can use without being noticed."""
         names = self.files.get(definition.ref.path)
         if names is None:
             return NamesInReach()
@@ -362,13 +362,17 @@ class Vocabulary:
             methods = {**found.methods, **methods}
             attributes |= found.attributes
             for base in found.bases:
-                home = (
-                    [file] if base in file.classes else [f for f in self.files.values() if base in f.classes]
-                )
-                # Of several classes of one name nobody knows which is meant.
-                if len(home) == 1:
-                    waiting.append((home[0], base))
+                defining = self._files_with(base, file)
+                # With several classes of one name, it is unknown which one is meant.
+                if len(defining) == 1:
+                    waiting.append((defining[0], base))
         return ClassNames(methods, frozenset(attributes))
+
+    def _files_with(self, class_name: str, file: FileNames) -> list[FileNames]:
+        """Return the files that define a class: `file` alone if it does."""
+        if class_name in file.classes:
+            return [file]
+        return [other for other in self.files.values() if class_name in other.classes]
 
 
 def vocabulary_of(indexes: Iterable[FileIndex]) -> Vocabulary:
@@ -377,13 +381,13 @@ def vocabulary_of(indexes: Iterable[FileIndex]) -> Vocabulary:
 
 
 def read_vocabulary(tree: SourceTree, test_files: frozenset[str] = frozenset()) -> Vocabulary:
-    """Return the names of all files of a tree that can be read and don't belong to tests."""
+    """Return the names of all readable files of a tree that don't belong to tests."""
     return vocabulary_of(_indexes(tree, test_files))
 
 
 def _indexes(tree: SourceTree, test_files: frozenset[str]) -> Iterator[FileIndex]:
     for path in tree.files(".py"):
-        # A name that only tests have is not in reach of the library's code.
+        # Names that only tests use are not in reach of the library's code.
         if is_protected(path, test_files):
             continue
         try:

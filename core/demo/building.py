@@ -46,7 +46,7 @@ def library_tree(scratch: Path) -> SourceTree:
 
 
 def targets_of(demo: DemoTask, tree: SourceTree) -> tuple[Target, ...]:
-    """Return a demo task's targets, corrupted by its recipe."""
+    """Return a demo task's targets, corrupted as in its recipe."""
     targets = []
     for target in demo.targets:
         if target.corrupted is None:
@@ -67,11 +67,10 @@ def build_demo(
     controls_of: ControlsOf = lambda task, answer: None,
     run: RunContext = UNATTENDED,
 ) -> Iterator[Task]:
-    """Run and record the library's suite, prove every task of the recipe, write its archive into `into`, and
-    yield it.
+    """Prove every task of the recipe, write its archive into `into`, and yield the task.
 
-    `entrypoints` runs the test of the gist, whose reference gist is also made; `controls_of` makes the
-    controls of the other tasks.
+    The library's suite is run and recorded first. `entrypoints` runs the test of the gist, whose reference
+    gist is also made; `controls_of` makes the controls of the other tasks.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
         scratch = Path(name)
@@ -96,7 +95,7 @@ def build_gist(
     scratch: Path,
     run: RunContext = UNATTENDED,
 ) -> Task:
-    """Examine the test of a gist of the recipe, write its task below `scratch`, and make its reference gist."""
+    """Examine a gist's test from the recipe, write its task below `scratch`, and make its reference gist."""
     entrypoint = parse_entrypoint(f"pytest {demo.entrypoint}")
     answer = Examination(repository, entrypoints, run=run).examine(entrypoint)
     provenance = {"entrypoint": "recipe", "name": demo.name, "backend": entrypoints.backend.name}

@@ -1,8 +1,8 @@
-"""Tasks of single functions of the demo's library, for simulated studies: real code and metrics, but no
-proof.
+"""Unproven tasks of single functions of the demo's library, for simulated studies.
 
-No test is run on a corrupted function: all tests that enter it count as failing. So the tasks are made
-instantly and can be attempted, but nobody has shown that they are fair; their provenance says so.
+Code and metrics are real, but no test is run on a corrupted function: all tests that enter it count as
+failing. The tasks are therefore made instantly and can be attempted, but nobody has shown that they are fair;
+their provenance says so.
 """
 
 from __future__ import annotations
@@ -45,16 +45,19 @@ LEAST_LINES = 2
 
 @dataclass(frozen=True)
 class DemoLibrary:
-    """The demo's library, with what its own tasks record about its suite."""
+    """The demo's library, with the records of its suite in its own tasks."""
 
     tree: SourceTree
     known: Answer
-    """Of one of the demo's repairs."""
+    """The answer of one of the demo's repairs."""
     suite: Task
 
     @classmethod
     def unpacked(cls, scratch: Path, demo: Path) -> DemoLibrary:
-        """Return the library; its tree is packed below `scratch`, the demo's tasks are unpacked below `demo`."""
+        """Return the library.
+
+        Its tree is packed below `scratch`; the demo's tasks are unpacked below `demo`.
+        """
         task = next(task for _, task in unpack_demo(demo) if task.brief.target)
         return cls(library_tree(scratch), read_answer(task), task)
 
@@ -66,7 +69,7 @@ class DemoLibrary:
         return tuple(measure_functions(build_call_graph(own), own))
 
     def metrics(self, *functions: str) -> dict[str, Any]:
-        """Return the metrics of functions as an answer holds them."""
+        """Return the metrics of functions in the form that an answer contains."""
         ranks = standings(self.rows, functions)
         return {
             "functions": {
@@ -95,23 +98,23 @@ class DemoLibrary:
         ]
 
     def removed(self, function: str) -> Target | None:
-        """Return the function without its body; None if that is impossible."""
+        """Return the function without its body; None if the body can't be removed."""
         try:
             return removal_target(self.tree, function)
         except UserError:
             return None
 
     def corrupted(self, function: str) -> Target | None:
-        """Return the function with the likeliest change by an operator; None if no operator applies."""
+        """Return the function with an operator's change of the highest prior; None if none applies."""
         path, _, qualname = function.partition("::")
         index = index_source(path, self.tree.read(path))
         kept = enumerate_corruptions(index, index.get(qualname), self.vocabulary).kept
         return kept[0].target if kept else None
 
     def next_target(self, functions: Iterator[str], mode: Mode) -> tuple[Target, Mode]:
-        """Return the next function that can be a task, and its mode: removed if no operator applies.
+        """Return the next function that can be a task, with its mode.
 
-        Raises `NoTaskError` if there is none.
+        Its body is removed if no operator applies. Raises `NoTaskError` if there is no such function.
         """
         for function in functions:
             if mode is Mode.DISCOVERY and (found := self.corrupted(function)):
@@ -124,7 +127,7 @@ class DemoLibrary:
 
     @cached_property
     def intake(self) -> Intake:
-        """The results of the suite on the original, as recorded by the demo's task."""
+        """The results of the suite on the original, as recorded in the demo's task."""
         baseline = self.known.baselines[0]
         return Intake(
             repository=Repository(Source("demo", LIBRARY, VERSION), self.tree, PINS),
@@ -160,10 +163,10 @@ class DemoLibrary:
 
 
 def write_simulated_tasks(into: Path, demo: Path, functions: int = 60) -> Iterator[Task]:
-    """Write the demo's own tasks with their metrics, then tasks of so many other functions: removed,
-    corrupted in turn.
+    """Write the demo's own tasks with their metrics, then tasks of other functions, and yield each.
 
-    `demo` is where the demo's tasks are unpacked. Yields each task when it is written.
+    `functions` is the number of the others, which are removed and corrupted in turn. The demo's tasks are
+    unpacked below `demo`.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as scratch:
         library = DemoLibrary.unpacked(Path(scratch), demo)

@@ -1,4 +1,4 @@
-"""Plays a recorded attempt through the real engine, at a chosen speed."""
+"""Plays a recorded attempt with the real engine, at a chosen speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.tools.declaration import ArgumentKind
 
 LONGEST_WAIT_S = 30.0
-"""The longest pause for recorded thinking in seconds, at the chosen speed; longer ones are cut."""
+"""The longest pause for recorded thinking, in seconds at the chosen speed; longer ones are cut."""
 
 
 def play(

@@ -18,13 +18,16 @@ from gistpoint.core.tasks.model import Mode, Task, shown_mode
 PACKAGE = "gistpoint.core.demo"
 LIBRARY = "sporvei"
 SECRET = b"the answers of the demo come with gistpoint"
-"""The source of the salts of the demo's ids. It hides nothing, and makes the ids the same everywhere."""
+"""The secret from which the salts of the demo's ids are made.
+
+It hides nothing; it makes the ids the same everywhere.
+"""
 RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
 @dataclass(frozen=True, slots=True)
 class DemoTarget:
-    """A function of a demo task; `corrupted` is its corrupted text, None if its body is removed."""
+    """A function of a demo task; `corrupted` is its corrupted text, or None if its body is removed."""
 
     function: str
     corrupted: str | None = None
@@ -40,17 +43,17 @@ class DemoTask:
     targets: tuple[DemoTarget, ...]
     tell_count: bool = False
     entrypoint: str = ""
-    """Node id of the test of a gist."""
+    """The node id of a gist's test."""
     gist_tools: tuple[str, ...] = ()
 
     @property
     def shown_mode(self) -> str:
-        """The mode for display."""
+        """The mode as it is displayed."""
         return shown_mode(self.mode, several=len(self.targets) > 1, targets=len(self.targets))
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names: the mode, or `two` for the one with two functions."""
+        """Other names: the mode, or `two` for the task with two functions."""
         return ("two",) if len(self.targets) > 1 else (self.mode.value,)
 
 
@@ -91,8 +94,9 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 
 def demo_task(name: str, into: Path) -> Task:
-    """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError`, which names
-    them.
+    """Return a task of the demo by its name, an alias or the beginning of its id.
+
+    Raises `TaskError`, which lists the names.
     """
     from gistpoint.core.kinds.folder import read_task
 
@@ -106,8 +110,7 @@ def demo_task(name: str, into: Path) -> Task:
 
 
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of a task with a recorded attempt, and its steps; without a name, of the first such
-    task.
+    """Return the name of a task with a recorded attempt, and its steps; by default the first such task.
 
     Raises `TaskError` for a task without one.
     """

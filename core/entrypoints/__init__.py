@@ -1,3 +1,1 @@
-"""Single commands of a codebase: how one is written, and the port that runs it, in its tree or with one file
-alone.
-"""
+"""Single commands of a codebase: their written form, and the port that runs them."""

@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 from gistpoint.core.errors import UserError
 
 GIST_FILE = "test_gist.py"
-"""The name of the file that holds a gist of a test."""
+"""The name of the file with a gist of a test."""
 PROGRAM_FILE = "gist.py"
-"""The name of the file that holds a gist of a program."""
+"""The name of the file with a gist of a program."""
 COMMAND_FILE = ".gistpoint_command.py"
 """The file from which runs of the original start a command that has no file of its own."""
 MAX_STDIN_CHARACTERS = 100_000
@@ -28,11 +28,11 @@ _SCRIPT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class EntrypointError(UserError):
-    """A command that can't be an entrypoint."""
+    """A command can't be an entrypoint."""
 
 
 class EntrypointKind(StrEnum):
-    """The kind of thing that a command runs."""
+    """The kinds of things that a command runs."""
 
     TEST = "test"
     """`pytest path::test`, or a class of tests."""
@@ -52,9 +52,9 @@ class EntrypointKind(StrEnum):
 class Entrypoint:
     """A command, without the parameters of a test.
 
-    `target` is the file of a test or a script, relative to the repository, or the dotted name of a module, or
-    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a
-    program, or what pytest is to run of several tests.
+    `target` is the file of a test or a script, relative to the repository; or the dotted name of a module; or
+    `COMMAND_FILE`. `qualname` is `test` or `Class.test`, and empty for a program. `arguments` are those of a
+    program, or those of pytest for several tests.
     """
 
     kind: EntrypointKind
@@ -66,11 +66,11 @@ class Entrypoint:
     stdin: str = ""
     """The program's standard input."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Variables of its environment besides those of every run, by name."""
+    """Variables of its environment in addition to those of every run, by name."""
 
     @property
     def is_test(self) -> bool:
-        """Whether pytest runs it."""
+        """Whether pytest runs the command."""
         return self.kind in (EntrypointKind.TEST, EntrypointKind.TESTS)
 
     @property
@@ -98,7 +98,7 @@ class Entrypoint:
 
     @property
     def text(self) -> str:
-        """The command line, as a brief gives it."""
+        """The command line as a brief shows it."""
         match self.kind:
             case EntrypointKind.TEST:
                 words = ["pytest", self.node_id]
@@ -133,17 +133,17 @@ class Entrypoint:
 
     @property
     def gist_file(self) -> str:
-        """The name of the file that holds a gist of it."""
+        """The name of the file with a gist of this command."""
         return GIST_FILE if self.is_test else PROGRAM_FILE
 
 
 def parse_entrypoint(command: str) -> Entrypoint:
-    """Read a command: `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`, `python
-    -m package ...`, `python file.py ...`, `python -c CODE ...` or the name of a console script with its
-    arguments.
+    """Return the entrypoint of a command. Raises `EntrypointError` if it is none.
 
-    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has
-    that console script is not looked up. Raises `EntrypointError`.
+    Possible commands are `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`,
+    `python -m package ...`, `python file.py ...`, `python -c CODE ...` and the name of a console script with
+    its arguments. Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether
+    the codebase has the console script is not checked.
     """
     try:
         words = shlex.split(command)
@@ -175,7 +175,10 @@ def parse_entrypoint(command: str) -> Entrypoint:
 def with_input(
     entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, str] | None = None
 ) -> Entrypoint:
-    """Return the entrypoint with standard input and variables. Raises `EntrypointError` for impossible ones."""
+    """Return the entrypoint with standard input and variables.
+
+    Raises `EntrypointError` if it can't have them.
+    """
     given = variables or {}
     if stdin and entrypoint.is_test:
         raise EntrypointError("pytest gives tests no standard input.", hint="Leave --stdin out.")

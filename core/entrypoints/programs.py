@@ -1,6 +1,4 @@
-"""Commands without a file in the codebase: `python -c CODE`, and console scripts in the form that installers
-write.
-"""
+"""Commands without a file in the codebase: `python -c CODE`, and console scripts."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ _OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<res
 
 
 def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return the console scripts that a distribution declares, `module:object` by name; none from broken
-    metadata.
-    """
+    """Return a distribution's console scripts, `module:object` by name; empty if its metadata is broken."""
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
@@ -30,7 +26,10 @@ def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def program_text(entrypoint: Entrypoint, metadata: Mapping[str, str]) -> str:
-    """Return the text of the file that starts such a command; empty for any other, and for an unknown script."""
+    """Return the text of the file that starts a command without its own file; empty for other commands.
+
+    Also empty for an unknown console script.
+    """
     if entrypoint.kind is EntrypointKind.CODE:
         return f"{entrypoint.own[0]}\n"
     if entrypoint.kind is not EntrypointKind.CONSOLE:

@@ -1,4 +1,4 @@
-"""Runs of an entrypoint: the protocol that runs them, the results of a run, and their wording."""
+"""Runs of an entrypoint: the protocol that runs it, the results of a run, and their wording."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ DOCTEST = "doctest:"
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception: its type's qualified name, and its message."""
+    """An exception: the qualified name of its type, and its message."""
 
     type: str
     message: str
 
     @property
     def text(self) -> str:
-        """Type and message in one line, as at the end of a traceback."""
+        """Type and message on one line, as at the end of a traceback."""
         return f"{self.type}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """One test of a run, with what it printed; `phase` is where it failed: `setup`, `call` or `teardown`."""
+    """One test of a run with its output; `phase` is `setup`, `call` or `teardown` if it failed there."""
 
     __test__ = False
 
@@ -44,35 +44,34 @@ class TestRun:
     raised: Raised | None = None
     phase: str = ""
     fixed: str | None = None
-    """For a test made at run time, a hash of the data that it was made from; otherwise None."""
+    """For a test that is made at run time, the hash of the data it is made from; otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestGuard:
-    """The facts by which a run verifies that the test that ran is the one that was put in."""
+    """The facts by which a run verifies that the test that ran is the one that was inserted."""
 
     __test__ = False
 
     first: int
     last: int
-    """The physical lines of the test, decorators included."""
+    """The physical lines of the test, including decorators."""
     decorated: bool
-    """Whether decorators other than pytest's marks may have wrapped it."""
+    """Whether decorators other than pytest's marks may have wrapped the test."""
     pytest_names: Mapping[str, str]
-    """Names that the file imports from pytest, with the attribute behind each; empty for pytest itself."""
+    """Names that the file imports from pytest, with their attributes; empty for pytest itself."""
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """For a command with several tests, the lines of each by qualified name."""
+    """For a command with several tests, the lines of each test by qualified name."""
     doctests: Mapping[str, str] = field(default_factory=dict)
     """The hash of each docstring that is run, by the name of its object; see `docstring_sha256`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The module names that a run is watched for, and the lines of functions that no comparison should depend
-    on.
+    """The module names and the lines of code that are observed in a run.
 
-    `observed` are the lines of the test and of the functions of the codebase's test files: the values that
-    they use are observed, in a run whose outcome does not count.
+    No comparison should depend on `lines`. `observed` are the lines of the test and of functions in the
+    codebase's test files: the values that they use are observed, in a run whose outcome does not count.
     """
 
     modules: tuple[str, ...] = ()
@@ -82,26 +81,24 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A class of an object that a test used, or a base of it, or a function that was replaced.
+    """A class of an object that a test used, a base of such a class, or a replaced function.
 
-    `names` are its qualified name and those that it has at the gist's top level. `specials` are the special
-    methods that it defines itself, each with its origin (`gist`, `environment`, `elsewhere`) and its first
-    line in the gist.
+    `names` are its qualified name and its names at the gist's top level. `specials` are the special methods
+    that it defines itself, each with its origin (`gist`, `environment`, `elsewhere`) and its first line in
+    the gist.
     """
 
     names: tuple[str, ...]
     specials: tuple[tuple[str, str, int], ...] = ()
     wild: str = ""
-    """The module of an environment's class whose objects equal anything, or anything they are configured to
-    equal.
-    """
+    """The module of an environment's class whose objects may equal anything."""
     replaced: bool = False
-    """Whether it is a function of a library that something else has replaced."""
+    """Whether it is a function of a library that was replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The observations of the blocker inside the run."""
+    """The observations of the import blocker inside a run."""
 
     refused_imports: tuple[str, ...] = ()
     original_reads: tuple[str, ...] = ()
@@ -115,29 +112,27 @@ class Isolation:
     made_elsewhere: tuple[str, ...] = ()
     """Names of all such code, each with the function of the environment that was called to execute it."""
     made_here: tuple[str, ...] = ()
-    """Names of code without a file (a string, marshalled bytes) that the gist or the codebase executed."""
+    """Names of code without a file (a text, marshalled bytes) that the gist or the codebase executed."""
     processes: tuple[str, ...] = ()
     """Programs that were started."""
     stand_ins: tuple[tuple[str, str], ...] = ()
-    """Module names of the codebase that were bound to something other than the gist, each with its kind."""
+    """Module names of the codebase that were bound to something other than the gist, with its kind."""
     equal_to_all: tuple[str, ...] = ()
-    """Qualified names of functions that answered yes to every comparison."""
+    """Qualified names of functions that made every comparison true."""
     operands: tuple[Operand, ...] | None = None
-    """Classes of the objects that the test used and that are not the environment's; None if that was not
-    observed.
-    """
+    """Classes outside the environment of the objects that the test used; None if not observed."""
     classes: tuple[Operand, ...] = ()
     """All such classes that existed at the end of an observed run."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing of the codebase was used."""
+        """Whether the run used nothing of the codebase."""
         return not self.refused_imports and not self.original_reads
 
 
 @dataclass(frozen=True, slots=True)
 class TestsRun:
-    """A run of a pytest entrypoint, tests by node id."""
+    """A run of a pytest entrypoint, with its tests by node id."""
 
     __test__ = False
 
@@ -158,15 +153,14 @@ class CommandRun:
 
     status: RunStatus
     exit_status: int = 0
-    """Negative: the signal that ended it."""
+    """The exit status; negative for the signal that ended the program."""
     stdout: str = ""
     stderr: str = ""
     raised: Raised | None = None
-    """The exception that ended the program, if one did."""
+    """The exception that ended the program; None if there was none."""
     isolation: Isolation = Isolation()
     files: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of the files written, by path below the working folder; those that the task lists are compared.
-    """
+    """Hashes of the written files, by path below the working folder; a task lists those that count."""
 
     @property
     def file_ran(self) -> bool:
@@ -181,11 +175,11 @@ class CommandRun:
 
 @dataclass(frozen=True, slots=True)
 class OriginalRun:
-    """A run of an entrypoint on the original; outputs are raw.
+    """A run of an entrypoint on the original, with raw outputs.
 
-    `places` are the paths of this run with the words that replace them; `trace` is as the tracer wrote it,
-    None if none was requested; `network` holds the addresses outside of the machine that were requested and
-    refused.
+    `places` are the paths of this run with the words that replace them; `trace` is the tracer's output, or
+    None if none was requested; `network` contains the addresses outside of the machine that were requested
+    and refused.
     """
 
     run: TestsRun | CommandRun
@@ -194,17 +188,18 @@ class OriginalRun:
     trace: Mapping[str, object] | None = None
     network: tuple[str, ...] = ()
     reason: str = ""
-    """Why a run is not `FINISHED`, in a sentence."""
+    """The reason why a run is not `FINISHED`, in a sentence."""
     output: str = ""
-    """The tail of the other output, as information for people."""
+    """The end of the other output, as information for people."""
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """For each test, the file of the codebase that has its code, and the first line of that."""
+    """For each test, the file of the codebase with its code, and the first line of the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class GistTrial:
-    """A run of a gist alone; `executed` are the physical lines of it that ran, empty if they were not
-    measured.
+    """A run of a gist alone.
+
+    `executed` are the physical lines of the gist that ran; empty if they were not measured.
     """
 
     run: TestsRun | CommandRun
@@ -214,13 +209,14 @@ class GistTrial:
     reason: str = ""
     output: str = ""
     began: bool = True
-    """Whether the harness announced its start, which it does before the gist is read."""
+    """Whether the harness announced its start, which it does before it reads the gist."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """The output of a solver's shell command, standard output and error in order; `refused` says why it did
-    not run.
+    """The output of a solver's shell command: standard output and error in order.
+
+    `refused` is the reason why the command did not run.
     """
 
     text: str
@@ -231,7 +227,7 @@ class CommandOutput:
 
 
 def shown_run(run: TestsRun | CommandRun) -> str:
-    """Return outcomes, output and exceptions of a run."""
+    """Return the outcomes, output and exceptions of a run as text."""
     parts = [] if run.status is RunStatus.FINISHED else [f"The run ended as {run.status}."]
     parts += [f"The import of {name} was refused." for name in run.isolation.refused_imports]
     if isinstance(run, CommandRun):
@@ -259,16 +255,16 @@ def _streams(stdout: str, stderr: str) -> list[str]:
 
 
 class EntrypointRunner(Protocol):
-    """Runs the command of a gist task: on the original, on a gist alone, and what a solver types.
+    """Runs the command of a gist task on the original and on a gist, and a solver's shell commands.
 
-    Every run is separate, without network, and never raises for what the code under test does: the status of
-    the result reports that. Raises `CancelledError` if a run was stopped on request, `InfrastructureError` if
-    the isolation failed.
+    Every run is separate and has no network. It never raises for errors of the code under test: the status of
+    the result reports them. Raises `CancelledError` if a run was stopped on request, and
+    `InfrastructureError` if the isolation failed.
     """
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that it runs code in."""
+        """The isolation in which code runs."""
         ...
 
     def tests(
@@ -289,10 +285,11 @@ class EntrypointRunner(Protocol):
         hash_seed: int = 0,
         cancel: CancelToken = NEVER,
     ) -> OriginalRun:
-        """Run the command in the repository's tree, its packages importable.
+        """Run the command in the repository's tree, with its packages importable.
 
-        `elsewhere` copies only the file of the entrypoint, under another name, into an empty folder, with the
-        packages importable from another place and the fixtures of its `conftest.py` files available.
+        With `elsewhere`, only the file of the entrypoint is copied, under another name, into an empty folder;
+        the packages are importable from another place, and the fixtures of its `conftest.py` files are
+        available.
         """
         ...
 
@@ -311,11 +308,11 @@ class EntrypointRunner(Protocol):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
+        """Run a gist alone in an empty folder, where modules of the packages `owned` can't be imported.
 
-        `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of
-        sight. A run that tests something other than the test described by `guard` is not believed. The run is
-        observed for the names in `watched`; the result is in its isolation.
+        `forbidden` are folders of the host with the codebase, for isolation that can't hide them. A run of
+        another test than `guard` describes is not believed. The run is observed for the names in `watched`;
+        its isolation contains the result.
         """
         ...
 
@@ -330,9 +327,8 @@ class EntrypointRunner(Protocol):
         files: Mapping[str, str] | None = None,
         cancel: CancelToken = NEVER,
     ) -> CommandOutput:
-        """Run a shell command in `tree`, or in an empty folder, with `files` written in addition to its
-        content.
+        """Run a shell command in `tree`, or in an empty folder, with `files` written in addition.
 
-        Without `execution` only commands that read files are run: no interpreter and no pytest.
+        Without `execution`, only commands that read files are run: no interpreter and no pytest.
         """
         ...

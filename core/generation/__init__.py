@@ -1,1 +1,1 @@
-"""From a repository to a task: intake of its suite, corruption, proof."""
+"""From a repository to a task: intake of its suite, corruption and proof."""

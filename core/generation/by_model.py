@@ -1,4 +1,4 @@
-"""A function corrupted by a model: from its name to a target, with a record that can be replayed."""
+"""Functions corrupted by a model: from a function's name to a target with a record that can be replayed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Rate = Callable[[Target, ModelTrial], "tuple[float, Mapping[str, float]]"]
 """Returns the subtlety of a corruption (0 to 1) and its parts, from the results of its trial."""
 
 ScoreOf = Callable[[Target], GlanceScore]
-"""Predicts what a reader sees of a corruption."""
+"""Predicts how visible a corruption is to a reader."""
 
 _SHOWN = 2
 _ASSERTION = re.compile(r"^E\s+(?:AssertionError\b|assert\b|Failed:)|: AssertionError$", re.MULTILINE)
@@ -59,13 +59,13 @@ class ModelTerms:
     """The settings that all conversations of a set share."""
 
     examples: str = ""
-    """Corruptions that readers have judged, as text; shown after the template of the paper."""
+    """Judged corruptions as text, which follow the paper's template in the prompt."""
     spending: SetSpending | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteTrials:
-    """Tries corruptions by the whole suite, in the sandbox."""
+    """Tries corruptions with the whole suite, in the sandbox."""
 
     intake: Intake
     runner: Runner
@@ -73,7 +73,7 @@ class SuiteTrials:
     run: RunContext = UNATTENDED
 
     def __call__(self, target: Target) -> ModelTrial:
-        """Run the suite with the function corrupted. Raises `InfrastructureError` if the sandbox failed."""
+        """Run the suite with the function corrupted. Raises `InfrastructureError` if the sandbox fails."""
         intake = self.intake
         tree = corrupted_tree(intake.repository.tree, (target,))
         request = RunRequest(
@@ -115,28 +115,28 @@ class SuiteTrials:
 
 
 def last_line(message: str) -> str:
-    """Return the last line of the exception that pytest shows, or the very last line if it shows none."""
+    """Return the last line of the exception in pytest's text, or the very last line if there is none."""
     lines = [line for line in message.splitlines() if line.strip()]
     return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1] if lines else "")
 
 
 def is_assertion(message: str) -> bool:
-    """Whether pytest's text of a failure shows a failed assertion and not another exception."""
+    """Whether pytest's text of a failure shows a failed assertion, not another exception."""
     return bool(_ASSERTION.search(message))
 
 
 def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
-    """Whether a line of the function, with its position in `tree`, is in the traceback of a failure."""
+    """Whether the traceback of a failure contains a line of the function at its position in `tree`."""
     definition = index_source(target.path, tree.read(target.path)).get(target.qualname)
     lines = re.findall(rf"^{re.escape(target.path)}:(\d+):", message, re.MULTILINE)
     return any(definition.start_line <= int(line) <= definition.end_line for line in lines)
 
 
 def rating(entering: int, least: int, most: int) -> Rate:
-    """Return a function that rates a corruption by its failing tests; `entering` tests enter the function at
-    all.
+    """Return a function that rates a corruption by its failing tests.
 
-    `least` and `most` are the desired range of failing tests.
+    `entering` is the number of tests that enter the function at all; `least` and `most` are the desired range
+    of failing tests.
     """
 
     def rate(target: Target, trial: ModelTrial) -> tuple[float, Mapping[str, float]]:
@@ -162,7 +162,7 @@ _EXAMPLE_CHARACTERS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class ModelCorruption:
-    """A function that a model tried to corrupt: the loop, and the target if a submission was kept."""
+    """A function that a model tried to corrupt, with the result of the loop."""
 
     function: FunctionRef
     original_sha256: str
@@ -172,12 +172,12 @@ class ModelCorruption:
 
     @property
     def target(self) -> Target | None:
-        """The corrupted function, None if nothing could be kept."""
+        """The corrupted function; None if no submission was kept."""
         return self.result.kept.target if self.result.kept else None
 
     @property
     def reason(self) -> str:
-        """Why there is no target, in a sentence."""
+        """The reason why there is no target, in a sentence."""
         result = self.result
         tried = f"{len(result.rounds)} {'submission' if len(result.rounds) == 1 else 'submissions'}"
         if result.rounds:
@@ -189,7 +189,7 @@ class ModelCorruption:
         return f"{text} {result.detail}".rstrip()
 
     def record(self) -> dict[str, Any]:
-        """Return the record that a task keeps, and that `replay_model_record` needs."""
+        """Return the record that a task stores and that `replay_model_record` needs."""
         shown = {"examples_sha256": sha256_of_text(self.examples)} if self.examples else {}
         return {
             "kind": KIND,
@@ -201,9 +201,7 @@ class ModelCorruption:
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance for a task: the record, and the subtlety of the kept corruption with its
-        parts.
-        """
+        """Return the provenance for a task: the record, and the subtlety of the kept corruption."""
         trial = self.result.kept.trial if self.result.kept else None
         rated = {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
         if self.result.kept is not None and self.result.kept.appearance.glance is not None:
@@ -212,7 +210,10 @@ class ModelCorruption:
 
 
 def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
-    """Return the target of a record on the tree it was made on. Raises `TaskError` if the tree differs."""
+    """Return the target of a record on the tree that it was made on.
+
+    Raises `TaskError` if the tree is different.
+    """
     ref = FunctionRef.parse(str(record.get("function", "")))
     corrupted = str(record.get("corrupted", ""))
     try:
@@ -239,14 +240,14 @@ def corrupt_by_model(
     on_round: OnRound | None = None,
     run: RunContext = UNATTENDED,
 ) -> ModelCorruption:
-    """Let a model corrupt the function named as `path::qualname`, and return everything that it did.
+    """Let a model corrupt the function named as `path::qualname`, and return the result of the loop.
 
-    `tests` are ids of tests that see the function: a few of them are shown to the model. Without any, it is
-    shown tests that fail when the body is removed, which costs a run of the suite. `try_out` decides on a
-    submission; the default is the whole suite, on `runner`, scored by `rate`. `terms` are those of the set
-    that it belongs to. `score` predicts what a reader sees; without it the rules for corruptions without a
-    model say so. Raises `SourceError` for a function that can't be corrupted and `CancelledError` when
-    stopped; any failure of the model or its endpoint is in the result.
+    `tests` are ids of tests that see the function: the model is shown a few of them. Without any, it is shown
+    tests that fail when the body is removed, which costs a run of the suite. `try_out` decides on a
+    submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are those of the set that
+    the conversation belongs to. `score` predicts how visible a submission is; without it, the rules for
+    corruptions without a model decide. Raises `SourceError` for a function that can't be corrupted, and
+    `CancelledError` when stopped; failures of the model or its endpoint are in the result.
     """
     tree, settings = intake.repository.tree, settings or LoopSettings()
     test_files = frozenset(intake.test_files)
@@ -284,7 +285,7 @@ def corrupt_by_model(
 
 
 def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
-    """Return the sources of the first few tests among `ids`, parameters folded, each under its id."""
+    """Return the code of the first few tests among `ids`, each under its id without parameters."""
     texts: dict[str, str] = {}
     for id in ids:
         if len(texts) == MOST_EXAMPLES:
@@ -300,9 +301,7 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
 
 
 def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
-    """Return a function that names the rules for corruptions without a model that a text breaks; they only
-    advise.
-    """
+    """Return a function that reports the broken rules for corruptions without a model, as advice."""
     rules = Gate(original, scope, most_lines=None)
 
     def read(target: Target) -> Appearance:
@@ -339,21 +338,24 @@ class CorruptingModel(Request):
     model: str | None = None
     keep: Keep = Keep.BEST
     rounds: Natural = 5
-    """Rounds of test feedback."""
+    """Number of rounds of test feedback."""
     max_tool_calls: Count = 30
     examples: Annotated[str | None, LOCAL] = None
-    """The file of judged corruptions, some of which it is shown."""
+    """The file of judged corruptions, some of which the model is shown."""
     max_tokens: Count | None = None
-    """Tokens sent and received."""
+    """Most tokens sent and received."""
     max_cost: Positive | None = None
-    """In US dollars."""
+    """Most US dollars."""
 
     def caps(self) -> tuple[int | None, float | None]:
-        """Return the most tokens and US dollars for one function; None for no limit."""
+        """Return the most tokens and US dollars for one function; None means no limit."""
         return self.max_tokens, self.max_cost
 
     def loop(self, min_failing: int, max_tokens: int | None, max_cost: float | None) -> LoopSettings:
-        """Return the limits of each conversation; `max_tokens` and `max_cost` are those of the endpoint."""
+        """Return the limits of each conversation.
+
+        `max_tokens` and `max_cost` are the limits of the endpoint, for requests without their own.
+        """
         tokens, cost = self.caps()
         changes: dict[str, Any] = {
             "keep": self.keep,
@@ -368,17 +370,17 @@ class CorruptingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorruptingModelOfSet(CorruptingModel):
-    """The model that corrupts the functions of a set; its limits are for all functions together."""
+    """The model that corrupts the functions of a set; its limits apply to all functions together."""
 
     max_tokens_per_function: Count | None = None
     max_cost_per_function: Positive | None = None
 
     def caps(self) -> tuple[int | None, float | None]:
-        """Return the most tokens and US dollars for one function; None for no limit."""
+        """Return the most tokens and US dollars for one function; None means no limit."""
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self) -> None:
-        """Raise `UserError` if there are options of a model, and no model."""
+        """Raise `UserError` if there are options for a model, but no model."""
         limits = ("examples", "max_tokens", "max_cost", "max_tokens_per_function", "max_cost_per_function")
         given = [name for name in limits if getattr(self, name) is not None]
         if given and not self.model:

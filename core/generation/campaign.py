@@ -1,8 +1,8 @@
-"""The campaign: candidates are decided ahead by workers and accepted strictly in their order.
+"""The campaign: workers decide candidates ahead of time; verdicts are accepted strictly in order.
 
-So the tasks are the same for any number of workers; verdicts that were not needed stay in the state. Until
-the set is full, it is what it would be if no more candidates came: proven tasks are written at once, and
-replaced by better ones.
+The tasks are therefore the same for any number of workers; verdicts that were not needed stay in the state.
+Until the set is full, it is what it would be if no more candidates came: proven tasks are written at once,
+and replaced by better ones.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from gistpoint.core.tasks.trees import corrupted_tree
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate.
 
-    Every test that can see it is run, although fewer would do: a test that hangs would cost the whole suite
-    its limit.
+    Every test that can see it is run, although fewer would be enough: a test that hangs would make the whole
+    suite reach its time limit.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -95,30 +95,30 @@ def _way(
 
 
 MOST_SHARED = 1
-"""How many functions two groups may have in common."""
+"""Most functions that two groups may have in common."""
 
 
 @dataclass
 class CandidateVerdicts:
-    """The verdicts so far in their order, with their present status.
+    """The verdicts so far in order, each with its present status.
 
-    A corruption that is not subtle enough waits until there is no other candidate. More than half of the
-    corruptions in a set must not be among the first that a spectrum-based localisation names: one that is
-    waits until there are enough others. The remaining places then go to waiting ones, the most subtle first.
-    See decision 33. In a stratified set none is accepted beyond the share of its stratum, and waiting ones
-    get their places when their stratum has no other candidate (decision 91).
+    A corruption that is not subtle enough waits until there is no other candidate. At most half of the
+    corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
+    waits until there are enough others. The remaining places then go to waiting verdicts, the most subtle
+    first. In a stratified set, no verdict is accepted beyond the share of its stratum, and waiting verdicts
+    get a place when their stratum has no other candidate.
     """
 
     count: int
     """The number of tasks wanted."""
     verdicts: list[CandidateVerdict] = field(default_factory=list)
     accepted: list[CandidateVerdict] = field(default_factory=list)
-    """Those that become tasks, in the order in which they were accepted."""
+    """The verdicts that become tasks, in the order in which they were accepted."""
     strata: Strata = field(default_factory=Strata)
     stratum: Mapping[str, str] = field(default_factory=dict)
     """The stratum of each candidate, by its key."""
     left: Counter[str] = field(default_factory=Counter)
-    """How many candidates of each stratum have no verdict yet."""
+    """The number of candidates of each stratum without a verdict."""
     _waiting: dict[int, CandidateVerdict] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _hidden: int = 0
@@ -126,11 +126,11 @@ class CandidateVerdicts:
 
     @property
     def full(self) -> bool:
-        """Whether enough are kept."""
+        """Whether the set has enough tasks."""
         return len(self._groups) == self.count
 
     def wants(self, stratum: str) -> bool:
-        """Whether another task of this stratum may be accepted, and so whether to try its candidates."""
+        """Whether another task of this stratum may be accepted, so that its candidates are worth trying."""
         if not self.strata.names:
             return not self.full
         waiting = {self.stratum.get(verdict.key, "") for verdict in self._waiting.values()}
@@ -139,10 +139,7 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return the verdicts that would become tasks if only `others`, later in the order, were to come.
-
-        A set is written as it would be if the campaign ended now (decision 92).
-        """
+        """Return the verdicts that would become tasks if only `others`, later in the order, were to come."""
         after = replace(
             self,
             verdicts=[*self.verdicts],
@@ -198,14 +195,11 @@ class CandidateVerdicts:
                     break
 
     def _may_be_located(self, hidden: int, located: int) -> bool:
-        """Whether most corruptions stay hard to locate with as many more that are and that are not.
-
-        More than half of a set must be (decision 33).
-        """
+        """Whether most corruptions stay hard to locate after accepting these."""
         return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
-        """Return the waiting verdicts that may be accepted, with their places, in the order to try them."""
+        """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them."""
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
         subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
@@ -217,7 +211,7 @@ class CandidateVerdicts:
         return subtle + sorted(others, key=lambda item: _preference(item[1]))
 
     def _has_run_out(self, verdict: CandidateVerdict) -> bool:
-        """Whether the set is stratified and its stratum has no candidate left that could be preferred to it."""
+        """Whether the set is stratified and the verdict's stratum has no candidate left to prefer."""
         return bool(self.strata.names) and self.left[self.stratum.get(verdict.key, "")] <= 0
 
     def _leave_out(self, place: int, reason: Reason) -> None:
@@ -225,7 +219,7 @@ class CandidateVerdicts:
 
 
 def _located(verdict: CandidateVerdict) -> tuple[int, int]:
-    """Return how many corruptions are hard to locate, and how many are not; zeros if that is unknown."""
+    """Return how many corruptions are hard to locate, and how many are not; zeros if unknown."""
     assert verdict.kept is not None
     ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
     hidden = sum(rank is not None and rank > LOCATED for rank in ranks)
@@ -241,17 +235,17 @@ def _subtlety(verdict: CandidateVerdict) -> float:
 
 
 def _preference(verdict: CandidateVerdict) -> tuple[float, float]:
-    """Return the key that orders waiting verdicts: the least visible to readers first, then the most subtle."""
+    """Return the sort key of a waiting verdict: the least visible first, then the most subtle."""
     return glance_of(verdict) or 0.0, -_subtlety(verdict)
 
 
 _AHEAD = 2
-"""Candidates submitted per worker before the first is decided."""
+"""Candidates submitted per worker before the first one is decided."""
 _POLL_S = 0.2
 
 
 class Executor(Protocol):
-    """The part of `concurrent.futures.Executor` that a campaign needs; Dask's has it too."""
+    """The part of `concurrent.futures.Executor` that a campaign needs; Dask's executor has it too."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
         """Call `fn` in a worker."""
@@ -260,7 +254,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The workers of a campaign, and how many there are."""
+    """The workers of a campaign, with their number."""
 
     executor: Executor
     size: int
@@ -270,9 +264,7 @@ class CampaignTasks(Protocol):
     """The tasks of a campaign, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Make the set the tasks of these verdicts, including those of an earlier run: write and withdraw
-        tasks.
-        """
+        """Write and withdraw tasks, also those of an earlier run, until the tasks are those of `kept`."""
         ...
 
     def settle(self) -> None:
@@ -281,7 +273,7 @@ class CampaignTasks(Protocol):
 
 
 OnProgress = Callable[["CandidateVerdicts", Collection[str]], None]
-"""Receives the verdicts so far, and the keys of the candidates that workers have."""
+"""Receives the verdicts so far, and the keys of the candidates that workers are trying."""
 
 
 def run_campaign(
@@ -295,13 +287,11 @@ def run_campaign(
     strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in their order until `count` are kept; `tasks` receives the kept ones after each
-    change.
+    """Decide candidates in order until `count` are kept; `tasks` is updated after each change.
 
-    Candidates of a stratum that has its share are skipped, and have their turn if the share grows.
-
-    `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker
-    raises; earlier verdicts and the present tasks are kept.
+    Candidates of a stratum whose share is full are skipped, and tried later if the share grows. `on_progress`
+    is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
+    verdicts and the present tasks are kept.
     """
     stratum = {candidate.key: candidate.stratum for candidate in candidates}
     selection = CandidateVerdicts(
@@ -331,21 +321,21 @@ def run_campaign(
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """The candidates whose turn has not come, in their order."""
+    """The candidates that have not had their turn, in order."""
 
     left: list[CorruptionCandidate]
     state: StateFile
     selection: CandidateVerdicts
 
     def pop(self) -> CorruptionCandidate | None:
-        """Return the next wanted candidate, whose turn it is now; None if there is none."""
+        """Return the next wanted candidate and remove it; None if there is none."""
         found = next(self._wanted(), None)
         if found is not None:
             self.left.remove(found)
         return found
 
     def ahead(self, busy: Collection[str]) -> CorruptionCandidate | None:
-        """Return the next candidate that seems wanted, has no verdict, and is not among the `busy` ones."""
+        """Return the next wanted candidate that has no verdict and is not `busy`; None if there is none."""
         return next(
             (c for c in self._wanted() if c.key not in self.state.verdicts and c.key not in busy), None
         )
@@ -372,12 +362,10 @@ def _in_order(
     state: StateFile,
     on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
-    """Yield the verdicts in the order of the candidates, some of which are decided ahead.
+    """Yield the verdicts in the order of the candidates, some of which are decided ahead of time.
 
-    So the tasks are the same with one worker and with many (decision 32).
-
-    If a model or its endpoint fails, no more work begins. The work of the other workers was paid for: it is
-    awaited, and then the error is raised.
+    If a model or its endpoint fails, no more work is started. The other workers' work was paid for, so their
+    results are awaited before the error is raised.
     """
     pending = _Pending(context)
     came = bool(state.verdicts)
@@ -408,7 +396,7 @@ def _in_order(
 
 
 class _Pending:
-    """The work given to workers, by the key of its result."""
+    """The work of the workers: the keys of candidates by the future of the verdict."""
 
     def __init__(self, context: Context) -> None:
         self._run = context.run
@@ -416,13 +404,13 @@ class _Pending:
 
     @property
     def busy(self) -> frozenset[str]:
-        """The keys of the work that workers have."""
+        """The keys of the candidates that workers are trying."""
         return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
-        """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`.
+        """Wait a moment; yield the results that arrived, with their keys. Raises `CancelledError`.
 
-        An error of a worker is raised when no result came in with it.
+        An error of a worker is raised if no result arrived with it.
         """
         done, _ = wait(self.keys, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         self._run.check()
@@ -431,7 +419,7 @@ class _Pending:
             yield self.keys.pop(future), future.result()
 
     def drop(self) -> None:
-        """Cancel and forget work that no worker has begun."""
+        """Cancel and forget work that no worker has started."""
         self.keys = {future: key for future, key in self.keys.items() if not future.cancel()}
 
 
@@ -444,9 +432,7 @@ def run_controls(
     *,
     on_comparison: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Mapping[str, Any]]:
-    """Try up to `count` specimens of the verdicts on the whole suite; return the comparisons in a stable
-    order.
-    """
+    """Run the whole suite on up to `count` specimens; return the comparisons in a stable order."""
     chosen, pending = sample(verdicts, count, context.settings.seed), _Pending(context)
     for verdict in chosen:
         if verdict.key not in state.controls and verdict.specimen is not None:
@@ -462,7 +448,7 @@ def run_controls(
 
 
 def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[CandidateVerdict]:
-    """Return up to `count` verdicts with a specimen, kept and dropped alike, as the seed decides."""
+    """Return up to `count` verdicts with a specimen, kept and dropped ones, chosen by the seed."""
     fit = sorted(
         (verdict for verdict in verdicts if verdict.specimen is not None), key=lambda verdict: verdict.key
     )
@@ -471,12 +457,11 @@ def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[
 
 
 def control(context: Context, specimen: Specimen) -> dict[str, Any]:
-    """Run the whole suite on a specimen; return whether it agrees with the probe, and in which ids they
-    differ.
+    """Run the whole suite on a specimen; return whether it agrees with the probe, and where they differ.
 
-    If the probe stopped at the number of failing tests that it needed, those must fail here too, as far as
-    the suite gets: tests after a hang have no outcome. Otherwise the failing tests must be the same, and a
-    run that hangs must hang in both.
+    If the probe stopped at the needed number of failing tests, those must fail here too, as far as the suite
+    gets: tests after a hang have no outcome. Otherwise the failing tests must be the same, and a run must
+    hang in both or in neither.
     """
     with opened(context) as here:
         return _compared(here, specimen)
@@ -521,7 +506,7 @@ def _compared(context: Context, specimen: Specimen) -> dict[str, Any]:
 
 
 def agreement(comparisons: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the share of comparisons that agree; None if there is no comparison."""
+    """Return the share of comparisons that agree; None if there are none."""
     if not comparisons:
         return None
     return sum(bool(comparison["agrees"]) for comparison in comparisons) / len(comparisons)

@@ -1,6 +1,4 @@
-"""A campaign's candidates, in an order that depends only on the seed, and how many corruptions of each are
-tried.
-"""
+"""The candidates of a campaign in an order that depends only on the seed, and the number of their tries."""
 
 from __future__ import annotations
 
@@ -25,18 +23,18 @@ from gistpoint.core.metrics.table import percentile
 from gistpoint.core.text import plural
 
 LOCATED = 5
-"""How many functions of a spectrum-based localisation a solver would look at first."""
+"""Number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""A corruption of less subtlety waits; one that a localisation names first can't have more (decision 33)."""
+"""Least subtlety of a corruption that does not wait; corruptions that are located first can't reach it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The numbers of tries for a function."""
+    """The number of tries for a function."""
 
     singles: int
     give_up: int
-    """Stop after so many tries without a good corruption: corruptions of this function are easy to find."""
+    """Tries without a good corruption after which to stop: the function's corruptions are easy to find."""
 
 
 HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)
@@ -45,7 +43,7 @@ HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)
 def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
     """Return the effort for a function if at least `least` tests have to fail.
 
-    Each try of a function that runs while modules are imported is a run of the tests in a separate process.
+    For a function that runs while modules are imported, each try is a run of the tests in a separate process.
     """
     if name in library.test_map.at_import:
         return DEAR
@@ -53,9 +51,9 @@ def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
 
 
 def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
-    """Return how many other functions are entered by `least` or more tests, all of which also enter this one.
+    """Return how many other functions are entered by `least` or more tests that all enter this one too.
 
-    If exactly the tests of one of those fail, a localisation by Ochiai puts it first, and this one after it.
+    If exactly the tests of such a function fail, a localisation by Ochiai ranks it before this one.
     """
     own = library.entering(name)
     return sum(
@@ -64,26 +62,26 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 
 
 LEAST_CODE_LINES = 6
-"""Functions with fewer code lines come last: a fault in them is seen at once."""
+"""Functions with fewer code lines come last, since a fault in them is seen at once."""
 LEAST, MOST = 2, 4
-"""The bounds of the size of a group, if no size was requested."""
+"""The bounds of the size of a group, if no size is requested."""
 _TRIED_PARTNERS = 8
 _TRIED_A_PLACE = 4
-"""Partners tried for each function of a group whose size was requested."""
+"""Partners tried for each function of a group whose size is requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorruptionCandidate:
-    """A function to corrupt; in a group, the first one, with those that may join it in the order to try them."""
+    """A function to corrupt; for a group, the first one, with possible partners in the order to try."""
 
     name: str
     key: str
-    """Hash of everything that the verdict depends on."""
+    """The hash of everything that the verdict depends on."""
     partners: tuple[str, ...] = ()
     size: int = 1
-    """How many functions are wanted."""
+    """The number of functions wanted."""
     stratum: str = ""
-    """The part of a stratified set that it would count in."""
+    """The part of a stratified set that the candidate belongs to."""
 
 
 T = TypeVar("T")
@@ -91,24 +89,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The strata of a campaign's candidates, in a fixed order; none if its set is not stratified.
+    """The strata of a campaign's candidates, in a fixed order; none if the set is not stratified.
 
-    Each gets an equal share of the tasks; if these can't be divided evenly, the first ones get one more. A
-    stratum without candidates leaves the rest of its share to the others (decision 91).
+    Each gets an equal share of the tasks; if they can't be divided evenly, the first strata get one more. A
+    stratum without candidates leaves the rest of its share to the others.
     """
 
     names: tuple[str, ...] = ()
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """The tasks wanted of each stratum, if they are given; then no stratum makes up for another."""
+    """The number of tasks wanted from each stratum if given; then no stratum makes up for another."""
     equal: bool = False
-    """Whether all strata have equal shares, which none leaves to another."""
+    """Whether all strata have equal shares, which no stratum leaves to another."""
 
     def share(
         self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
     ) -> int:
         """Return how many of `count` tasks may be of this stratum.
 
-        `kept` holds the tasks so far by stratum, `exhausted` the strata that have no candidate left.
+        `kept` contains the number of tasks so far by stratum, `exhausted` the strata without candidates.
         """
         if not self.names:
             return count
@@ -125,7 +123,7 @@ class Strata:
     def has_room(
         self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
     ) -> bool:
-        """Whether another task of this stratum may be kept, and so whether its candidates are worth a try."""
+        """Whether another task of this stratum may be kept, so that its candidates are worth trying."""
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
 
@@ -137,7 +135,7 @@ def in_turns(groups: Iterable[Sequence[T]]) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePlan:
-    """The candidates of a campaign in their order, and the number of functions left out for each reason."""
+    """The candidates of a campaign in order, with the number of functions left out by reason."""
 
     candidates: tuple[CorruptionCandidate, ...]
     functions: int
@@ -149,7 +147,7 @@ class CandidatePlan:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Functions that are not candidates, by reason."""
+        """The number of functions that are not candidates, by reason."""
         reasons = {
             "too_short": self.too_short,
             "seen_by_too_few_tests": self.seen_by_too_few,
@@ -158,13 +156,13 @@ class CandidatePlan:
         return {**reasons, "not_chosen": self.not_chosen} if self.not_chosen else reasons
 
     def __str__(self) -> str:
-        """Return the number of candidates, and why there are not more."""
+        """Return the number of candidates, and the reasons why there are not more."""
         reasons = [f"{count} {reason.replace('_', ' ')}" for reason, count in self.left_out.items() if count]
         total = f"{len(self.candidates)} candidates of {self.functions} functions"
         return "; ".join(filter(None, (total, ", ".join(reasons))))
 
     def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
-        """Return the strata by name, each with how many candidates it has and how many of the `kept` keys."""
+        """Return the name of each stratum, the number of its candidates, and how many are in `kept`."""
         keys = frozenset(kept)
         offered = Counter(candidate.stratum for candidate in self.candidates)
         taken = Counter(candidate.stratum for candidate in self.candidates if candidate.key in keys)
@@ -172,12 +170,12 @@ class CandidatePlan:
 
 
 def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
-    """Return the candidates: functions of some length, seen by enough tests, and among these the chosen ones.
+    """Return the candidates: the chosen ones among functions that are long enough and seen by enough tests.
 
-    Except for removals, functions of few code lines come after the others. Functions that run while modules
-    are imported come last: each corruption of them costs a run of every test in a separate process, and its
-    faults show at once. In a stratified set both hold within each stratum. Raises `UserError` if a named
-    function is unknown.
+    Except in remove mode, functions with few code lines come after the others. Functions that run while
+    modules are imported come last: each corruption of them costs a run of every test in a separate process,
+    and their faults show at once. In a stratified set, both rules apply within each stratum. Raises
+    `UserError` if a named function is unknown.
     """
     choice = settings.choice
     found = list(definitions(library.intake.repository.tree, library.test_files))
@@ -186,7 +184,9 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
         definition for definition in found if not choice.functions or str(definition.ref) in choice.functions
     ]
     known = [
-        str(definition.ref) for definition in listed if _substantial(definition, named=bool(choice.functions))
+        str(definition.ref)
+        for definition in listed
+        if _is_long_enough(definition, named=bool(choice.functions))
     ]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
     seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
@@ -210,7 +210,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
 def _ordered(library: SourceLibrary, settings: CampaignSettings, names: Sequence[str]) -> list[str]:
     """Return the functions in the order in which they are tried; the seed alone decides it (decision 32)."""
     shuffled = _shuffled(library, names, random.Random(settings.seed))
-    return shuffled if settings.mode.removes else _roomy_first(library, shuffled)
+    return shuffled if settings.mode.removes else _long_first(library, shuffled)
 
 
 def _order_of_strata(settings: CampaignSettings, names: list[str]) -> list[str]:
@@ -221,7 +221,7 @@ def _order_of_strata(settings: CampaignSettings, names: list[str]) -> list[str]:
 
 
 def _strata_of(settings: CampaignSettings, order: Sequence[str]) -> Strata:
-    """Return the strata of a set, without any if its tasks are not spread and its groups have no sizes."""
+    """Return the strata of a set; none if its tasks are not spread and its groups have no sizes."""
     choice, groups = settings.choice, settings.groups
     if not choice.plane and not groups.sizes:
         return Strata()
@@ -232,7 +232,7 @@ def _strata_of(settings: CampaignSettings, order: Sequence[str]) -> Strata:
 def _strata(
     library: SourceLibrary, settings: CampaignSettings, cell: Mapping[str, str], pool: Sequence[str]
 ) -> dict[str, list[CorruptionCandidate]]:
-    """Return the candidates by stratum: one for each function, or for each requested size that it can reach."""
+    """Return the candidates by stratum: one per function, or one per requested size that it can reach."""
     strata: dict[str, list[CorruptionCandidate]] = {}
     for size in settings.groups.sizes or (0,):
         for name in cell:
@@ -257,8 +257,8 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
     return sorted(mixed, key=lambda name: name in library.test_map.at_import)
 
 
-def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
-    """Return functions in their order, but with those of few code lines after the others of their kind."""
+def _long_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
+    """Return the functions in order, but with those of few code lines after the others of their kind."""
     rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
     short = {
         name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES
@@ -266,8 +266,8 @@ def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: (name in library.test_map.at_import, name in short))
 
 
-def _substantial(definition: Definition, *, named: bool) -> bool:
-    """Whether there is enough to corrupt; a function that the user named may be of any length."""
+def _is_long_enough(definition: Definition, *, named: bool) -> bool:
+    """Whether there is enough code to corrupt; a function that the user named may be of any length."""
     long_enough = named or definition.end_line - definition.def_line >= MIN_LINES
     return long_enough and not any("overload" in text for text in definition.decorators)
 
@@ -279,26 +279,28 @@ def _key(library: SourceLibrary, settings: CampaignSettings, *names: str | int) 
 def _group(
     library: SourceLibrary, settings: CampaignSettings, name: str, pool: Sequence[str], asked: int
 ) -> CorruptionCandidate:
-    """Return a group that begins with `name`; the seed decides the order of its partners, and a size not
-    requested.
+    """Return a group that begins with `name`.
+
+    The seed decides the order of its partners, and the size if none is requested.
     """
     chance = random.Random(f"{settings.seed} {name}")
     size, rules = chance.randint(LEAST, MOST), settings.groups
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
     near = library.reach.steps(name, rules.distance * (size - 1) if rules.chain else rules.distance)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
-    chosen = tuple(_roomy_first(library, _shuffled(library, partners, chance))[:most])
+    chosen = tuple(_long_first(library, _shuffled(library, partners, chance))[:most])
     return CorruptionCandidate(name, _key(library, settings, name, size, *chosen), chosen, size)
 
 
 def nested(one: str, other: str) -> bool:
-    """Whether two functions, `path::qualname`, are the same or one is inside the other."""
+    """Whether two functions, as `path::qualname`, are the same, or one is inside the other."""
     return one == other or other.startswith(f"{one}.<locals>.") or one.startswith(f"{other}.<locals>.")
 
 
 def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Sequence[str]) -> bool:
-    """Whether `name` may join `others`: nested in none, and near enough to each of them, or in a chain to the
-    last.
+    """Whether `name` may join `others`: not nested with any of them, and near enough to them.
+
+    In a chain, it must be near only to the last one.
     """
     near = library.reach.steps(name, rules.distance)
     return all(other in near for other in (others[-1:] if rules.chain else others)) and not any(
@@ -310,7 +312,7 @@ _MOST_NAMED = 10
 
 
 def require_defined(choice: Choice, defined: Collection[str]) -> None:
-    """Raise `UserError` if the list of functions names one that the library does not define, with its line."""
+    """Raise `UserError` if the list names functions that the library does not define, with their lines."""
     unknown = [(line, name) for name, line in choice.functions.items() if name not in defined]
     if unknown:
         listed = ", ".join(f"line {line}: {name[:200]}" for line, name in unknown[:_MOST_NAMED])
@@ -322,7 +324,7 @@ def require_defined(choice: Choice, defined: Collection[str]) -> None:
 
 
 def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> list[str]:
-    """Return the functions that meet every condition; percentiles are those of all functions of the library."""
+    """Return the functions that meet every condition; percentiles are those of all library functions."""
     if not choice.where:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]
@@ -332,7 +334,7 @@ def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> lis
 def beyond(
     library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float
 ) -> list[str]:
-    """Return the functions at or beyond every bar, which are percentiles among these functions."""
+    """Return the functions at or beyond every bar, as percentiles among these functions."""
     if not bars:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]
@@ -340,9 +342,9 @@ def beyond(
 
 
 def cells(library: SourceLibrary, names: Sequence[str], choice: Choice) -> dict[str, str]:
-    """Return the cell of each function on the plane of the two metrics, by quantiles among these functions.
+    """Return the cell of each function on the plane of two metrics, by quantiles of these functions.
 
-    The cell is empty if tasks are not spread. A function with an unknown metric has no cell, and is left out.
+    The cell is an empty text if tasks are not spread. A function with an unknown metric is left out.
     """
     if not choice.plane:
         return dict.fromkeys(names, "")
@@ -365,7 +367,7 @@ def _points(library: SourceLibrary, names: Sequence[str], metrics: Sequence[str]
 
 
 def _cell(point: Sequence[float], edges: Sequence[Sequence[float]], choice: Choice) -> str:
-    """Return the name of the cell with a point, such as `cyclomatic high, degree low`."""
+    """Return the name of the cell of a point, such as `cyclomatic high, degree low`."""
     parts = []
     for metric, value, inner in zip(choice.plane, point, edges, strict=True):
         parts.append(f"{metric} {_quantile(sum(value > edge for edge in inner), choice.bins)}")

@@ -1,4 +1,4 @@
-"""The functions from which a campaign chooses, and how evenly: settings, parsed from text and checked."""
+"""The functions that a campaign chooses from, and how it spreads its tasks: settings, read and checked."""
 
 from __future__ import annotations
 
@@ -15,33 +15,30 @@ from gistpoint.core.requests import LOCAL, Count, Request
 
 METRICS = (*COMPLEXITY, *CENTRALITY)
 PLANE = ("code_lines", "harmonic_out")
-"""The metrics of the Breakpoint paper's figures 4 and 5."""
+"""The metrics of figures 4 and 5 of the Breakpoint paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which functions are candidates, among those that are long enough and seen by enough tests.
+    """The functions that are candidates, among those that are long enough and seen by enough tests.
 
-    Applied in this order: `functions`, `where`, the bars; the rest is spread.
+    `functions`, `where` and `bars` are applied in this order; tasks are then spread over the rest.
     """
 
     functions: Mapping[str, int] = field(default_factory=dict)
-    """A list of `path::qualname`, each with the line that named it; empty for all functions."""
+    """A list of `path::qualname`, each with its line in the file; empty for all functions."""
     where: tuple[str, ...] = ()
-    """Conditions on functions, which must all hold; percentiles are those of all functions of the library.
-
-    Those of `gistpoint code` are the same ones (decision 91).
-    """
+    """Conditions that functions must all meet; percentiles are those of all library functions."""
     bars: tuple[MetricBar, ...] = ()
     """Metrics at one end of which a function must be; percentiles are those of the candidates."""
     percentile: float = 90.0
-    """The percentile of high ends; for low ones, 100 minus it."""
+    """The percentile of high ends; for low ends, 100 minus this."""
     plane: tuple[str, ...] = ()
     """Two metrics over whose quantiles the tasks are spread; empty if they are not spread."""
     bins: int = 4
-    """How many quantiles each of the two has."""
+    """The number of quantiles of each of the two metrics."""
     equal: bool = False
-    """Whether each cell has the same number of tasks, and none more if another can't be filled."""
+    """Whether each cell has the same number of tasks, and no more if another can't be filled."""
 
     def __post_init__(self) -> None:
         for condition in self.where:
@@ -65,7 +62,7 @@ class Choice:
             raise UserError(f"--bins must be 2 to 10, and is {self.bins}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the choice as a JSON value, without unused parts."""
+        """Return the choice as a JSON object, without unused parts."""
         values: dict[str, Any] = {}
         if self.functions:
             values["functions"] = sorted(self.functions)
@@ -80,7 +77,7 @@ class Choice:
 
 
 def read_bars(text: str) -> tuple[MetricBar, ...]:
-    """Return the bars that a text such as `cyclomatic,degree:low` names; raises `UserError`."""
+    """Return the bars in a text such as `cyclomatic,degree:low`. Raises `UserError`."""
     bars = []
     for part in text.split(","):
         metric, colon, end = part.strip().partition(":")
@@ -91,9 +88,9 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
 
 
 def read_functions(text: str, file: str) -> dict[str, int]:
-    """Return the functions that a list names, one `path::qualname` a line, with their lines.
+    """Return the functions in a list, one `path::qualname` per line, with their lines.
 
-    Empty lines and those that begin with `#` are ignored. Raises `UserError` naming the line.
+    Empty lines and lines that begin with `#` are ignored. Raises `UserError`, which names the line.
     """
     named: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -113,25 +110,25 @@ def read_functions(text: str, file: str) -> dict[str, int]:
 _LISTED = "`gistpoint code SOURCE --names` prints such a list."
 
 REACH = 4
-"""The most calls, in either direction, between two functions that have to be near each other."""
+"""Most calls, in either direction, between two functions that have to be near each other."""
 SMALLEST, LARGEST = 1, 8
 """The bounds of a requested size of a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """How functions that are corrupted together are chosen, and what the brief reveals of them."""
+    """The rules by which functions are corrupted together, and whether the brief gives their number."""
 
     sizes: tuple[int, ...] = ()
-    """Requested sizes, each with an equal share; empty for 2 to 4, as the seed decides, or fewer."""
+    """Requested sizes, each with an equal share; if empty, the seed chooses 2 to 4, or fewer."""
     wanted: tuple[int, ...] = ()
-    """How many tasks of each size; empty for equal shares of the whole."""
+    """The number of tasks of each size; empty for equal shares."""
     chain: bool = False
-    """Whether each must only be near the one before it, instead of all others."""
+    """Whether each function must only be near the one before it, not near all others."""
     distance: int = REACH
-    """The most calls, in either direction, between two functions that have to be near."""
+    """Most calls, in either direction, between two functions that have to be near."""
     tell_count: bool = False
-    """Whether the brief says how many functions are corrupted."""
+    """Whether the brief gives the number of corrupted functions."""
 
     def __post_init__(self) -> None:
         if any(not SMALLEST <= size <= LARGEST for size in self.sizes):
@@ -142,7 +139,7 @@ class GroupRules:
             raise UserError(f"--distance must be 1 or more, and is {self.distance}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the values that are not defaults, as a JSON value."""
+        """Return the values that are not defaults, as a JSON object."""
         default = GroupRules()
         return {
             key: list(value) if isinstance(value, tuple) else value
@@ -155,7 +152,7 @@ _SIZES = "Such as --size 3, --size 1..8, --size 1,2,4, or with the tasks of each
 
 
 def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the sizes that a text names, and how many tasks of each are wanted, if it says so."""
+    """Return the sizes in a text, and the number of tasks of each if it gives them."""
     try:
         if ".." in text:
             first, last = (int(end) for end in text.split(".."))
@@ -185,7 +182,7 @@ class ChooseFunctions(Request):
 
     where: tuple[str, ...] = ()
     functions: Annotated[str | None, LOCAL] = None
-    """The file with a list of them."""
+    """The file with a list of the functions."""
     hard: bool = False
     hard_by: str | None = None
     percentile: float | None = None
@@ -199,7 +196,7 @@ class ChooseFunctions(Request):
         return bool(self.hard or self.hard_by)
 
     def choice(self) -> Choice:
-        """Return the choice; the list of functions is read. Raises `UserError`."""
+        """Return the choice, after reading the list of functions. Raises `UserError`."""
         self._require_consistent()
         return Choice(
             functions=_listed(Path(self.functions)) if self.functions else {},
@@ -237,7 +234,7 @@ class ChooseFunctions(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFunctions(Request):
-    """The functions that are corrupted together."""
+    """The rules for functions that are corrupted together."""
 
     size: str | None = None
     chain: bool = False
@@ -252,8 +249,9 @@ class GroupFunctions(Request):
 
 
 def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
-    """Return how many tasks of each source are wanted; raises `UserError` if `count` does not go with the
-    choice.
+    """Return how many tasks of each source are wanted.
+
+    Raises `UserError` if `count` does not fit the choice.
     """
     if groups.wanted:
         if count not in (None, sum(groups.wanted)):

@@ -1,4 +1,4 @@
-"""Whether passes of a proven corruption can be confirmed; the worker that proved it finds out (decision 113)."""
+"""Whether passes of a corruption can be confirmed, decided by the worker that proves it (decision 113)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gistpoint.core.kinds.folder import read_answer
 
 
 def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
-    """Return the verdict with the controls of its task, or one that drops the corruption because they are
-    missing.
+    """Return the verdict with the controls of its task.
 
-    It is dropped if the campaign keeps only tasks whose passes can be confirmed. Raises `CancelledError`.
+    If the campaign keeps only tasks whose passes can be confirmed, and this one's can't be, the verdict drops
+    the corruption. Raises `CancelledError`.
     """
     if context.confirmer is None:
         return verdict

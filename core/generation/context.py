@@ -33,41 +33,41 @@ class CorruptionScorer(Protocol):
     """Predicts how visible corruptions are to a reader."""
 
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, from their texts and, where known, their
-        families.
-        """
+        """Return the scores of corruptions of one function, from their texts and known families."""
         ...
 
 
 class Harness(Protocol):
-    """Makes runners of code; can be pickled, so that each worker makes its own in its own process."""
+    """Creates the runners of code; picklable, so that each worker process creates its own."""
 
     def runner(self) -> Runner:
         """Return a runner of whole suites."""
         ...
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> TestMapper:
-        """Return a recorder of which tests enter which functions; a recorded run takes longer than the suite
-        may.
+        """Return a recorder of the functions that tests enter.
+
+        A recorded run may take longer than the suite.
         """
         ...
 
     def confirmer(self) -> Confirmer | None:
-        """Return the confirmer, which finds out whether passes of a task can be confirmed; None if switched
-        off.
-        """
+        """Return the confirmer, which decides whether passes can be confirmed; None if switched off."""
         ...
 
     def scorer(self, intake: Intake) -> CorruptionScorer:
-        """Return the scorer that predicts whether a corruption of this library is seen at a glance."""
+        """Return the scorer that predicts whether corruptions of this library are seen at a glance."""
         ...
 
     def model(self, name: str) -> ChatModel:
-        """Return the chat model of that name. Raises `EndpointError` if this machine has no endpoint for it."""
+        """Return the chat model with that name.
+
+        Raises `EndpointError` if this machine has no endpoint for it.
+        """
         ...
 
     def prober(self, library: SourceLibrary) -> Prober:
-        """Return the prober for candidates of this library; the caller closes it."""
+        """Return the prober for candidates of this library, which the caller closes."""
         ...
 
 
@@ -75,8 +75,9 @@ class FetchingHarness(Harness, Protocol):
     """A harness that also fetches repositories."""
 
     def key(self, spec: SourceSpec, scratch: Path) -> str:
-        """Return a name for the content that `fetch` would fetch, equal for equal content. Raises
-        `SourceError`.
+        """Return a name for the content that `fetch` would fetch, equal for equal content.
+
+        Raises `SourceError`.
         """
         ...
 
@@ -87,10 +88,10 @@ class FetchingHarness(Harness, Protocol):
         run: RunContext,
         look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch` and pin its suite's needs; `look` gets its files first, and may
-        raise.
+        """Fetch a source below `scratch` and pin the requirements of its suite.
 
-        Raises `SourceError` and `EnvironmentBuildError`.
+        `look` is called with the files first, and may raise. Raises `SourceError` and
+        `EnvironmentBuildError`.
         """
         ...
 
@@ -99,7 +100,7 @@ class FetchingHarness(Harness, Protocol):
 class Context:
     """The objects that the steps of generation use, for one library.
 
-    It pickles as its folder, harness and settings; a process opens the rest on first use.
+    It is pickled as its folder, harness and settings; a process opens the rest on first use.
     """
 
     folder: Path
@@ -119,7 +120,7 @@ class Context:
 
     @cached_property
     def library(self) -> SourceLibrary:
-        """The library, as known. Raises FileNotFoundError if something is missing."""
+        """The library as it is stored. Raises FileNotFoundError if something is missing."""
         return self.learned or read_library(self.folder, self.runner.backend.name)
 
     @cached_property
@@ -139,12 +140,15 @@ class Context:
 
     @cached_property
     def model(self) -> ChatModel | None:
-        """The model that corrupts, if the settings name one."""
+        """The corrupting model; None if the settings name none."""
         return self.harness.model(self.settings.model) if self.settings.model else None
 
     @cached_property
     def board(self) -> TrialBoard:
-        """The board on which workers report their trials; one campaign of these settings runs at a time."""
+        """The board on which workers report their trials.
+
+        Only one campaign with these settings runs at a time.
+        """
         return TrialBoard(self.folder / "trials" / sha256_of_json(self.settings.to_json())[:16])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -157,7 +161,7 @@ class _Opened:
     busy: threading.Lock = field(default_factory=threading.Lock)
 
     def close(self) -> None:
-        """Stop the running decisions, and end the processes kept alive."""
+        """Stop the running decisions, and end the processes that are kept alive."""
         self.context.run.cancel.cancel()
         with self.busy:
             self.context.prober.close()
@@ -169,7 +173,7 @@ _guard = threading.Lock()
 
 @contextmanager
 def opened(context: Context) -> Iterator[Context]:
-    """Yield this thread's own copy of a context, opened; a context of another library is closed.
+    """Yield this thread's own opened copy of a context, after closing one of another library.
 
     Raises `InfrastructureError` if this machine does not have the library.
     """
@@ -199,7 +203,7 @@ def _open(context: Context) -> Context:
 
 
 def close_contexts() -> None:
-    """Stop the running decisions of all threads of this process, and end the processes kept alive for them."""
+    """Stop the running decisions of all threads of this process, and end the processes kept for them."""
     with _guard:
         contexts = list(_opened.values())
         _opened.clear()

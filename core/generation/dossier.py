@@ -1,4 +1,4 @@
-"""Everything about a task that a person needs to judge it, including the answer."""
+"""All information about a task that a person needs to judge it, including the answer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Dossier:
     task: Task
     answer: Answer
     brief: str
-    """The brief as a solver gets it."""
+    """The brief as a solver sees it."""
     corrupted: SourceTree
     original: SourceTree
     diff: tuple[FileDiff, ...]
-    """From the original files to the corrupted ones; empty if no function was corrupted."""
+    """The diff from the original files to the corrupted ones; empty if no function is corrupted."""
 
     @property
     def changed_lines(self) -> int:
@@ -34,7 +34,10 @@ class Dossier:
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:
-        """Return a file of one of the trees; bytes that are not UTF-8 are replaced. Raises FileNotFoundError."""
+        """Return a file of one of the trees; bytes that are not UTF-8 are replaced.
+
+        Raises FileNotFoundError.
+        """
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")
 
@@ -44,7 +47,7 @@ class Dossier:
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 
     def library_files(self) -> dict[str, bytes]:
-        """Return the original's Python files by path, without tests: the metrics are measured on these."""
+        """Return the original's Python files without tests, by path, for measuring metrics."""
         return {
             path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)
         }

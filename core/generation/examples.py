@@ -1,4 +1,4 @@
-"""Corruptions that readers judged, as examples for a model: a few that they missed, and a few that they saw."""
+"""Judged corruptions as examples for a model: some that readers missed, and some that they saw."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 EACH = 3
-"""How many examples of each kind."""
+"""Number of examples of each kind."""
 _MOST_LINES = 60
-"""Longer functions are left out: the prompt is sent again with every request."""
+"""Most lines of an example: the prompt is sent again with every request."""
 _WORDS = 300
 _INTRODUCTION = (
     "Here are changes to functions of other libraries, made for the same purpose. People who did not know"
@@ -36,16 +36,19 @@ TreeOf = Callable[[str], SourceTree]
 """Returns the files of a source, `name==version`. Raises `SourceError`."""
 
 OpenTrees = Callable[[], AbstractContextManager[TreeOf]]
-"""Opens a function that returns the files of sources; they are deleted when the context ends."""
+"""Opens a function that returns the files of sources, which are deleted at the end."""
 
 
 def hash_of_examples(file: str | None) -> str:
-    """Return the hash of a file of examples, empty without one. Raises `UserError` if it can't be read."""
+    """Return the hash of a file of examples; empty without a file.
+
+    Raises `UserError` if it can't be read.
+    """
     return sha256_of_text(_text_of(file)) if file else ""
 
 
 def examples_for(file: str | None, library: str, open_trees: OpenTrees) -> str:
-    """Return the examples in a file to show for a library, empty without a file; their sources are fetched.
+    """Return the examples for a library from a file, after fetching their sources; empty without a file.
 
     Raises `UserError`, `SourceError` and `CorruptionReplayError`.
     """
@@ -88,7 +91,7 @@ class JudgedCorruption:
 
 
 def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
-    """Return the judged corruptions of a JSON lines file, without those on which readers disagree.
+    """Return the judged corruptions in a JSON lines file, without those on which readers disagree.
 
     Raises `UserError` with `file` and the line.
     """
@@ -111,10 +114,10 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
 
 
 def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: TreeOf) -> str:
-    """Return up to `EACH` examples of either kind as text, none of them of `library`; always the same ones.
+    """Return up to `EACH` examples of either kind as text, none from `library`; always the same ones.
 
-    Raises `SourceError` if a source can't be had, `CorruptionReplayError` if a record does not fit, and
-    `UserError` if there is no example of a kind.
+    Raises `SourceError` if a source can't be fetched, `CorruptionReplayError` if a record does not fit, and
+    `UserError` if a kind has no example.
     """
     others = [item for item in judged if _name(item.source) != _name(library)]
     others.sort(key=lambda item: sha256_of_text(str(item.record.get("corrupted_sha256"))))

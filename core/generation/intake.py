@@ -1,4 +1,4 @@
-"""Intake: the outcomes of a repository's suite on the original, equal in three runs, or why it is unusable."""
+"""Intake: the outcomes of a suite on the original, equal in three runs, or the reason why it is unusable."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LOOK = (
     "`gistpoint doctor` shows what works here. The results so far are kept: the same command can be repeated."
 )
 _GRACE_SECONDS = 30.0
-"""Seconds past the limit before a run is stopped, so that a suite just above it is reported as too slow."""
+"""Seconds past the limit before a run is stopped: a suite just above it is reported as too slow."""
 
 
 class NoGood(StrEnum):
-    """Why no task can be made: a closed set, counted by generation."""
+    """The reasons why no task can be made, which generation counts."""
 
     NO_TESTS = "no_tests"
     NOT_GREEN = "suite_not_green"
@@ -46,7 +46,7 @@ class NoGood(StrEnum):
 
 
 class NoTaskError(NegativeVerdictError):
-    """A repository or a corruption can't make a task: a verdict, not a mistake."""
+    """A repository or a corruption can't make a task: a verdict, not a mistake of the user."""
 
     def __init__(self, reason: NoGood, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -65,20 +65,18 @@ class Intake:
     """The duration of the slowest run."""
     runs: int
     test_map: TestMap | None = None
-    """Which tests enter which functions, if that was recorded."""
+    """The functions that tests enter, if they were recorded."""
     protection: Protection | None = None
-    """Which parts of its tree the suite may change; None if unknown."""
+    """The parts of its tree that the suite may change; None if unknown."""
 
     @property
     def test_files(self) -> tuple[str, ...]:
-        """Files that tests were collected from, sorted."""
+        """The files that tests were collected from, sorted."""
         return tuple(sorted({id.partition("::")[0] for id in self.collected}))
 
     @property
     def timeout_s(self) -> float:
-        """Seconds after which a run of the suite is stopped: five times its duration, and enough for a busy
-        machine.
-        """
+        """The time limit of a run: five times the suite's duration, and enough for a busy machine."""
         return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
 
     @property
@@ -96,13 +94,11 @@ def take_in(
     deselect: tuple[str, ...] = (),
     run: RunContext = UNATTENDED,
 ) -> Intake:
-    """Run the suite of the original `runs` times. Raises `NoTaskError` if it is not green, too slow or empty.
-
-    It is too slow if a run takes more than `max_seconds`.
+    """Run the suite of the original `runs` times, and return its results.
 
     A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the
     tree is read-only. If the suite fails with that, another run records its changes, and a third one allows
-    only these.
+    only these. Raises `NoTaskError` if the suite is not green, is empty, or takes more than `max_seconds`.
     """
     limit = max_seconds + _GRACE_SECONDS
     request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
@@ -138,8 +134,9 @@ def take_in(
 
 
 def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[str]:
-    """Return the `stable` ids, out of `of`, that pass. Raises `NoTaskError` if one of them fails or none
-    passes.
+    """Return the `stable` ids that pass, out of `of` ids.
+
+    Raises `NoTaskError` if one of them fails or none passes.
     """
     outcomes = {id: report.results[id].outcome for id in stable}
     red = sorted(id for id, outcome in outcomes.items() if outcome in (Outcome.FAILED, Outcome.ERROR))
@@ -159,8 +156,9 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
 
 
 def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
-    """Raise `NoTaskError` if every run has tests that no other run has: later runs would have unknown ones
-    too.
+    """Raise `NoTaskError` if every run has tests that no other run has.
+
+    Later runs would have unknown tests too.
     """
     made_again = [sorted(id for id in ids if sum(id in other for other in runs) == 1) for ids in runs]
     if len(runs) < 2 or not all(made_again):
@@ -177,7 +175,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether a run has the results of all others, or is green if there are none."""
+    """Whether a run agrees with all others, or is green if there are none."""
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False
     if not others:
@@ -235,19 +233,19 @@ STEP = "tests recorded with the functions that they enter"
 def record_tests(
     intake: Intake, mapper: TestMapper, run: RunContext
 ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-    """Record the functions that tests enter and their calls in one run, four to fifteen times slower than
-    others.
+    """Record the functions that tests enter and their calls, in one run.
 
-    Raises `RecordingError` if the run did not finish, and `CancelledError`.
+    It is four to fifteen times slower than other runs. Raises `RecordingError` if it does not finish, and
+    `CancelledError`.
     """
     repository = intake.repository
     return mapper.record(repository.tree, repository.environment, intake.passed, run=run.step(STEP))
 
 
 def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
-    """Return the intake with its test map; one that has a map is returned unchanged.
+    """Return the intake with its test map; an intake that has a map is returned unchanged.
 
-    Raises as `record_tests` does.
+    Raises the errors of `record_tests`.
     """
     return (
         intake
@@ -257,7 +255,7 @@ def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATT
 
 
 def with_test_map_if_it_ends(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
-    """Return the intake with its test map; without one, and with a note, if the watched run did not finish."""
+    """Return the intake with its test map, or without one, after a note, if the recording failed."""
     try:
         return with_test_map(intake, mapper, run=run)
     except RecordingError as error:
@@ -297,7 +295,7 @@ class CorruptionProof:
         return (*listed, *(Failure(id) for id in missing))
 
     def baseline(self, intake: Intake, backend: str) -> Baseline:
-        """Return the baseline of the suite on the original and on the corrupted tree, both run on `backend`."""
+        """Return the baseline of the suite on the original and the corrupted tree, both run on `backend`."""
         return Baseline(
             backend=backend,
             environment=sha256_of_json(sorted(intake.repository.environment.lock)),
@@ -319,11 +317,11 @@ def prove(
     min_failing: int = DEFAULT_MIN_FAILING,
     run: RunContext = UNATTENDED,
 ) -> CorruptionProof:
-    """Run the whole suite on the corrupted tree; a second time if a test fails that the change can't reach.
+    """Run the whole suite on the corrupted tree and return the proof that enough tests fail.
 
-    That needs the test map. A test that passes one of the two times failed by chance, and doesn't count as
-    failing. Raises `NoTaskError` if the corruption can't make a task, `InfrastructureError` if the suite
-    could not be run.
+    If the test map shows that a failing test can't be affected by the change, the suite is run again: a test
+    that passes one of the two times failed by chance and doesn't count. Raises `NoTaskError` if the
+    corruption can't make a task, and `InfrastructureError` if the suite could not be run.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = RunRequest(
@@ -363,16 +361,15 @@ def prove(
             NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
         )
     in_front = replace(request, first=tuple(id for id in report.results if id in failing))
-    any_order = _borne(in_front, intake, names, runner, run)
+    any_order = _can_run_first(in_front, intake, names, runner, run)
     return CorruptionProof(targets, tree, report, failing, any_order)
 
 
-def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
-    """Return whether failing tests can be moved to the front: all pass on the original, and they fail on
-    their own.
+def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
+    """Return whether failing tests can run first: all pass on the original, and they fail on their own.
 
-    A test may fail only because of what an earlier test left behind; in front it would pass on the corrupted
-    tree (decision 10). They are run backwards, because any of them may come first.
+    A test may fail only because of what an earlier test left behind; run first, it would pass on the
+    corrupted tree. They are run in reverse order, because any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
     step = "suite of the original, the failing tests first"
@@ -386,7 +383,7 @@ def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run
 
 
 def _by_chance(intake: Intake, targets: tuple[Target, ...], failing: frozenset[str]) -> frozenset[str]:
-    """Return which tests may have failed by chance: by the map, a change of the targets can't reach them."""
+    """Return the failing tests that, by the test map, a change of the targets can't affect."""
     if intake.test_map is None:
         return frozenset()
     return failing - set(intake.test_map.seeing(target.name for target in targets))
@@ -398,18 +395,18 @@ def _with_passes(report: SuiteReport, again: SuiteReport, ids: frozenset[str]) -
     return replace(report, results={**report.results, **passing})
 
 
-# Another baseline of a task: the outcomes of its suite on another backend, on which some ids may differ
+# Another baseline of a task: the outcomes of its suite on another backend, which may differ for some ids
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineDifference:
-    """The ids in which a baseline differs from another; each is empty if there is no difference."""
+    """The ids in which two baselines differ; each set is empty if there is no difference."""
 
     only_here: frozenset[str]
-    """Tests that pass here and not there."""
+    """Tests that pass here, but not there."""
     only_there: frozenset[str]
     failing_only_here: frozenset[str]
-    """Tests that fail when corrupted here and not there."""
+    """Tests that fail on the corrupted tree here, but not there."""
     failing_only_there: frozenset[str]
 
     @property
@@ -448,7 +445,7 @@ def record_baseline(
 
 
 def differences(answer: Answer, baseline: Baseline) -> Mapping[str, BaselineDifference]:
-    """Return in which ids `baseline` differs from each other one of `answer`, by the name of its backend."""
+    """Return how `baseline` differs from each other baseline of `answer`, by the name of its backend."""
     return {
         other.backend: BaselineDifference(
             baseline.passed - other.passed,

@@ -1,7 +1,6 @@
-"""Everything known about a library before its first task: its suite, its test map, its call graph and its
-metrics.
+"""All information about a library before its first task: its suite, test map, call graph and metrics.
 
-Each is determined once, stored in the library's folder, and later read from there.
+Each part is determined once, stored in the library's folder, and later read from there.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ T = TypeVar("T")
 
 
 class Reach:
-    """Shortest paths on a graph of calls; a `directed` one is followed backwards, from callees to callers."""
+    """Shortest paths on a graph of calls; a `directed` graph is followed from callees to callers."""
 
     def __init__(self, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
         near: dict[str, set[str]] = {}
@@ -57,8 +56,9 @@ class Reach:
         self._known: dict[str, dict[str, int]] = {}
 
     def steps(self, name: str, most: int | None = None) -> Mapping[str, int]:
-        """Return the functions that reach `name` in at most `most` steps, with the number of steps; `name`
-        has 0.
+        """Return the number of steps to `name` from each function that reaches it; `name` itself has 0.
+
+        Only functions within `most` steps are included, unless it is None.
         """
         if most is not None:
             return self._search(name, most)
@@ -103,19 +103,19 @@ class SourceLibrary:
     intake: Intake
     test_map: TestMap
     edges: frozenset[Edge]
-    """Calls between functions of the library, caller first: the static ones united with those observed."""
+    """Calls between functions of the library as (caller, callee), both static and observed."""
     test_edges: frozenset[Edge]
     """Calls that begin in the tests."""
     rows: tuple[FunctionMetrics, ...]
-    """Every function of the library with its metrics."""
+    """The functions of the library with their metrics."""
     backend: str
     stars: int | None = None
     observed: tuple[tuple[str, str, int], ...] | None = None
-    """Observed calls between functions, and how often; None if an earlier version learned the library."""
+    """Observed calls between functions with their number; None if an earlier version stored the library."""
 
     @cached_property
     def key(self) -> str:
-        """The hash of everything that its tasks depend on, which excludes seconds."""
+        """The hash of everything that the tasks depend on, without durations."""
         intake, repository = self.intake, self.intake.repository
         tree = repository.tree
         return sha256_of_json(
@@ -136,12 +136,12 @@ class SourceLibrary:
 
     @cached_property
     def test_files(self) -> frozenset[str]:
-        """Files that tests were collected from."""
+        """The files that tests were collected from."""
         return frozenset(self.intake.test_files)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The names that each function can see."""
+        """The names that each function can use."""
         return read_vocabulary(self.intake.repository.tree, self.test_files)
 
     @cached_property
@@ -160,10 +160,10 @@ class SourceLibrary:
         return Reach(self.edges | self.test_edges, directed=True)
 
     def call_graph(self, *, tests: bool = False) -> CallGraph:
-        """Return the calls of the library, with `tests` those of its tests too, static and observed ones.
+        """Return the static and observed calls of the library, and with `tests` those of its tests.
 
-        Calls that only a run showed are marked as observed. Calls that the analysis of the text also finds
-        are marked so if `observed` is known.
+        Calls that only a run showed are marked as observed. Calls that are also static are marked so if
+        `observed` is known.
         """
         graph = build_call_graph(
             dict(self.intake.repository.tree.read_all(".py")) if tests else own_files(self.intake)
@@ -192,9 +192,7 @@ class SourceLibrary:
         return {name: tests & self.intake.passed for name, tests in self.test_map.entered.items()}
 
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
-        """Return every metric of a function with its percentile: the share of functions at or below it,
-        0-100.
-        """
+        """Return every metric of a function with its percentile, the share of functions at or below it."""
         row = self.by_name.get(name)
         if row is None:
             return {}
@@ -221,7 +219,7 @@ class SourceLibrary:
 
 
 VERSION = 1
-"""Version of the files of a folder; other versions are not read."""
+"""Version of the files in a folder; files of other versions are not read."""
 
 
 class _Pinned(msgspec.Struct):
@@ -244,18 +242,17 @@ class _Calls(msgspec.Struct):
     test_edges: list[tuple[str, str]]
     rows: tuple[FunctionMetrics, ...]
     observed: list[tuple[str, str, int]] | None = None
-    """Observed calls between functions of the library, and how often; None if an earlier version stored this.
-    """
+    """Observed calls between functions with their number; None if an earlier version stored this."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The files that store everything known about a library."""
+    """The files that store all information about a library."""
 
     folder: Path
 
     def repository(self, make: Callable[[], Repository]) -> Repository:
-        """Return the repository, made and stored if it is not known."""
+        """Return the repository, after making and storing it if it is not known."""
         known = self._read("repository", _Pinned)
         tar = self.folder / "tree.tar"
         if known is not None and tar.is_file():
@@ -272,7 +269,7 @@ class _Folder:
         return None if known is None else known.source
 
     def intake(self, repository: Repository, make: Callable[[], Intake]) -> Intake:
-        """Return the results of the suite on the original, run and stored if they are not known."""
+        """Return the results of the suite on the original, after running and storing them if unknown."""
         known = self._read("intake", _Results)
         if known is not None:
             stored = known.protection
@@ -290,7 +287,7 @@ class _Folder:
         return made
 
     def calls(self, make: Callable[[], _Calls], files: Callable[[], Mapping[str, bytes]]) -> _Calls:
-        """Return test map, calls and metrics, computed by `make` and stored if they are not known.
+        """Return test map, calls and metrics, after computing and storing them by `make` if unknown.
 
         Metrics that an earlier version did not have are measured on `files`.
         """
@@ -329,7 +326,7 @@ def learn_library(
     max_suite_seconds: float = MAX_SUITE_SECONDS,
     run: RunContext = UNATTENDED,
 ) -> SourceLibrary:
-    """Return the library; unknown parts are determined by three runs of its suite, and a traced one.
+    """Return the library; unknown parts are determined by three runs of its suite and a traced one.
 
     `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable.
     """
@@ -343,7 +340,7 @@ def learn_library(
 
 
 def read_library(folder: Path, backend: str) -> SourceLibrary:
-    """Return a fully learned library; raises FileNotFoundError if something is missing."""
+    """Return a fully learned library. Raises FileNotFoundError if something is missing."""
 
     def missing() -> Any:
         raise FileNotFoundError(folder)
@@ -364,7 +361,7 @@ def _measured(intake: Intake, mapper: TestMapper, run: RunContext) -> _Calls:
 def _graphs(
     test_map: TestMap, tree: SourceTree, test_files: frozenset[str], observed: tuple[ObservedCall, ...]
 ) -> _Calls:
-    """Return calls and metrics: of the library alone, and separately the calls that begin in its tests."""
+    """Return the calls and metrics of the library alone, and separately the calls that begin in its tests."""
     everything = dict(tree.read_all(".py"))
     own = {path: data for path, data in everything.items() if not is_protected(path, test_files)}
     graph = build_call_graph(own)
@@ -403,14 +400,14 @@ def own_files(intake: Intake) -> dict[str, bytes]:
 
 
 def is_function(name: str) -> bool:
-    """Whether a node of a call graph is a function and not the code of a module."""
+    """Whether a node of a call graph is a function, not the code of a module."""
     return not name.endswith(f"::{MODULE}")
 
 
 def find_learned(libraries: Path, source: Source) -> SourceLibrary | None:
     """Return the library of a source stored below `libraries`; None if it was never learned.
 
-    If it was learned in several ways (arguments of its suite, backends), the last one is returned.
+    If it was learned in several ways (arguments of its suite, backends), the newest one is returned.
     """
     wanted = (source.kind, source.name, source.revision)
     folders = []

@@ -52,11 +52,11 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
 _STALE_S = 3600.0
-"""Writing a task takes seconds: an older unfinished folder was left by a program that was killed."""
+"""Age after which an unfinished folder is removed: writing a task takes only seconds."""
 
 
 ControlsOf = Callable[[Task, Answer], Controls | None]
-"""Returns the controls of a task whose folder is written; None if they are not made."""
+"""Returns the controls of a task whose folder is being written; None if they are not made."""
 
 
 def write_proven(
@@ -75,12 +75,11 @@ def write_proven(
     announce: Callable[[str], None] = lambda id: None,
     controls_of: ControlsOf = lambda task, answer: None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; one of the same content is
-    kept.
+    """Write the task below `into`, in a folder named by its id, and return it.
 
-    In discovery the id has a salt, made from `secret`, by default a new one. `announce(id)` is called just
-    before a new task folder appears, and `controls_of` with the written task, unless it already exists with
-    controls.
+    A task of the same content is kept. In discovery, the id has a salt made from `secret`, by default a new
+    one. `announce(id)` is called just before a new task folder appears, and `controls_of` with the written
+    task, unless it already exists with controls.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -170,7 +169,7 @@ def _add_controls(task: Task, answer: Answer, place: Path, controls_of: Controls
 
 
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
-    """Remove a task's folder, unless somebody uses it; return whether it is gone."""
+    """Remove a task's folder unless it is in use; return whether it is gone."""
     if not place.is_dir():
         return True
     if in_use(place.name):
@@ -202,13 +201,11 @@ REFUSALS_COST = {
     "discovery": "repair-discovery-refusals-cost-1",
     "several": "repair-several-refusals-cost-1",
 }
-"""Templates for tasks with the rule `refused_costs_attempt`: only the sentence on refused submissions
-differs.
-"""
+"""Templates for tasks with the rule `refused_costs_attempt`: the sentence on refusals is different."""
 
 
 def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
-    """Return the name of the newest template of a mode, under the rule for refused submissions."""
+    """Return the name of the newest template of a mode, with the rule for refused submissions."""
     named = "several" if targets > 1 else mode.value
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)[named]
 
@@ -289,20 +286,19 @@ def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: Proven
     }
 
 
-# The tasks of a running campaign on the disk: written as soon as proven, withdrawn for better ones
+# The tasks of a running campaign on the disk: written as soon as they are proven, replaced by better ones
 
 
 InUse = Callable[[str], bool]
-"""Whether somebody has used the task of an id: such a task is never removed."""
+"""Whether the task with an id has been used: such a task is never removed."""
 
 
 @dataclass
 class WrittenSet:
     """Implements `gistpoint.core.generation.campaign.CampaignTasks`.
 
-    The set is complete after every verdict, so later verdicts replace some of its tasks (decision 92). Only
-    tasks of this campaign are removed, and none of a finished run. The state names each task before it is
-    written, so that the next run removes what a killed one left.
+    Only tasks of this campaign are removed, and none of a finished run. The state names each task before it
+    is written, so that the next run removes what a killed run left.
     """
 
     library: SourceLibrary
@@ -311,21 +307,21 @@ class WrittenSet:
     state: StateFile
     note: Callable[[str], None]
     in_use: InUse = lambda id: False
-    standing: dict[str, KeptTask] = field(default_factory=dict)
-    """The present tasks, by the key of their verdict, in the order of their acceptance."""
+    present: dict[str, KeptTask] = field(default_factory=dict)
+    """The present tasks by the key of their verdict, in the order of their acceptance."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Write the new tasks, then remove those that they replace."""
+        """Write the new tasks, then remove the tasks that they replace."""
         keys = {verdict.key for verdict in kept}
-        leaving = [task for key, task in self.standing.items() if key not in keys]
-        before, self.standing = self.standing, {}
+        leaving = [task for key, task in self.present.items() if key not in keys]
+        before, self.present = self.present, {}
         for verdict in kept:
             known = before.get(verdict.key)
             if known is None:
                 known = self._write(verdict, leaving[0].id if leaving else "")
                 leaving = leaving[1:]
-            self.standing[verdict.key] = known
-        stand = {task.id for task in self.standing.values()}
+            self.present[verdict.key] = known
+        stand = {task.id for task in self.present.values()}
         for id in sorted(self.state.provisional - stand):
             self._withdraw(id)
 

@@ -1,7 +1,4 @@
-"""From sources to tasks: a set from each source, made by a campaign, or a single task from one function.
-
-Both are made by the same steps over one context (decision 61).
-"""
+"""From sources to tasks: a set of tasks from each source, or a single task from one function."""
 
 from __future__ import annotations
 
@@ -86,19 +83,19 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask(Request):
-    """A task of one function."""
+    """A request for a task of one function."""
 
     source: str
     mode: Literal["remove", "discovery"] = "remove"
     function: str = ""
-    """The function; empty to let the seed pick one."""
+    """The function; if empty, the seed picks one."""
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     min_failing: Count = 5
     model: CorruptingModel = field(default_factory=CorruptingModel)
 
     def settings(self, open_model: OpenModel) -> tuple[CampaignSettings, ChatModel | None]:
-        """Return the settings and the corrupting model, found before any costly work; None for remove mode."""
+        """Return the settings and the corrupting model, before any costly work; None in remove mode."""
         mode = CampaignMode(self.mode)
         if mode is CampaignMode.REMOVE:
             if self.model.model:
@@ -120,7 +117,7 @@ class NewTask(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateTasks(Request):
-    """Sets of tasks of one or more sources."""
+    """A request for sets of tasks from one or more sources."""
 
     sources: tuple[str, ...] = ()
     batch: Annotated[str | None, LOCAL] = None
@@ -131,11 +128,11 @@ class GenerateTasks(Request):
     min_failing: Count = 5
     seed: int = 0
     workers: Annotated[Count | None, LOCAL] = None
-    """The number of processes; None for one for each core."""
+    """The number of processes; None for one per core."""
     cluster: Annotated[str | None, LOCAL] = None
     """The address of a Dask scheduler."""
     control: Natural = 0
-    """How many candidates are also tried on the whole suite."""
+    """The number of candidates that are also tried on the whole suite."""
     max_glance: Share | None = None
     confirmable: bool = False
     """Whether to keep only tasks whose passes can be confirmed."""
@@ -145,10 +142,9 @@ class GenerateTasks(Request):
     model: CorruptingModelOfSet = field(default_factory=CorruptingModelOfSet)
 
     def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
-        """Return the sources, the settings, and how many tasks of each source are wanted, before any costly
-        work.
+        """Return the sources, the settings, and the number of tasks per source, before any costly work.
 
-        Raises `UserError` for a request that contradicts itself, and what `open_model` raises.
+        Raises `UserError` for a request that contradicts itself, and the errors of `open_model`.
         """
         batch, settings = self._batch(), self._settings(open_model)
         count = tasks_wanted(self.count, settings.choice, settings.groups)
@@ -214,7 +210,7 @@ class SourceResult:
 
     spec: SourceSpec
     refused: tuple[str, str] | None = None
-    """Why no task can be made from it: a reason and a sentence."""
+    """Why no task can be made from the source: a reason and a sentence."""
     learning_seconds: float = 0.0
     making_seconds: float = 0.0
     plan: CandidatePlan | None = None
@@ -223,20 +219,21 @@ class SourceResult:
     """Ids of the tasks, in the order in which they were accepted."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
-    """Why it stopped early: the model could not be reached, was of no use or cost too much, or the user
-    stopped it.
+    """The error that stopped the source early; None if nothing did.
+
+    The model could not be reached, was of no use or cost too much, or the user stopped it.
     """
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
 
     @property
     def kept(self) -> int:
-        """How many candidates became a task."""
+        """The number of candidates that became a task."""
         return self.counts.kept if self.stopped is None else len(self.tasks)
 
     @property
     def strata(self) -> list[tuple[str, int, int]]:
-        """The strata of the set, each with its candidates and those that became a task."""
+        """The strata of the set, each with the numbers of its candidates and of those that became a task."""
         return (
             []
             if self.plan is None
@@ -244,7 +241,7 @@ class SourceResult:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as a JSON value."""
+        """Return the result as a JSON object."""
         left_out = {} if self.plan is None else self.plan.left_out
         return {
             "source": self.spec.source,
@@ -286,16 +283,14 @@ def generate(
     in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Make up to `count` tasks of each source, and yield its result; a refused source has a result too.
+    """Make up to `count` tasks of each source, and yield its result; refused sources have results too.
 
     Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
-    `in_use`.
-
-    `control` corruptions of each source are also tried on the whole suite. `terms` are those of the
-    conversations with a model: an error that stops these, or the user, ends all sources, and is in the last
-    result. Results are stored below `locations`, and a later call with the same arguments resumes from there.
-    If a single source can't be obtained, its error is raised: `SourceError`, `EnvironmentBuildError` or
-    `RecordingError`.
+    they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` are
+    those of the conversations with a model: an error that stops these, or the user, ends all sources, and is
+    in the last result. Results are stored below `locations`, and a later call with the same arguments resumes
+    from there. If a single source can't be fetched, its error is raised: `SourceError`,
+    `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
@@ -330,8 +325,9 @@ def choose(
     *,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Yield the candidates of each source in order, without trying any. Raises as `generate` does for one
-    source.
+    """Yield the candidates of each source in order, without trying any.
+
+    Raises the errors of `generate` for a single source.
     """
     for spec in specs:
         library = _learned(spec, settings, harness, locations, run).library
@@ -391,7 +387,7 @@ def _make(
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
-            trials, kept = context.board.trials(keys), tuple(tasks.standing.values())
+            trials, kept = context.board.trials(keys), tuple(tasks.present.values())
             result.counts = Counts(found.verdicts)
             progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
             if progress is not None:
@@ -419,9 +415,9 @@ def _make(
             result.stopped = CancelledError(f"Stopped by {type(stop).__name__}.")
             raise
         finally:
-            result.tasks = [task.id for task in tasks.standing.values()]
+            result.tasks = [task.id for task in tasks.present.values()]
             if result.stopped is not None:
-                kept = f"{plural(len(tasks.standing), 'task')}, {plural(len(state.verdicts), 'verdict')}"
+                kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(f"stopped; what was made is kept ({kept}): the same command goes on")
 
 
@@ -433,7 +429,7 @@ def _state(context: Context, locations: Locations) -> StateFile:
 
 
 MAX_TRIES = 25
-"""How many functions a random pick tries before it gives up."""
+"""Number of functions that a random pick tries before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,8 +453,7 @@ def generate_one(
     examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
-    """Make one task from a source: from `function`, or, if that is empty, from a function that the seed
-    picks.
+    """Make one task from a source: from `function` or, if it is empty, from one that the seed picks.
 
     Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
     the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.
@@ -571,8 +566,9 @@ def _corrupted(
 
 
 def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) -> str:
-    """Store a model's work that led to no task, because it was paid for. Return the path below the data
-    folder.
+    """Store a model's work that led to no task, since it was paid for, and return its path.
+
+    The path is relative to the data folder.
     """
     source = intake.repository.source
     about = {"kind": source.kind, "name": source.name, "revision": source.revision}

@@ -30,12 +30,12 @@ class TrialProgress:
     function: str
     """The `path::qualname` of the function, the first one of a group."""
     attempt: int = 0
-    """Which corruption of it is tried, 1 for the first; 0 before the first."""
+    """The number of the corruption that is being tried; 0 before the first."""
     family: str = ""
     latest: str = ""
     """The outcome of the previous corruption, in a few words."""
     tests: int = 0
-    """Tests run so far for this candidate."""
+    """The number of tests run so far for this candidate."""
     seconds: float = 0.0
 
 
@@ -47,7 +47,7 @@ class KeptTask:
     functions: tuple[str, ...]
     failing: int
     glance: float | None = None
-    """The predicted rate at which readers see it at a glance; for a group the mean."""
+    """The predicted rate at which readers see the corruption; for a group, the mean."""
     replaces: str = ""
     """The id of the task that it replaces."""
 
@@ -97,9 +97,7 @@ class CampaignMeter:
         kept: tuple[KeptTask, ...],
         trials: tuple[TrialProgress, ...],
     ) -> CampaignProgress | None:
-        """Return the report that is due; None if nothing has changed and the last report is less than a
-        second old.
-        """
+        """Return the report that is due; None if nothing changed within the last second."""
         now = time.monotonic()
         if self._accepted_before is None:
             self._accepted_before = accepted
@@ -133,7 +131,7 @@ class CampaignMeter:
         return max(0.0, (tests - before) / (now - began)) if now > began else 0.0
 
     def _remaining(self, elapsed: float, gained: int, accepted: int) -> float | None:
-        """Return the seconds until the set is full or nothing is left to try, whichever comes first."""
+        """Return the seconds until the set is full or no candidate is left, whichever comes first."""
         decided = self._counted - self._known
         if decided == 0:
             return None
@@ -142,8 +140,7 @@ class CampaignMeter:
         return min(left, wanted * elapsed / gained) if gained else left
 
 
-# What the workers of a campaign are trying now: each writes its line to a file of its own in the library's
-# folder
+# The trials of a campaign's workers: each writes its line to a file of its own in the library's folder
 
 
 _STALE_S = 86400.0
@@ -153,13 +150,13 @@ class _Line(msgspec.Struct):
     """The line of one worker."""
 
     key: str
-    """Of the candidate."""
+    """The key of the candidate."""
     written: float
     trial: TrialProgress
 
 
 class TrialBoard:
-    """The folder of one campaign's lines."""
+    """The folder with the lines of one campaign's workers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -172,9 +169,7 @@ class TrialBoard:
             replace_file(place, msgspec.json.encode(_Line(key, time.time(), trial)), durable=False)
 
     def trials(self, keys: Collection[str]) -> tuple[TrialProgress, ...]:
-        """Return the lines about the candidates `keys`, the newest of each, named by the order of the
-        workers.
-        """
+        """Return the newest lines about the candidates `keys`, numbered in the order of the workers."""
         newest: dict[str, tuple[str, _Line]] = {}
         for place in sorted(self.folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError):
@@ -187,7 +182,7 @@ class TrialBoard:
         return tuple(replace(line.trial, worker=str(number)) for number, (_, line) in enumerate(shown, 1))
 
     def open(self) -> None:
-        """Begin without lines; a day-old line of a killed campaign is removed."""
+        """Start without lines, and remove those that a killed campaign left more than a day ago."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for left in self.folder.parent.glob("*"):
             with contextlib.suppress(OSError):

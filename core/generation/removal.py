@@ -1,4 +1,4 @@
-"""Remove-mode targets: one function named by the user, or one picked at random with a seed."""
+"""Remove-mode targets: a function named by the user, or functions picked at random with a seed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 MIN_LINES = 3
-"""Shorter bodies are not picked at random: there would be too little to repair."""
+"""Least lines of a body that is picked at random: shorter ones leave too little to repair."""
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
-    """Return the target for a function named as `path::qualname`, or by a qualname unique in the package.
+    """Return the target for a function named as `path::qualname`, or by a unique qualname.
 
-    Raises `SourceError` if there is no such function, `NoTaskError` if its body can't be removed.
+    Raises `SourceError` if there is no such function, and `NoTaskError` if its body can't be removed.
     """
     ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
@@ -37,9 +37,9 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
 
 
 def check_named(tree: SourceTree, name: str) -> None:
-    """Check that `name` can name a function, before the files of the tests are known.
+    """Check that `name` can name a function, before the test files are known.
 
-    Raises as `named_function` does; a bare qualname that is not unique may still become so.
+    Raises the errors of `named_function`; a bare qualname that is not unique may still become so.
     """
     if "::" in name:
         named_function(tree, name)
@@ -50,11 +50,10 @@ def check_named(tree: SourceTree, name: str) -> None:
 def named_function(
     tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()
 ) -> FunctionRef:
-    """Return the function that `name` denotes: `path::qualname`, or a qualname unique in the package.
+    """Return the function that `name` denotes: `path::qualname`, or a unique qualname.
 
-    A `FunctionRef` denotes exactly one, the first of several if it carries no number.
-
-    Raises `SourceError` if there is none, if there are several, and for one that belongs to the tests.
+    A `FunctionRef` denotes exactly one, the first of several if it has no number. Raises `SourceError` if
+    there is no such function, if there are several, and if it belongs to the tests.
     """
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):
@@ -97,7 +96,7 @@ def _nearest(index: FileIndex, name: str) -> str:
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:
-    """Yield the functions and methods of all files that don't belong to tests, in the order of their paths."""
+    """Yield the functions and methods of all files outside of the tests, in the order of their paths."""
     for path in tree.files(".py"):
         if is_protected(path, test_files):
             continue

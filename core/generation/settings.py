@@ -1,4 +1,4 @@
-"""The settings of a campaign, and its sources."""
+"""The settings of a campaign, and the sources that it makes tasks from."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
 RECIPE = 11
-"""Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
+"""Version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
 class CampaignMode(StrEnum):
-    """How functions are corrupted; `multi` makes discovery tasks with several targets."""
+    """The way in which functions are corrupted; `multi` makes discovery tasks with several targets."""
 
     REMOVE = "remove"
     DISCOVERY = "discovery"
@@ -52,29 +52,30 @@ class CampaignMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
-    """Everything that decides the tasks of a campaign, apart from the library and the code of gistpoint."""
+    """The settings that decide the tasks of a campaign, apart from the library and gistpoint's own code."""
 
     mode: CampaignMode
     seed: int = 0
     min_failing: int = DEFAULT_MIN_FAILING
     hard: bool = False
     model: str = ""
-    """The model that corrupts; empty for corruptions without one. With a model, a seed decides only the
-    order.
+    """The corrupting model; empty for corruptions without one.
+
+    With a model, the seed decides only the order.
     """
     loop: LoopSettings | None = None
-    """The limits of each conversation with it."""
+    """The limits of each conversation with the model."""
     choice: Choice = field(default_factory=Choice)
     groups: GroupRules = field(default_factory=GroupRules)
     examples: str = ""
-    """The hash of the file of judged corruptions, some of which the model is shown; empty without examples.
-    """
+    """The hash of the file of judged corruptions; empty without examples."""
     max_glance: float | None = None
-    """Corruptions made without a model are not tried above this glance score; None for the score of the
-    weights.
+    """The glance score above which corruptions are not tried; None for the threshold of the weights.
+
+    It applies only to corruptions made without a model.
     """
     confirmable: bool = False
-    """Whether only tasks are kept whose passes can be confirmed."""
+    """Whether only tasks whose passes can be confirmed are kept."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -103,7 +104,7 @@ class CampaignSettings:
 
     @property
     def part_band(self) -> tuple[int, int]:
-        """The least and the most failing tests of one corruption among several, which count together."""
+        """The least and the most failing tests of one corruption in a group, whose tests count together."""
         return min(FEW_FAILING[0], self.min_failing), self.band[1]
 
     @property
@@ -112,7 +113,7 @@ class CampaignSettings:
         return self.choice.bars or (HARD if self.hard else ())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as a JSON value, without unused parts."""
+        """Return the settings as a JSON object, without unused parts."""
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
@@ -127,9 +128,7 @@ class CampaignSettings:
         return values | {key: value for key, value in parts.items() if value}
 
     def deciding(self) -> dict[str, Any]:
-        """Return the settings on which the verdict on a candidate depends, which excludes how candidates are
-        chosen.
-        """
+        """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
         for key in ("hard", "choice", "groups"):
             values.pop(key, None)
@@ -152,7 +151,7 @@ class BatchError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source as a user names it, with the needs of its suite."""
+    """A source in the user's words, with the requirements of its suite."""
 
     source: str
     """`name==version`, a folder, or `PATH_OR_URL@COMMIT`."""
@@ -161,14 +160,14 @@ class SourceSpec:
     exclude_newer: str | None = None
     build_steps: tuple[str, ...] = ()
     stars: Count | None = None
-    """None if unknown: the source is kept, and marked."""
+    """The stars of the repository; None if unknown, which does not exclude the source."""
     max_suite_seconds: Duration = MAX_SUITE_SECONDS
-    """Seconds above which a run of its suite is too slow."""
+    """Seconds above which a run of the suite is too slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteNeeds(Request):
-    """The needs of a source's suite, as given by the user."""
+    """The requirements of a source's suite, as the user gives them."""
 
     extra: tuple[str, ...] = ()
     """Requirements of the suite alone."""
@@ -178,7 +177,10 @@ class SuiteNeeds(Request):
     max_suite_seconds: Positive = MAX_SUITE_SECONDS
 
     def of(self, source: str) -> SourceSpec:
-        """Return a source with these needs. Raises `UserError` for arguments that can't be split into words."""
+        """Return a source with these requirements.
+
+        Raises `UserError` for arguments that can't be split into words.
+        """
         try:
             pytest_args = tuple(shlex.split(self.pytest_args))
         except ValueError as error:
@@ -200,14 +202,14 @@ SOURCE_KEYS = frozenset(SourceSpec.__slots__)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The sources of a file in its order, and the least stars of a source, if its stars are known."""
+    """The sources in a file, in order, and the least number of stars for sources with known stars."""
 
     sources: tuple[SourceSpec, ...]
     min_stars: int = 0
 
     @property
     def taken(self) -> tuple[SourceSpec, ...]:
-        """The sources that are popular enough, and those whose stars are unknown."""
+        """The sources with enough stars, and those whose stars are unknown."""
         return tuple(spec for spec in self.sources if spec.stars is None or spec.stars >= self.min_stars)
 
     @property
@@ -217,7 +219,10 @@ class Batch:
 
 
 def read_batch(text: str, file: str) -> Batch:
-    """Return the batch that TOML text describes; raises `BatchError` naming `file` and the key that is wrong."""
+    """Return the batch in a TOML text.
+
+    Raises `BatchError`, which names `file` and the wrong key.
+    """
     try:
         values = parsed_toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -243,7 +248,10 @@ def read_batch(text: str, file: str) -> Batch:
 
 
 def read_source(fields: Fields, known: Collection[str] = SOURCE_KEYS) -> SourceSpec:
-    """Return the source in a table that may have the `known` keys. Raises `TaskError` naming file and key."""
+    """Return the source in a table that may have the `known` keys.
+
+    Raises `TaskError`, which names the file and the key.
+    """
     fields.only(known)
     spec = fields.record(SourceSpec, optional=SOURCE_KEYS)
     if not spec.source.strip():

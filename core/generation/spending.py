@@ -18,22 +18,20 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
-"""A set stops after so many functions in a row without result, for the same reason of the model or its
-endpoint.
-"""
+"""Consecutive functions without result for the same reason after which a set stops."""
 _DETAIL_CHARACTERS = 300
 
 
 class SetStoppedError(EndpointError):
-    """A set stopped: a cap was reached, or the model is of no use. What was decided is kept."""
+    """A set stopped: a cap was reached, or the model is of no use. Earlier decisions are kept."""
 
 
 class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
-    """A command began to work on the set: the reason that stopped the previous one was dealt with."""
+    """A command started to work on the set; what stopped an earlier command no longer counts."""
 
 
 class _Request(msgspec.Struct, tag="request", tag_field="type"):
-    """A request: recorded with its estimated size before it is sent, and again with the real one."""
+    """A request, recorded before it is sent with its estimated size, and afterwards with its real size."""
 
     id: str
     prompt_tokens: int
@@ -52,7 +50,7 @@ class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
 
 
 class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
-    """A worker found that the model can't be asked any more, which saves the others from finding it too."""
+    """A worker found that the model can't be asked any more, so that other workers need not try."""
 
     message: str
     hint: str
@@ -74,7 +72,7 @@ class SpentBySet:
     """The usage of the last answered request."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cost as a JSON value."""
+        """Return the cost as a JSON object."""
         usage = self.usage
         return {
             "requests": self.requests,
@@ -88,7 +86,7 @@ class SpentBySet:
 
 @dataclass(frozen=True, slots=True)
 class SetSpending:
-    """The file and the caps of one set; a worker of any process opens the file for each line."""
+    """The file and the caps of one set; workers of any process open the file for each line."""
 
     path: Path
     max_tokens: int | None = None
@@ -103,30 +101,29 @@ class SetSpending:
         max_tokens: int | None,
         max_cost_usd: float | None,
     ) -> SetSpending:
-        """Return the spending of the set that these settings make from these sources, in the folder
-        `campaigns`.
+        """Return the spending of the set that these settings make from these sources.
 
-        Settings and sources identify it, so that the same command with other caps or counts continues it.
+        Settings and sources identify the file in the folder `campaigns`, so the same command with other caps
+        or counts continues it.
         """
         key = sha256_of_json([settings.to_json(), sorted(spec.source for spec in sources)])[:16]
         return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
 
     def begin(self) -> None:
-        """Record that a command begins: faults of earlier ones no longer stop it, but their cost still
-        counts.
+        """Record that a command starts.
+
+        Faults of earlier commands no longer stop it, but their cost still counts.
         """
         with self._open() as (log, _):
             _append(log, _Begun())
 
     def spent(self) -> SpentBySet:
-        """Return what was spent so far, by all commands; a request that was never answered counts as
-        estimated.
-        """
+        """Return the cost of all commands so far; an unanswered request counts with its estimate."""
         with self._open() as (_, lines):
             return _spent(lines)
 
     def ended(self, function: str, fault: str, detail: str = "") -> None:
-        """Record the end of the conversation about a function: its `fault`, or none if it was of use."""
+        """Record the end of the conversation about a function, with its `fault` or an empty text."""
         with self._open() as (log, _):
             _append(log, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
 
@@ -201,9 +198,9 @@ class RequestMeter:
         self._id = ""
 
     def before(self, estimate: Usage) -> str:
-        """Return why no request may be sent; if it may, it counts as estimated until it is answered.
+        """Return why no request may be sent; else record it with an estimated size and return an empty text.
 
-        A request counts as large as its estimate or the last request of the set, whichever is larger.
+        The size is that of `estimate` or of the last request of the set, whichever is larger.
         """
         spending = self._spending
         with spending._open() as (log, lines):
@@ -222,7 +219,7 @@ class RequestMeter:
         return refusal
 
     def after(self, usage: Usage) -> None:
-        """Count the request with its real usage."""
+        """Record the real usage of the request."""
         with self._spending._open() as (log, _):
             tokens = usage.prompt_tokens, usage.completion_tokens
             _append(log, _Request(self._id, *tokens, usage.cost_usd, usage.estimated, done=True))

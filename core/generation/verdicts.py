@@ -1,4 +1,4 @@
-"""The verdict on each candidate: stored before its task is written, and counted (decision 32)."""
+"""The verdicts on candidates: each is stored as soon as it is known, and counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.core.tasks.model import Failure, Target
 
 
 class Reason(StrEnum):
-    """The outcome of a candidate: a closed set, counted by every campaign."""
+    """The possible outcomes of a candidate, counted by every campaign."""
 
     KEPT = "kept"
     NOT_REMOVABLE = "body_not_removable"
@@ -43,7 +43,7 @@ class Reason(StrEnum):
     LOCATED = "located_by_its_spectrum"
     NOT_SUBTLE = "not_subtle_enough"
     NOT_CONFIRMABLE = "not_confirmable"
-    """Its passes could not be confirmed, and the campaign requires it."""
+    """The passes could not be confirmed, and the campaign requires it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +51,25 @@ class Cost:
     """The cost of deciding a candidate, in seconds of wall-clock time."""
 
     probes: tuple[float, ...] = ()
-    """Seconds of each corruption that was tried on the tests that can see it."""
+    """Seconds of each probe: a run of the tests that can see a corruption."""
     warm: int = 0
-    """How many of them ran on a suite that was already loaded."""
+    """The number of probes that ran on a suite that was already loaded."""
     confirmations: int = 0
     confirming: float = 0.0
-    """Seconds of running the whole suite on corruptions that passed the probe."""
+    """Seconds of the runs of the whole suite on corruptions that passed the probe."""
     tests: int = 0
-    """Tests that the probes ran."""
+    """The number of tests that the probes ran."""
     controlling: float = 0.0
     """Seconds spent on checking whether passes can be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvenCorruption:
-    """A proven corruption, from which the task is written."""
+    """A proven corruption, from which a task is written."""
 
     targets: tuple[Target, ...]
     failing: tuple[Failure, ...]
-    """Every failing test in the order of the run, the first few with their texts."""
+    """The failing tests in the order of the run, the first few with their texts."""
     missing: tuple[str, ...]
     """Tests that passed on the original and had no result on the corrupted tree."""
     any_order: bool
@@ -78,13 +78,13 @@ class ProvenCorruption:
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """One corruption that was tried, with the probe's result, to be compared with the whole suite."""
+    """A corruption that was probed, with the result, to be compared with the whole suite."""
 
     targets: tuple[Target, ...]
     status: str
     failed: tuple[str, ...]
     cut_short: bool
-    """Whether the probe stopped at the number of failing tests that it needed."""
+    """Whether the probe stopped at the needed number of failing tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +93,21 @@ class CandidateVerdict:
 
     key: str
     names: tuple[str, ...]
-    """The functions; for a failed group, those with which it began."""
+    """The functions; for a failed group, the function with which it began."""
     reason: Reason
     detail: str = ""
     fates: Mapping[str, int] = field(default_factory=dict)
-    """The number of its corruptions by their ends."""
+    """The number of its corruptions by outcome."""
     cost: Cost = Cost()
     kept: ProvenCorruption | None = None
     specimen: Specimen | None = None
     record: Mapping[str, Any] | None = None
     """The rounds of a model if nothing could be kept."""
     controls: Controls | None = None
-    """Whether passes can be confirmed; None for an unproven candidate, or before controls were made."""
+    """The controls; None for an unproven candidate, or before they were made."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as a JSON value."""
+        """Return the verdict as a JSON object."""
         value: dict[str, Any] = msgspec.to_builtins(self)
         for part in filter(None, (value["kept"], value["specimen"])):
             part.update(
@@ -119,7 +119,10 @@ class CandidateVerdict:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
-        """Return the verdict that `to_json` gave; raises KeyError, TypeError or ValueError for anything else."""
+        """Return the verdict from the result of `to_json`.
+
+        Raises KeyError, TypeError or ValueError for anything else.
+        """
         return msgspec.convert(
             {**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls
         )
@@ -133,9 +136,7 @@ def _confirmable(verdict: CandidateVerdict) -> str:
 
 
 def glance_of(verdict: CandidateVerdict) -> float | None:
-    """Return the mean predicted rate at which readers see its corruptions at a glance; None if nothing is
-    predicted.
-    """
+    """Return the mean predicted rate at which readers see its corruptions; None if nothing is predicted."""
     parts = () if verdict.kept is None else verdict.kept.provenance.get("parts", ())
     values = [part["glance"]["value"] for part in parts if "glance" in part]
     return mean(values) if values else None
@@ -154,33 +155,32 @@ def _read_rows(part: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 @dataclass
 class Counts:
-    """The verdicts of a campaign so far, in their order."""
+    """The verdicts of a campaign so far, in order."""
 
     verdicts: list[CandidateVerdict] = field(default_factory=list)
 
     @property
     def tried(self) -> int:
-        """How many candidates have a verdict."""
+        """The number of candidates with a verdict."""
         return len(self.verdicts)
 
     @property
     def kept(self) -> int:
-        """How many became a task."""
+        """The number of candidates that became a task."""
         return sum(verdict.kept is not None for verdict in self.verdicts)
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Numbers of candidates that failed, by reason, the most frequent first."""
+        """The number of dropped candidates by reason, the most frequent first."""
         found = Counter(verdict.reason.value for verdict in self.verdicts if verdict.kept is None)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def confirmable(self) -> dict[str, int]:
-        """Numbers of candidates by whether their passes can be confirmed, `yes` or why not, the most frequent
-        first.
+        """The number of candidates by whether their passes can be confirmed, the most frequent first.
 
-        Counted are candidates that became a task, and those that did not for this reason; `not_known` are
-        those without controls.
+        The keys are `yes` and reasons why not. Only candidates that became a task, or did not for this
+        reason, are counted; `not_known` are those without controls.
         """
         counted = (
             item for item in self.verdicts if item.kept is not None or item.reason is Reason.NOT_CONFIRMABLE
@@ -190,14 +190,14 @@ class Counts:
 
     @property
     def fates(self) -> dict[str, int]:
-        """Numbers of single corruptions by their end, the most frequent first."""
+        """The number of corruptions by outcome, the most frequent first."""
         found: Counter[str] = Counter()
         for verdict in self.verdicts:
             found.update(verdict.fates)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def costs(self, suite_seconds: float) -> dict[str, Any]:
-        """Return seconds spent, and saved against a whole run (of `suite_seconds`) for each corruption tried."""
+        """Return the seconds spent, and those saved by not running the whole suite for each corruption."""
         probes = [seconds for verdict in self.verdicts for seconds in verdict.cost.probes]
         middle = median(probes) if probes else None
         return {
@@ -226,20 +226,23 @@ _STATE = LogKind(FORMAT, VERSION, error=StateFileError)
 
 
 class StateFile:
-    """The verdicts and tasks of one campaign, by key; a context manager that holds the file's lock."""
+    """The verdicts and tasks of one campaign by key; a context manager that holds the file's lock."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         """Open the state of the campaign that `about` describes, or create it.
 
-        Raises `StateFileError` for a file about something else, and while another process has it open.
+        Raises `StateFileError` for a file of another campaign, and while another process has it open.
         """
         self.path = path
         self.verdicts: dict[str, CandidateVerdict] = {}
         self.controls: dict[str, dict[str, Any]] = {}
         self.provisional: set[str] = set()
-        """Ids of the tasks that this campaign wrote and may remove again."""
+        """The ids of tasks that this campaign wrote and may remove again."""
         self.secret = b""
-        """The source of the salts of its tasks' ids: the same in every run of the campaign, and part of no task."""
+        """The secret from which the salts of task ids are made.
+
+        It is the same in every run of the campaign, and stored in no task.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = take(path)
         if lock is None:
@@ -269,7 +272,7 @@ class StateFile:
         self._log.close()
 
     def add(self, verdict: CandidateVerdict) -> None:
-        """Store a verdict, which is on the disk on return. A known one is not changed."""
+        """Store a verdict, which is on the disk on return; a known verdict is not changed."""
         if verdict.key not in self.verdicts:
             self._append({"type": "verdict", **verdict.to_json()})
             self.verdicts[verdict.key] = verdict
@@ -285,7 +288,7 @@ class StateFile:
         self.provisional.add(id)
 
     def drop_task(self, id: str) -> None:
-        """Record that a task was removed, or now belongs to somebody else."""
+        """Record that a task was removed, or is now in use."""
         self._append({"type": "dropped_task", "id": id})
         self.provisional.discard(id)
 

@@ -1,4 +1,4 @@
-"""A task as one `.tar.zst`, packed the same way every time, and unpacked without trust."""
+"""Tasks as single `.tar.zst` files: packed reproducibly, and unpacked without trusting their content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 
 MAX_BYTES = 2 * 1024**3
-"""Largest size of an unpacked task; an archive that unpacks to more is refused."""
+"""Most bytes of an unpacked task; an archive that unpacks to more is refused."""
 MAX_MEMBERS = 1_000
 PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(
@@ -40,7 +40,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
 
 
 def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
-    """Pack some files of a task, compressed as hard as `level` of zstd says."""
+    """Pack files of a task with a compression level of zstd."""
     import zstandard
 
     buffer = io.BytesIO()
@@ -62,12 +62,12 @@ def unpack_task(
     note: Callable[[str], None] = lambda text: None,
     replaces: bool = False,
 ) -> Task:
-    """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
+    """Unpack an archive into a folder below `into`, named by the task's id, and return the task.
 
-    `others` are archives of more files of the same task. A task of the same id below `into` or a folder of
-    `known` stays: `note` gets what differs, and a `TaskConflictError` raised if it has other conditions.
-    With `replaces` it gives way to the archive instead. Raises `TaskError` for an archive that is damaged or
-    holds anything but the plain files of a task.
+    `others` are archives with more files of the same task. A task with the same id below `into` or a folder
+    of `known` is kept: `note` gets the differences, and `TaskConflictError` is raised if its conditions
+    differ. With `replaces`, the archive replaces it instead. Raises `TaskError` for an archive that is
+    damaged or contains anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
@@ -85,13 +85,13 @@ def unpack_task(
         elif replaces:
             _replace_if_other(here, task)
         else:
-            _tell(read_task(here), task, archive.name, note)
+            _note_differences(read_task(here), task, archive.name, note)
         return read_task(here or place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _tell(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
+def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
     if differing := compare(known, task):
         note(
             f"{name}: {known.short_id} is here already, and stays. This one differs in"
@@ -100,7 +100,7 @@ def _tell(known: Task, task: Task, name: str, note: Callable[[str], None]) -> No
 
 
 def _replace_if_other(here: Path, task: Task) -> None:
-    """Replace a task by another one with the same id; the tree is the same, since the id covers it."""
+    """Replace a task with another one of the same id and therefore the same tree."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
             _take_controls(task.folder, here)
@@ -111,7 +111,7 @@ def _replace_if_other(here: Path, task: Task) -> None:
 
 
 def _take_controls(folder: Path, here: Path) -> None:
-    """Copy the controls of a task to the same one, if that has none."""
+    """Copy the controls of a task to the same task elsewhere, if it has none there."""
     given = folder / CONTROLS_FILE
     if given.is_file() and not (here / CONTROLS_FILE).exists():
         shutil.copyfile(given, here / CONTROLS_FILE)

@@ -1,8 +1,8 @@
-"""Runs in which the harness never began: distinguished from those that a submission ended, and given back.
+"""Runs in which the harness never started: not to be blamed on the submission, and given back.
 
-A reporter says that it begins before anything of the tree is imported. If that was never heard, the tree that
-was given to the solver is run as well: only if the harness does not begin there either, the submission is not
-to blame (`formats.md`, `harness_failed`).
+A reporter announces its start before any code of the tree is imported. Without that announcement, the tree
+that the solver got is run as well: only if the harness does not start there either, the submission is not to
+blame (`formats.md`, `harness_failed`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.trees import SourceTree
 
 MOST_GIVEN_BACK = 3
-"""Submissions of one attempt that are given back:
-what fails again and again can't be distinguished from what is made to fail."""
+"""Most submissions of one attempt that are given back.
+
+A failure that comes again and again can't be distinguished from one that the solver causes.
+"""
 NEVER_BEGAN = "The harness did not begin, and it does not begin on the code as it was given either."
 _DO = "Run `gistpoint doctor` to see what is wrong on this machine, and submit again once it works."
 _CHARGED = f"It is the submission after {MOST_GIVEN_BACK} that were given back, so it counts."
@@ -28,7 +30,7 @@ _LAST_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class ControlledRunner:
-    """Runs as another runner does, and runs `given` as a control where the harness did not begin."""
+    """Runs like another runner, and runs `given` as a control if the harness did not start."""
 
     inner: Runner
     given: Callable[[], SourceTree]
@@ -39,12 +41,12 @@ class ControlledRunner:
         return self.inner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Run and report; the status is `HARNESS_FAILED` if the control did not begin either."""
+        """Run and report; the status is `HARNESS_FAILED` if the control did not start either."""
         report = self.inner.run(request, run=run)
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
             return report
-        # The tree as the solver got it: if that does not begin either, the submission is not to blame
-        # (decision 121).
+        # The tree as the solver got it: if it does not start either, the submission is not to blame (decision
+        # 0121).
         control = self.inner.run(replace(request, tree=self.given()), run=run.quiet)
         if control.status is RunStatus.CANCELLED:
             return replace(report, status=RunStatus.CANCELLED, reason=control.reason)
@@ -63,8 +65,9 @@ def _with_output(sentence: str, output: str) -> str:
 
 
 def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:
-    """Run a control if the harness of a gist did not begin;
-    raise `HarnessFailedError` if it does not begin there.
+    """Run a control if the harness of a gist did not start.
+
+    Raises `HarnessFailedError` if the control does not start either.
     """
     if began:
         return
@@ -74,12 +77,12 @@ def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:
 
 
 def is_given_back(status: RunStatus, given_back: int) -> bool:
-    """Whether a submission with this end is given back in an attempt to which `given_back` were already."""
+    """Whether a submission with this end is given back after `given_back` earlier ones of the attempt."""
     return status is RunStatus.HARNESS_FAILED and given_back < MOST_GIVEN_BACK
 
 
 def given_back_words(reason: str, given_back: int) -> str:
-    """Return the message about a submission that is given back, after `given_back` earlier ones were."""
+    """Return the message about a submission that is given back after `given_back` earlier ones."""
     count = f"this is number {given_back + 1} of at most {MOST_GIVEN_BACK} in an attempt"
     return f"{reason} Nothing was scored, and the submission is given back: {count}. {_DO}".lstrip()
 
@@ -90,9 +93,7 @@ def charged_words(reason: str) -> str:
 
 
 def settled(report: SuiteReport, given_back: int) -> SuiteReport:
-    """Return the final report of a submission, after `given_back` earlier ones of the attempt
-    were given back.
-    """
+    """Return the final report of a submission after `given_back` earlier ones were given back."""
     if report.status is not RunStatus.HARNESS_FAILED:
         return report
     if is_given_back(report.status, given_back):

@@ -16,7 +16,7 @@ from gistpoint.core.tasks.model import Answer, Task
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
     """Yield the finding of each check as it is made.
 
-    Raises `TaskError` for a folder that does not hold a task.
+    Raises `TaskError` for a folder that does not contain a task.
     """
     task = judge.task
     verify_identity(task, answer)
@@ -29,7 +29,7 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
 
 
 def _confirmable(task: Task) -> CheckFinding:
-    """Return whether passes can be confirmed: to say no, or not to know, is no fault of a task."""
+    """Return whether passes can be confirmed; if not, or if it is unknown, the task has no fault."""
     controls = known_controls(task)
     words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
     return CheckFinding(

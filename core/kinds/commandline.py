@@ -1,8 +1,8 @@
 """Tool calls as people type them: `read_function Parser.parse src/parser.py`.
 
-Arguments come in their declared order, or as `name=value`; a function and its file in either order, or as
-`src/parser.py::Parser.parse`. The meaning of a line depends on its own shape and on what the attempt has
-shown, never on the tree. The result is the call that a model would make. A line that can't be understood
+Arguments come in their declared order, or as `name=value`; a function and its file come in either order, or
+as `src/parser.py::Parser.parse`. The meaning of a line depends on its own form and on what the attempt has
+shown, never on the tree. The result is the call that a model would make; a line that can't be understood
 leads to a question.
 """
 
@@ -22,7 +22,7 @@ from gistpoint.core.kinds.registry import all_tools, declared
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, Tool, find_tool
 
 _FREE_TEXT = frozenset({ArgumentKind.CODE, ArgumentKind.PATTERN, ArgumentKind.COMMAND})
-"""Kinds of arguments that may hold anything: `x=1` is text there, unless `x` is an argument of the tool."""
+"""Kinds of arguments with any text: `x=1` is a part of it, unless the tool has an argument `x`."""
 _QUOTES = ("'", '"')
 _NAMED = re.compile(r"([A-Za-z_]\w*)=")
 _JOINED = re.compile(r".+?::.+", re.DOTALL)
@@ -30,7 +30,7 @@ _NAME = re.compile(r"(?:[^\W\d]\w*|<locals>)(?:\.(?:[^\W\d]\w*|<locals>))*(?:#\d
 
 
 class QuestionError(RefusalError):
-    """A line that is not a call yet: says what is unclear, and which call may have been meant."""
+    """A line is not a call yet: the text explains what is unclear; a likely call may be suggested."""
 
     def __init__(self, text: str, tool: str = "", arguments: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class QuestionError(RefusalError):
 
     @property
     def suggested(self) -> str:
-        """The line of the call that may have been meant; empty if there is none, or if it holds code."""
+        """The line of the likely call; empty if there is none, or if it contains code."""
         tool, arguments = self._meant
         if tool and not code_arguments() & arguments.keys():
             return spelled(tool, arguments)
@@ -51,9 +51,9 @@ class _Word:
 
     text: str
     quoted: bool = False
-    """Whether it begins with a quote; it is then taken literally."""
+    """Whether the word begins with a quote; it is then taken literally."""
     key: str = ""
-    """The text before the first `=`, if that may be the name of an argument."""
+    """The text before the first `=` if it may be the name of an argument; else empty."""
 
     @property
     def value(self) -> str:
@@ -62,11 +62,11 @@ class _Word:
 
 
 def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) -> tuple[Tool, dict[str, str]]:
-    """Return the tool and its arguments; raises `QuestionError` for a line that can't be understood.
+    """Return the tool and its arguments. Raises `QuestionError` for a line that can't be understood.
 
     `shown` is what the attempt has shown; without it, the declared order decides if nothing else does. Words
-    are split as a shell splits them. The only argument of a tool takes the rest of the line literally if it
-    begins without a quote, so a pattern needs no quotes.
+    are split as in a shell. A tool's only argument takes the rest of the line literally if it begins without
+    a quote, so a pattern needs no quotes.
     """
     name, rest = [*line.split(maxsplit=1), "", ""][:2]
     tool = find_tool(tools, name)
@@ -74,7 +74,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
         raise _unknown_tool(name, rest, tools, shown)
     words = _words(tool, rest.strip())
     given, others = _named(tool, words)
-    _place(tool, given, others, tools, shown)
+    _assign_words(tool, given, others, tools, shown)
     in_order = dict[str, str]()
     for argument in tool.arguments:
         if argument.name in given:
@@ -86,7 +86,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
 
 @cache
 def code_arguments() -> frozenset[str]:
-    """Return the names of the arguments, of all tools, that hold code."""
+    """Return the names of the arguments of all tools that contain code."""
     names = set[str]()
     for tool in all_tools().values():
         names |= {argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE}
@@ -94,9 +94,7 @@ def code_arguments() -> frozenset[str]:
 
 
 def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return a call as one line that `parse` reads back, arguments in their declared order;
-    code is left out.
-    """
+    """Return a call as one line that `parse` can read, without code."""
     known = declared(tool)
     order = [argument.name for argument in known.arguments] if known else []
     names = [name for name in order if name in arguments]
@@ -119,8 +117,8 @@ def _text(value: object) -> str:
 
 
 def _is_joined(word: _Word, shown: Knowledge | None) -> bool:
-    """Whether a word is a file and its function, as `PATH::QUALNAME`."""
-    if _kind_shown(word.text, shown):
+    """Whether a word is a file and its function: `PATH::QUALNAME`."""
+    if _shown_kind(word.text, shown):
         return False
     return _JOINED.fullmatch(word.text) is not None
 
@@ -151,7 +149,7 @@ def _words(tool: Tool, rest: str) -> list[_Word]:
 
 
 def _split(text: str, tool: Tool) -> list[_Word]:
-    """Split as a shell does, and keep which words are quoted and which have a name."""
+    """Split a text as in a shell; record which words are quoted and which have a name."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
     lexer.whitespace_split = True
@@ -171,7 +169,7 @@ def _split(text: str, tool: Tool) -> list[_Word]:
 
 
 def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
-    """Return the arguments given by name, and the other words."""
+    """Return the arguments that are given by name, and the other words."""
     names = [argument.name for argument in tool.arguments]
     given = dict[str, str]()
     others = list[_Word]()
@@ -185,16 +183,16 @@ def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Wo
     return given, others
 
 
-# Places
+# Positions
 
 
-def _place(
+def _assign_words(
     tool: Tool, given: dict[str, str], words: list[_Word], tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
     """Assign the words without a name to the remaining arguments."""
     both = _function_and_file(tool)
     if both:
-        _take_apart(both, given, words, shown)
+        _split_joined(both, given, words, shown)
     left = [argument for argument in tool.arguments if argument.name not in given]
     if len(words) > len(left):
         raise QuestionError(f"Too many words. Usage: {tool.usage()}")
@@ -203,13 +201,13 @@ def _place(
         if word.quoted:
             continue
         may_be_misnamed = word.key and argument.kind not in _FREE_TEXT
-        if may_be_misnamed and not _kind_shown(word.text, shown):
+        if may_be_misnamed and not _shown_kind(word.text, shown):
             raise _misnamed(tool, word.key, given, words, shown)
-        _look_at(argument, tool, word, tools, shown)
+        _require_path(argument, tool, word, tools, shown)
     for argument, word in placed.items():
         given[argument.name] = word.text
     if both and placed.keys() >= set(both):
-        _order(tool, both, given, shown)
+        _put_in_order(tool, both, given, shown)
 
 
 def _of_kind(tool: Tool, kind: ArgumentKind) -> Argument | None:
@@ -217,7 +215,7 @@ def _of_kind(tool: Tool, kind: ArgumentKind) -> Argument | None:
 
 
 def _function_and_file(tool: Tool) -> tuple[Argument, Argument] | None:
-    """Return the arguments of a tool that takes both a function and its file."""
+    """Return the arguments of a tool that takes a function and its file; None for any other tool."""
     function = _of_kind(tool, ArgumentKind.FUNCTION)
     file = _of_kind(tool, ArgumentKind.FILE)
     if function is None or file is None:
@@ -225,7 +223,7 @@ def _function_and_file(tool: Tool) -> tuple[Argument, Argument] | None:
     return function, file
 
 
-def _take_apart(
+def _split_joined(
     both: tuple[Argument, Argument], given: dict[str, str], words: list[_Word], shown: Knowledge | None
 ) -> None:
     """Split `PATH::QUALNAME` into a file and its function, unless one of them is already given."""
@@ -237,26 +235,26 @@ def _take_apart(
         if not words and _JOINED.fullmatch(given[function]):
             given[file], _, given[function] = given[function].partition("::")
         return
-    # What was shown as a path is one, whatever it looks like.
+    # A text that was shown as a path is one, whatever it looks like.
     joined = [word for word in words if _is_joined(word, shown)]
     if len(joined) == 1 and not joined[0].quoted:
         given[file], _, given[function] = joined[0].text.partition("::")
         words.remove(joined[0])
 
 
-def _look_at(
+def _require_path(
     argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
-    """Ask about a path that is unlikely to be one."""
+    """Ask about a path that is probably not one."""
     is_only_path = argument.kind in (ArgumentKind.FILE, ArgumentKind.FOLDER) and len(tool.arguments) == 1
-    if not is_only_path or _kind_shown(word.text, shown):
+    if not is_only_path or _shown_kind(word.text, shown):
         return
     path, joined, name = word.text.partition("::")
     if not joined:
         path, _, name = word.text.partition(" ")
-        if _kind_shown(path, shown) != "file":
+        if _shown_kind(path, shown) != "file":
             path, name = name, path
-    names_a_file = joined or _kind_shown(path, shown) == "file"
+    names_a_file = joined or _shown_kind(path, shown) == "file"
     if names_a_file and _NAME.fullmatch(name):
         reader = find_tool(tools, "read_function")
         meant = {"function_name": name, "file_path": path}
@@ -264,19 +262,19 @@ def _look_at(
         raise QuestionError(text, reader.name if reader else "", meant)
 
 
-def _order(
+def _put_in_order(
     tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None
 ) -> None:
-    """Put a function and its file into order: by their looks, else by which path was shown."""
+    """Put a function and its file in order: by their form, else by the paths that were shown."""
     function = both[0].name
     file = both[1].name
     first = given[function]
     second = given[file]
-    as_typed = _names(first, second)
-    swapped = _names(second, first)
+    as_typed = _are_name_and_path(first, second)
+    swapped = _are_name_and_path(second, first)
     if as_typed == swapped:
-        as_typed = _names_in_shown_file(first, second, shown)
-        swapped = _names_in_shown_file(second, first, shown)
+        as_typed = _are_name_and_shown_file(first, second, shown)
+        swapped = _are_name_and_shown_file(second, first, shown)
     if as_typed == swapped and shown is not None:
         text = f"It is not clear which of {first!r} and {second!r} is the file. Usage: {tool.usage()}"
         raise _about_function(text, tool, given, first, shown)
@@ -285,7 +283,7 @@ def _order(
         given[file] = first
 
 
-def _names(name: str, path: str) -> bool:
+def _are_name_and_path(name: str, path: str) -> bool:
     """Whether `name` looks like the name of a function, and only `path` looks like a path."""
     return _looks_like_path(path) and not _looks_like_path(name) and _NAME.fullmatch(name) is not None
 
@@ -294,8 +292,8 @@ def _looks_like_path(text: str) -> bool:
     return "::" not in text and ("/" in text or text.endswith((".py", ".pyi")))
 
 
-def _kind_shown(path: str, shown: Knowledge | None) -> str:
-    """Return what a result has shown a path to be: `file`, `dir`, or empty if unknown."""
+def _shown_kind(path: str, shown: Knowledge | None) -> str:
+    """Return the kind of path that a result has shown: `file`, `dir`, or empty if unknown."""
     if shown is not None and path:
         return shown.entries.get(posixpath.normpath(path), "")
     return ""
@@ -316,11 +314,9 @@ def _unknown_tool(name: str, rest: str, tools: tuple[Tool, ...], shown: Knowledg
     return QuestionError(text, tool.name, arguments)
 
 
-def _names_in_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
-    """Whether `path` was shown to be a file,
-    and `name` may be a function and was shown to be nothing else.
-    """
-    if _kind_shown(name, shown) or _kind_shown(path, shown) != "file":
+def _are_name_and_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
+    """Whether `path` was shown as a file, and `name` can be a function and was not shown as a path."""
+    if _shown_kind(name, shown) or _shown_kind(path, shown) != "file":
         return False
     return _NAME.fullmatch(name) is not None
 
@@ -336,7 +332,7 @@ def _misnamed(
         if not word.key:
             parts.append(shlex.quote(word.text))
             continue
-        meant = _likely(word.key, names)
+        meant = _likely_argument(word.key, names)
         if not meant:
             return QuestionError(text)
         parts.append(f"{meant}={shlex.quote(word.value)}")
@@ -347,7 +343,7 @@ def _misnamed(
     return QuestionError(text, tool.name, arguments)
 
 
-def _likely(key: str, names: Sequence[str]) -> str:
+def _likely_argument(key: str, names: Sequence[str]) -> str:
     """Return the argument that an unknown name was likely meant for; empty if that is not clear."""
     if len(names) == 1:
         return names[0]
@@ -360,7 +356,7 @@ def _likely(key: str, names: Sequence[str]) -> str:
 def _missing(
     tool: Tool, argument: Argument, given: Mapping[str, str], shown: Knowledge | None
 ) -> QuestionError:
-    """Ask for an argument that is missing."""
+    """Ask for a missing argument."""
     text = f"{argument.name} is missing. Usage: {tool.usage()}"
     function = _of_kind(tool, ArgumentKind.FUNCTION)
     if argument.kind is not ArgumentKind.FILE or function is None:
@@ -371,7 +367,7 @@ def _missing(
 def _about_function(
     text: str, tool: Tool, given: Mapping[str, str], name: str, shown: Knowledge | None
 ) -> QuestionError:
-    """Ask about a function, and suggest the one of that name if exactly one was shown."""
+    """Ask about a function, and suggest the one with that name if exactly one was shown."""
     if shown is None or not name:
         return QuestionError(text)
     known = [one for one in shown.functions if one.endswith((f"::{name}", f".{name}"))]

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
 
 MADE_BEFORE = "not known: made before"
-"""Whether passes of a task without controls can be confirmed."""
+"""Shown for a task without controls, whose passes may or may not be confirmable."""
 CAN_BE = "yes"
-"""How `controls_words` begin where passes can be confirmed."""
+"""The beginning of `controls_words` if passes can be confirmed."""
 
 
 def standing(state: AttemptState) -> Standing | None:
-    """Return how the pass of an attempt stands; None without one."""
+    """Return the standing of an attempt's pass; None without a pass."""
     found = state.standing
     kind = kind_named(state.header.mode)
     is_confirmed = kind is not None and kind.confirms
@@ -46,8 +46,9 @@ def standing(state: AttemptState) -> Standing | None:
 
 
 def confirmation_words(state: AttemptState) -> str:
-    """Return what came of the confirmation in a few words;
-    empty without a pass, or where none is confirmed.
+    """Return the result of the confirmation in a few words.
+
+    Empty without a pass, and for kinds whose passes are not confirmed.
     """
     found = standing(state)
     if found in (None, Standing.EXEMPT):
@@ -58,7 +59,7 @@ def confirmation_words(state: AttemptState) -> str:
 
 
 def confirmation_row(state: AttemptState) -> dict[str, Any]:
-    """Return what rows of attempts say of the tests alone and of the confirmation; its keys are stable."""
+    """Return the columns of an attempt's row about its tests and its confirmation; the keys are stable."""
     found = state.confirmation
     row: dict[str, Any] = {
         "solved_by_tests": state.solved,
@@ -78,16 +79,16 @@ def confirmation_row(state: AttemptState) -> dict[str, Any]:
 
 
 def to_be_confirmed(state: AttemptState) -> Submission | None:
-    """Return the pass that nobody has asked to confirm, of an attempt that has ended; None without one.
+    """Return the pass of an ended attempt that is still to be confirmed; None if there is none.
 
-    What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says
-    nothing of the pass: it is asked again.
+    Attempts that were played back or simulated have no pass of a solver. A confirmation that failed because a
+    process did not start is repeated.
     """
     was_played = state.header.actor in (REPLAY, SIMULATED)
     if was_played or state.ending is None:
         return None
     found = state.confirmation
-    # A sandbox that failed says nothing of the pass, so it is asked again: decision 114.
+    # A sandbox that failed shows nothing about the pass, so the confirmation is repeated (decision 0114).
     failed = found is not None and found.reason is Unconfirmable.SANDBOX
     if failed or standing(state) is Standing.NOT_ASKED:
         return state.passing
@@ -102,8 +103,7 @@ def confirmed_pass(
     confirmer: Confirmer,
     run: RunContext = UNATTENDED,
 ) -> PassConfirmed | None:
-    """Confirm the pass of an attempt that has ended, and return the event that records it;
-    None if there is none.
+    """Confirm the pass of an ended attempt, and return the event that records it; None without a pass.
 
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
@@ -121,8 +121,9 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return what came of a confirmation in lines, with test, call and example:
-    they are part of the answer.
+    """Return the result of a confirmation in lines, with test, call and example.
+
+    They reveal a part of the answer.
     """
     lines = [confirmation.words]
     if confirmation.detail:
@@ -158,7 +159,7 @@ CONTRADICTED_SENTENCE = (
 
 
 def known_controls(task: Task) -> Controls | None:
-    """Return the controls of a task; None for a task that was made before there were any.
+    """Return the controls of a task; None for a task from a version without controls.
 
     Raises `TaskError`.
     """
@@ -169,8 +170,9 @@ def known_controls(task: Task) -> Controls | None:
 
 
 def confirmable_row(task: Task) -> dict[str, Any]:
-    """Return what rows of tasks say of their passes:
-    `confirmable` is None where it is not known, or never asked.
+    """Return the columns of a task's row about its passes.
+
+    `confirmable` is None if it is unknown, and for kinds whose passes are not confirmed.
     """
     controls = known_controls(task)
     if controls is None or not all_modes()[task.mode].confirms:
@@ -179,7 +181,7 @@ def confirmable_row(task: Task) -> dict[str, Any]:
 
 
 def confirmable_words(task: Task) -> str:
-    """Return in a few words whether passes of a task can be confirmed; empty for a kind of which none is."""
+    """Return in a few words whether a task's passes can be confirmed; empty if its kind has none."""
     if all_modes()[task.mode].confirms:
         return controls_words(known_controls(task))
     return ""
@@ -197,7 +199,7 @@ def controls_words(controls: Controls | None) -> str:
 
 
 def controls_lines(controls: Controls) -> Iterator[str]:
-    """Yield what is known of the controls of a task beyond `controls_words`."""
+    """Yield the details of a task's controls that `controls_words` leaves out."""
     if controls.detail:
         yield controls.detail
     if controls.reasons:

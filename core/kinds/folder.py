@@ -1,7 +1,7 @@
-"""A task on disk: `task.toml`, `workspace/tree.tar` and `answer/`, each validated when it is read.
+"""Tasks on disk: `task.toml`, `workspace/tree.tar` and `answer/`, each validated when it is read.
 
 The public part and the answer are read by two functions, so that code that serves a solver has no reason to
-open the second.
+open the answer.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Read the public part of the task in `folder`.
 
-    With `verify`, check the hash of the tree, and the id if the answer is with it: an id with a salt can't
-    be checked without it. Raises `TaskError` with one sentence that names the file and the key.
+    With `verify`, check the hash of the tree, and the id if the answer is present: without it, a salted id
+    can't be checked. Raises `TaskError` with one sentence that names the file and the key.
     """
     fields = read_document(folder / TASK_FILE)
     task = _task(fields, folder)
@@ -75,7 +75,7 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
 
 
 def compare(known: Task, other: Task) -> tuple[str, ...]:
-    """Return the keys in which another task of the same id was only measured or is only worded otherwise.
+    """Return the keys in which another task with the same id has other measurements or other wording.
 
     Raises `TaskConflictError` if its conditions differ, and `TaskError` if its brief can't be shown here.
     """
@@ -86,7 +86,7 @@ def compare(known: Task, other: Task) -> tuple[str, ...]:
 
 
 def read_answer(task: Task) -> Answer:
-    """Read the answer of a task. Raises `TaskError` if it is absent or broken."""
+    """Read the answer of a task. Raises `TaskError` if it is missing or damaged."""
     fields = read_document(task.folder / ANSWER_FILE)
     fields.get("canary", str)
     answer = kind_of(task).read_answer(task, fields)
@@ -96,14 +96,13 @@ def read_answer(task: Task) -> Answer:
 
 
 _SEAL = "seal"
-"""The table of an answer that holds what a salted id was made of."""
+"""The table of an answer with the values from which a salted id was made."""
 
 
 def content_sha256(task: Task) -> str:
-    """Return the hash by which tasks of the same content are found, whatever their ids;
-    empty if it can't be known.
+    """Return the hash by which tasks of the same content are found; empty if it can't be known.
 
-    It is the id of a task without a salt. For one with a salt, the answer holds it.
+    It is the id of an unsalted task; for a salted one, the answer contains it.
     """
     if not is_salted(task):
         return task.id
@@ -131,14 +130,14 @@ def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
 
 
 def is_salted(task: Task) -> bool:
-    """Whether the id of a task is salted, as its version says."""
+    """Whether the id of a task is salted, according to its version."""
     return kind_of(task).version(task) == SALTED
 
 
 def target_names(task: Task) -> tuple[str, ...]:
-    """Return the corrupted functions of a task as `path::qualname`, from the answer's own file alone.
+    """Return the corrupted functions of a task as `path::qualname`, from the file of the answer alone.
 
-    Empty without an answer that names any: what they are for is a title.
+    They are only used in titles, so the result is empty without an answer that names them.
     """
     try:
         targets = read_document(task.folder / ANSWER_FILE).values.get("targets")
@@ -185,9 +184,9 @@ def verify_identity(task: Task, answer: Answer) -> None:
 
 
 def _seal_of(task: Task, answer: Answer) -> Seal:
-    """Return what the id was made of.
+    """Return the values from which a salted id was made.
 
-    Raises `TaskError` if it is missing, or not what the public part promises.
+    Raises `TaskError` if they are missing, or don't match the public part.
     """
     hint = "The task was changed or copied incompletely: get it again."
     if answer.seal is None:
@@ -200,9 +199,7 @@ def _seal_of(task: Task, answer: Answer) -> Seal:
 
 
 def write_task(task: Task, answer: Answer) -> None:
-    """Write `task.toml` and `answer/` into the task's folder,
-    whose `workspace/tree.tar` must already exist.
-    """
+    """Write `task.toml` and `answer/` into the task's folder, which must contain `workspace/tree.tar`."""
     import tomli_w
 
     (task.folder / "answer" / "baselines").mkdir(parents=True, exist_ok=True)
@@ -225,10 +222,9 @@ def write_task(task: Task, answer: Answer) -> None:
 
 
 def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
-    """Add entries to the provenance in a task's answer, which its id does not cover;
-    those that are there stay.
+    """Add entries to the provenance in a task's answer, which is not part of its id.
 
-    Raises `TaskError` if the answer is absent or broken.
+    Existing entries are kept. Raises `TaskError` if the answer is missing or damaged.
     """
     file = task.folder / ANSWER_FILE
     document = dict(read_document(file).values)
@@ -250,7 +246,7 @@ class _Budgets:
 
 @dataclass(frozen=True, slots=True)
 class _TaskFile:
-    """A `task.toml`, besides its format, its version and the part of its kind."""
+    """The content of `task.toml`, without its format, its version and the part of its kind."""
 
     canary: str
     id: Sha256  # it becomes the name of a folder
@@ -316,7 +312,7 @@ def _task(fields: Fields, folder: Path) -> Task:
 
 
 def _strange_path(file: _TaskFile) -> str:
-    """Return a sentence on the first path that is not one of the repository; empty if there is none."""
+    """Return a sentence about the first path that is outside of the repository; empty if there is none."""
     named = {f"suite.test_files[{n}]": path for n, path in enumerate(file.suite.test_files)}
     named["brief.target"] = file.brief.target.partition("::")[0]
     for key, path in named.items():
@@ -326,7 +322,7 @@ def _strange_path(file: _TaskFile) -> str:
 
 
 def _require_plugins_of_others(task: Task) -> None:
-    """Raise `TaskError` if pytest would load a module as a plugin that solvers of the task may change."""
+    """Raise `TaskError` if pytest would load a plugin that solvers of the task may change."""
     names = list(plugins_in(task.environment.pytest_args))
     if not names:
         return
@@ -343,7 +339,7 @@ def _require_plugins_of_others(task: Task) -> None:
 
 
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
-    """Return the mode, as its kind spells it, and the kind."""
+    """Return the mode in the spelling of its kind, and the kind."""
     mode = fields.get("mode", str)
     kinds = all_modes()
     kind = kinds.get(mode)
@@ -354,9 +350,7 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
 
 
 def _files_of_module(task: Task, name: str) -> Iterator[str]:
-    """Yield the files in which a module may be,
-    below the root and below each folder that is imported from.
-    """
+    """Yield the files in which a module may be, below the root and each folder that is imported from."""
     path = name.replace(".", "/")
     for root in (".", *task.environment.import_roots):
         yield posixpath.normpath(f"{root}/{path}.py")
@@ -395,7 +389,7 @@ def _public(task: Task) -> dict[str, Any]:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """Return the fields of a record that have a value, tuples as lists."""
+    """Return the fields of a record that have a value, with tuples as lists."""
     table = {}
     for key, part in asdict(value).items():
         if part is not None:

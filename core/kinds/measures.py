@@ -1,4 +1,4 @@
-"""What a kind of task measures of an attempt and of a task, and the analyses that it brings."""
+"""The measures that a kind adds to attempts and tasks, and its analyses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MeasureType(StrEnum):
-    """What the value of a measure is."""
+    """The type of a measure's value."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -36,38 +36,38 @@ class Measure:
 
     name: str
     meaning: str
-    """A sentence, with the range of the values."""
+    """A sentence with the range of the values."""
     type: MeasureType = MeasureType.NUMBER
     unit: str = ""
     values: tuple[str, ...] = ()
-    """All that a text can be, in the order in which it is reported; empty for an open set."""
+    """All values of a text, in the order in which they are reported; empty for an open set."""
     metric: str = ""
-    """Of a task's measure, the name in its metrics."""
+    """For a task's measure, the name in its metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredAttempt:
-    """What a kind measures an attempt by."""
+    """The data from which a kind measures an attempt."""
 
     state: AttemptState
     targets: tuple[str, ...]
     """The functions to be found or repaired; empty if the kind has none."""
     touched: Collection[str]
-    """Those of them that were typed into or submitted."""
+    """The targets that were typed into or submitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One analysis. `function` is loaded only when it runs, because it needs the extra `study`."""
+    """One analysis; `function` is loaded only when it runs, because it needs the extra `study`."""
 
     id: str
     title: str
     paper: str
-    """As "Breakpoint, figure 2"; empty for our own."""
+    """The source, such as "Breakpoint, figure 2"; empty for gistpoint's own analyses."""
     function: str
-    """As `gistpoint.core.analysis.rates:solve_rates`: it takes the `StudyData` and returns `Findings`."""
+    """The function, such as `gistpoint.core.analysis.rates:solve_rates`: from `StudyData` to `Findings`."""
     needs: str = ""
-    """What it needs in words, with its least numbers."""
+    """The data that it needs, in words, with the least numbers."""
 
     def run(self, data: Any) -> Any:
         """Run it on a study and return its findings."""

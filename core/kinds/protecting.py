@@ -1,6 +1,6 @@
-"""Finds out on the original what a suite may change in its own tree, to enforce it on the code under test.
+"""Finds out from the original what a suite may change in its own tree, and enforces it afterwards.
 
-Most suites change nothing there. So the first try is a read-only tree.
+Most suites change nothing there, so a read-only tree is tried first.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NOTHING = Writable()
 
 
 def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
-    """Return the strictest protection under which the tests `passed` still pass on the original.
+    """Return the strictest protection with which the tests `passed` still pass on the original.
 
-    Takes one run of most suites, two or three of others.
-    If the harness fails, return the report that says so.
+    It takes one run of most suites, two or three of others. If the harness fails, the report of the failed
+    run is returned.
     """
     report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
     if is_lost(report):
@@ -43,9 +43,7 @@ def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Pr
 def hold_to_writes(
     request: RunRequest, passed: frozenset[str], watched: SuiteReport, run: Run
 ) -> Protection | SuiteReport:
-    """Return the protection, or report,
-    from allowing the suite only the changes it made in the run `watched`.
-    """
+    """Return the protection that allows only the changes in the run `watched`; a report if it failed."""
     if watched.writes is None:
         return Protection(None, "what its suite changes there could not be seen")
     writable = _of_the_tree(watched.writes, request.tree)

@@ -1,7 +1,4 @@
-"""All kinds of task, with their tools: those that come with gistpoint and those that other packages declare.
-
-Only this module names the kinds, so that the engine and the stores serve any of them (decision 53).
-"""
+"""All kinds of tasks with their tools: the built-in ones and those that other packages declare."""
 
 from __future__ import annotations
 
@@ -24,8 +21,9 @@ BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
 
 
 def fault_of_kind(loaded: Any) -> str:
-    """Return in a few words why an object can't be a further kind of task;
-    it replaces no mode and no tool.
+    """Return in a few words why an object can't be an additional kind; empty if it can.
+
+    It must not replace a mode or a tool.
     """
     fault = instance_of(TaskKind)(loaded)
     if fault:
@@ -46,14 +44,12 @@ def fault_of_kind(loaded: Any) -> str:
 
 @cache
 def all_kinds() -> tuple[TaskKind[Any], ...]:
-    """Return the built-in kinds, then those of installed packages that can be loaded,
-    by the names of their entries.
-    """
+    """Return the built-in kinds, then those of installed packages that can be loaded, by entry names."""
     return (*BUILT_IN, *load_all(GROUP, fault_of_kind)[0])
 
 
 def all_modes() -> dict[str, TaskKind[Any]]:
-    """Return the kind of every mode."""
+    """Return the kinds by mode."""
     found = dict[str, TaskKind[Any]]()
     for kind in all_kinds():
         found.update(dict.fromkeys(kind.modes, kind))
@@ -71,17 +67,17 @@ def kind_of(task: Task) -> TaskKind[Any]:
 
 
 def kind_with_settings() -> TaskKind[Any]:
-    """Return the kind whose attempts can have settings of their own; the first, if there are several."""
+    """Return the kind whose attempts can have settings of their own; the first if there are several."""
     return next(kind for kind in all_kinds() if kind.takes_settings)
 
 
 def kind_named(mode: object) -> TaskKind[Any] | None:
-    """Return the kind of a mode; None if no kind that is installed has it."""
+    """Return the kind of a mode; None if no installed kind has it."""
     return all_modes().get(str(mode))
 
 
 def measure_named(name: str) -> Measure:
-    """Return the measure of attempts of this name, which some kind declares."""
+    """Return the measure of attempts with this name. Raises `LookupError` if no kind declares it."""
     for kind in all_kinds():
         for measure in kind.measures:
             if measure.name == name:
@@ -90,7 +86,7 @@ def measure_named(name: str) -> Measure:
 
 
 def modes_measuring(measure: str) -> tuple[str, ...]:
-    """Return the modes whose kind has a measure of this name, as reports name and order them."""
+    """Return the modes, as in reports, whose kind has a measure with this name."""
     modes = list[str]()
     for kind in all_kinds():
         if measure in [own.name for own in kind.measures]:
@@ -99,13 +95,13 @@ def modes_measuring(measure: str) -> tuple[str, ...]:
 
 
 def is_searched(mode: str) -> bool:
-    """Whether solvers have to find what is to be changed, in a mode as reports name it."""
+    """Whether solvers have to find the functions to be changed, in a mode as in reports."""
     reporting = [kind for kind in all_kinds() if mode in kind.reported_modes]
     return bool(reporting) and reporting[-1].searched(mode)
 
 
 def blank_state(mode: object) -> KindState:
-    """Return the part that the kind of a mode adds to the state of an attempt, before its first event."""
+    """Return the part of an attempt's state that the kind of a mode adds, before the first event."""
     found = kind_named(mode)
     if found is None:
         return NoKindState()
@@ -119,7 +115,7 @@ def render_brief(task: Task) -> str:
 
 @cache
 def all_tools() -> dict[str, Tool]:
-    """Return every tool by its name, browsing ones first."""
+    """Return all tools by name, browsing tools first."""
     found = dict[str, Tool]()
     for kind in all_kinds():
         found.update({tool.name: tool for tool in kind.tools})
@@ -127,11 +123,11 @@ def all_tools() -> dict[str, Tool]:
 
 
 def declared(name: str) -> Tool | None:
-    """Return the tool of this name from any kind; None if there is no such tool."""
+    """Return the tool with this name from any kind; None if there is none."""
     return all_tools().get(name)
 
 
 def submits(name: str) -> bool:
-    """Whether a tool of this name submits."""
+    """Whether a tool with this name submits."""
     tool = declared(name)
     return tool is not None and tool.submits

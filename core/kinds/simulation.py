@@ -1,9 +1,8 @@
-"""How a kind of task is simulated:
-what solvers can look at, what is right and wrong, and runs that are decided.
+"""The simulation of a kind of task: possible looks, right and wrong texts, and decided runs.
 
 Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
-submitted to the kind's own judge. The defaults serve a kind whose answer says what is `expected` and whose
-suite judges.
+submitted to the kind's own judge. The defaults serve a kind whose answer has `expected` parts and whose suite
+judges.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ BACKEND = BackendRecord("simulated", "1", isolated=True)
 
 
 class SimulatedTime:
-    """A clock that moves only when somebody acts; a `core.ports.TimeSource`."""
+    """A clock that moves only when it is advanced; a `core.ports.TimeSource`."""
 
     def __init__(self, utc_ms: int, boot: str) -> None:
         self._utc_ms = utc_ms
@@ -45,15 +44,15 @@ class SimulatedTime:
         self._boot = boot
 
     def utc_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Return the milliseconds since the epoch."""
         return self._utc_ms
 
     def mono_ms(self) -> int:
-        """Milliseconds since the clock was made."""
+        """Return the milliseconds since the clock was made."""
         return self._mono_ms
 
     def boot_id(self) -> str:
-        """The name of the machine that is simulated."""
+        """Return the name of the simulated machine."""
         return self._boot
 
     def advance(self, milliseconds: int) -> None:
@@ -64,14 +63,14 @@ class SimulatedTime:
 
 @dataclass
 class ScriptedRunner:
-    """Reports runs of a suite without running anything: `right` says how the next ones end."""
+    """Reports runs of a suite without running anything; `right` decides how the next ones end."""
 
     task: Task
     suite: Baseline
     clock: SimulatedTime | None = None
     right: bool = False
     near: float = 0.0
-    """The share of the failing tests that a run which is not right repairs."""
+    """The share of the failing tests that a wrong submission repairs."""
 
     backend = BACKEND
 
@@ -82,11 +81,11 @@ class ScriptedRunner:
         self.near = near
 
     def runner_for(self, task: Task, /) -> ScriptedRunner:
-        """Return itself, as a runner of suites."""
+        """Return the runner itself, as a runner of suites."""
         return self
 
     def entrypoints_for(self, task: Task, /) -> Any:
-        """Return itself, as a runner of single commands where a kind scripts them."""
+        """Return the runner itself, as a runner of single commands for kinds that script them."""
         return self
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
@@ -112,10 +111,10 @@ class ScriptedRunner:
 
 
 class Simulable(Protocol):
-    """What a scene asks the kind of its task; as `TaskKind` declares it."""
+    """The part of `TaskKind` that a scene needs."""
 
     def tools_of(self, task: Task, budgets: Budgets, /) -> tuple[Tool, ...]:
-        """Return the tools that an attempt begins with."""
+        """Return the tools with which an attempt begins."""
         ...
 
     def expected(self, task: Task, answer: Answer, /) -> tuple[Any, ...]:
@@ -129,7 +128,7 @@ class Simulable(Protocol):
 
 @dataclass(frozen=True)
 class Scene:
-    """A task as simulated solvers meet it: what can be looked at, what is right, and who judges."""
+    """A task for simulated solvers: possible looks, right texts, and the judge."""
 
     kind: Simulable
     task: Task
@@ -142,7 +141,7 @@ class Scene:
 
     @property
     def suite(self) -> Baseline:
-        """What the suite reports on the original and at the start; that of the answer by default."""
+        """The baseline of the suite: by default that of the answer."""
         return self.answer.baselines[0]
 
     @cached_property
@@ -158,19 +157,20 @@ class Scene:
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts that solve the task;
-        empty if the answer holds none, so that it can't be simulated.
+        """The names and texts that solve the task.
+
+        Empty if the answer has none; then the task can't be simulated.
         """
         return tuple((part.name, part.right) for part in self.kind.expected(self.task, self.answer))
 
     @cached_property
     def tree(self) -> SourceTree:
-        """The tree that solvers get."""
+        """The tree that solvers see."""
         return SourceTree.open(self.task.tree_path)
 
     @cached_property
     def functions(self) -> tuple[tuple[str, str], ...]:
-        """The functions that one name means, those of tests last, each as path and qualname."""
+        """The functions with a unique name as path and qualname, those of tests last."""
         found = list[tuple[str, str]]()
         for path in sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path)):
             found += [(path, name) for name in _functions_in(path, self.tree.read(path))]
@@ -181,17 +181,17 @@ class Scene:
         return is_protected(path, frozenset(self.task.suite.test_files))
 
     @cached_property
-    def _vain(self) -> dict[tuple[bool, int], tuple[str, str]]:
+    def _wrong_texts(self) -> dict[tuple[bool, int], tuple[str, str]]:
         return {}
 
     def wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
-        """Return the name and text of a submission that fails, which differs from the others.
+        """Return the name and text of a failing submission, which differs from the others.
 
-        `finds` says whether it is at least about what is to be changed.
+        With `finds`, it is at least about the part that is to be changed.
         """
-        if (finds, number) not in self._vain:
-            self._vain[finds, number] = self._wrong(number, finds=finds)
-        return self._vain[finds, number]
+        if (finds, number) not in self._wrong_texts:
+            self._wrong_texts[finds, number] = self._wrong(number, finds=finds)
+        return self._wrong_texts[finds, number]
 
     def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
         name, text = self.right[0]
@@ -210,13 +210,11 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return the name and the arguments of a call that looks,
-        the `number`th of `looks` in the attempt.
-        """
+        """Return the name and the arguments of a call that looks, the `number`th of `looks`."""
         if number == 0:
             return _LIST, {"path": ""}
         targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]
-        # Who finds what is to be changed reads it from the third look on, or at the last one.
+        # A solver who finds the part to be changed reads it from the third look on, or at the last one.
         place = max(0, number - 2)
         is_found = finds and number >= min(2, looks - 1)
         if is_found and 0 < len(targets) > number - 2:
@@ -227,14 +225,12 @@ class Scene:
     def _look_elsewhere(
         self, number: int, targets: Sequence[tuple[str, ...]], *about: object
     ) -> tuple[str, dict[str, str]]:
-        """Return a call that looks at a function drawn from all;
-        without the `targets` if they have to be found.
-        """
+        """Return a call that looks at a random function, but not at targets that have to be found."""
         others = [known for known in self.functions if known not in targets or not self.searched]
         if not others:
             return _LIST, {"path": ""}
         path, name = others[int(uniform(*about, "look", number) * len(others))]
-        # Of ten calls two search, one lists functions, one reads a file, and the others read a function.
+        # Of ten calls, two search, one lists functions, one reads a file, and the others read a function.
         tool = int(uniform(*about, "tool", number) * 10)
         holds_target = path in [target[0] for target in targets]
         if tool < 2:
@@ -254,9 +250,7 @@ _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
 
 @lru_cache(maxsize=4096)
 def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the names that mean one function of a file each;
-    most files are the same in all tasks of a library.
-    """
+    """Return the names of functions that are unique in a file; most files are the same in all tasks."""
     try:
         index = index_source(path, source)
     except CodeError:

@@ -1,4 +1,4 @@
-"""How steady the tests of a task are, over the runs that made it and the trials of its validators."""
+"""The steadiness of a task's tests over the runs that made it and its validators' trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.tasks.model import Baseline
 
 @dataclass(frozen=True, slots=True)
 class TestSteadiness:
-    """How often a test passed in how many finished runs of the original and of the corrupted tree."""
+    """The number of finished runs of the original and the corrupted tree in which a test passed."""
 
     id: str
     original: int
@@ -28,7 +28,7 @@ class TestSteadiness:
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The tests of B over the runs that made the task and later trials; only finished ones count."""
+    """The tests of B over the runs that made the task and later trials; only finished runs count."""
 
     baseline: Baseline
     original_runs: int
@@ -51,8 +51,9 @@ class Steadiness:
 
 
 def steadiness(baseline: Baseline, trials: Iterable[tuple[TrialSubject, Iterable[str]]]) -> Steadiness:
-    """Count the finished trials of original and corrupted tree,
-    given by the ids in which each was not as expected.
+    """Count the finished trials of the original and the corrupted tree.
+
+    Each is given by the ids in which it was not as expected.
     """
     odd: dict[TrialSubject, Counter[str]] = {subject: Counter() for subject in TrialSubject}
     runs = Counter({TrialSubject.ORIGINAL: baseline.runs, TrialSubject.CORRUPTED: 1})

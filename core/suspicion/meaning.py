@@ -1,4 +1,4 @@
-"""What the names of one module mean: something imported, a built-in, a written text, the class of a value."""
+"""The meanings of the names in one module: imported things, built-ins, literal texts, classes of values."""
 
 from __future__ import annotations
 
@@ -17,23 +17,34 @@ _BUILTINS = frozenset(dir(builtins))
 _LISTED = (ast.List, ast.Set, ast.Tuple)
 _REACHED = ("builtins", "gc", "os", "sys")
 """Modules that are recognised at any place of a chain of attributes, whatever it begins with."""
+_OWN_PATHS = ("os.path", "posix.path")
+"""Paths whose last part has the name of a module, but does not stand for that module."""
 _DEEPEST = 20
+"""Most bindings that are followed from one name to the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding of a name: to something imported, to an expression, to a definition, or to what is unknown."""
+    """A binding of a name to something imported, to an expression or to a definition; else it is unknown."""
 
     path: str = ""
     value: ast.expr | None = None
     definition: ast.AST | None = None
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the name is bound to something imported or to a definition."""
+        return bool(self.path) or self.definition is not None
+
 
 class Meaning:
-    """The names of one module, whatever the flow of control. Nothing is followed through containers or calls."""
+    """The names of one module with all their bindings, whatever the flow of control.
+
+    Values are not followed through containers or calls.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
-        """Read the bindings of a module; `modules` holds those that it imports by `import`."""
+        """Read the bindings of a module. `modules` contains the modules that an `import` names."""
         self.nodes = scoped(tree)
         self.scopes: dict[ast.AST, NameScope] = dict(self.nodes)
         self.modules: set[str] = set()
@@ -46,70 +57,74 @@ class Meaning:
                 self.modules.update(canonical(item.name) for item in node.names)
 
     def bindings(self, name: ast.Name) -> list[Binding]:
-        """Return the bindings of a name where it is used; empty for a built-in, and for an unknown one."""
-        home = self._home(name)
-        return self._bindings[home, name.id] if home is not None else []
+        """Return the bindings of a name where it is used; empty for built-in and unknown names."""
+        scope = self._binding_scope(name)
+        return self._bindings[scope, name.id] if scope is not None else []
 
-    def _home(self, name: ast.Name) -> NameScope | None:
-        """Return the scope that binds a name where it is used."""
+    def _binding_scope(self, name: ast.Name) -> NameScope | None:
+        """Return the scope that binds a name where it is used; None if none does."""
         scope = self.scopes.get(name)
         return scope and scope.of(name.id)
 
     def is_unbound(self, name: ast.Name) -> bool:
-        """Whether no scope binds a name: it is a built-in, or came by `import *`."""
+        """Whether no scope binds a name: it is a built-in, or comes from `import *`."""
         return name in self.scopes and self.scopes[name].of(name.id) is None
 
     def is_local(self, name: ast.Name) -> bool:
         """Whether a function or a class binds a name, not the module."""
-        home = self._home(name)
-        return home is not None and home.parent is not None
+        scope = self._binding_scope(name)
+        return scope is not None and scope.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
-        """Return what a name or a chain of attributes means, as paths of modules: `sys.modules`,
-        `builtins.open`.
+        """Return the paths of what a name or a chain of attributes may mean: `sys.modules`, `builtins.open`.
+
+        Empty if it means nothing that is imported or built in.
         """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
-            attributes.append(node.attr)
+            attributes.insert(0, node.attr)
             node = node.value
         found = self._named(node) if isinstance(node, ast.Name) else ()
-        rest = attributes[::-1]
-        if not found:
-            # Whatever the object is, a module that is its attribute is that module.
-            rest = list(dropwhile(lambda name: name.lstrip("_") not in _REACHED, rest))
-            return (canonical(".".join([rest[0].lstrip("_"), *rest[1:]])),) if rest else ()
-        return tuple(canonical(".".join([path, *rest])) for path in found)
+        if found:
+            return tuple(canonical(".".join([path, *attributes])) for path in found)
+        # Whatever the object is, an attribute with the name of such a module is taken for that module.
+        reached = list(dropwhile(lambda name: name.lstrip("_") not in _REACHED, attributes))
+        if not reached:
+            return ()
+        module = reached[0].lstrip("_")
+        return (canonical(".".join([module, *reached[1:]])),)
 
     def _named(self, name: ast.Name) -> tuple[str, ...]:
         if not self.is_unbound(name):
-            return tuple(dict.fromkeys(filter(None, (binding.path for binding in self.bindings(name)))))
-        # A special name, such as `__import__` or `__loader__`, is one of the module, which the built-ins may
-        # lack.
+            imported = filter(None, (binding.path for binding in self.bindings(name)))
+            return tuple(dict.fromkeys(imported))
+        # A special name, such as `__import__` or `__loader__`, belongs to the module, and may not be among
+        # the built-ins.
         special = name.id.startswith("__") and name.id != "__class__"
         if special or name.id in _BUILTINS:
             return (f"builtins.{name.id}",)
         return (name.id,) if name.id in STANDARD else ()
 
     def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:
-        """Return the texts that an expression may mean if all are written out; else None."""
+        """Return the texts that an expression may be; None if any of them is not a literal."""
         if isinstance(node, ast.Constant):
             return (node.value,) if isinstance(node.value, str) else None
-        values = self._may_be(node)
-        # Names that are bound to each other in a circle never come to a text.
+        values = self._possible_values(node)
+        # Names that are bound to each other in a circle never lead to a text.
         if not values or not depth:
             return None
         found: list[str] = []
         for value in values:
-            texts = self.texts(value, depth - 1) if value is not None else None
+            if value is None:
+                return None
+            texts = self.texts(value, depth - 1)
             if texts is None:
                 return None
             found += texts
         return tuple(found)
 
-    def _may_be(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return the expressions of which an expression has the value of one; None for a value that is
-        unknown.
-        """
+    def _possible_values(self, node: ast.expr) -> list[ast.expr | None]:
+        """Return the expressions whose value an expression may have, with None for an unknown value."""
         match node:
             case ast.IfExp(body=body, orelse=other):
                 return [body, other]
@@ -120,9 +135,7 @@ class Meaning:
         return []
 
     def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
-        """Whether an expression is `type(x)` or `x.__class__`, or a name bound to one: for a class it is
-        `type`.
-        """
+        """Whether an expression is `type(x)` or `x.__class__`, or a name that may be bound to one."""
         match node:
             case ast.Attribute(attr="__class__"):
                 return True
@@ -131,8 +144,10 @@ class Meaning:
             case ast.NamedExpr(value=value):
                 values: list[ast.expr | None] = [value]
             case _:
-                values = self._may_be(node)
-        return depth > 0 and any(self.is_class_of_value(value, depth - 1) for value in filter(None, values))
+                values = self._possible_values(node)
+        if not depth:
+            return False
+        return any(self.is_class_of_value(value, depth - 1) for value in filter(None, values))
 
 
 def canonical(path: str) -> str:
@@ -140,14 +155,15 @@ def canonical(path: str) -> str:
     parts = path.split(".")
     for place in range(len(parts) - 1, 0, -1):
         name = parts[place].lstrip("_")
-        hides = name in ROOTS or (parts[place] != name and name in STANDARD)
-        if hides and ".".join(parts[: place + 1]) not in ("os.path", "posix.path"):
+        is_private = name != parts[place]
+        is_module = name in ROOTS or (is_private and name in STANDARD)
+        if is_module and ".".join(parts[: place + 1]) not in _OWN_PATHS:
             return ".".join([SAME.get(name, name), *parts[place + 1 :]])
     return ".".join([SAME.get(parts[0], parts[0]), *parts[1:]])
 
 
 def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Yield the names that a statement assigns to, each with the expressions that it may be given."""
+    """Yield the targets that a node assigns to, each with the expressions whose value it may get."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -166,20 +182,22 @@ def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
 
 
 def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Yield the parts of a target that are each given one part of a value: `a, b = 1, 2`."""
-    if isinstance(target, _LISTED) and isinstance(value, _LISTED) and len(target.elts) == len(value.elts):
+    """Yield the parts of a target with the parts of the value that they get: `a, b = 1, 2`."""
+    if not isinstance(target, _LISTED) or not isinstance(value, _LISTED):
+        return
+    if len(target.elts) == len(value.elts):
         yield from ((one, [other]) for one, other in zip(target.elts, value.elts, strict=True))
 
 
 def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[str, Binding]]:
+    """Yield the names that a node binds; `given` contains the values of targets by the id of the node."""
     match node:
         case ast.Import(names=names):
             yield from map(_bound_module, names)
         case ast.ImportFrom(names=names):
-            paths = (canonical(imported_path(node, item.name)) for item in names)
-            yield from (
-                (item.asname or item.name, Binding(path)) for item, path in zip(names, paths, strict=True)
-            )
+            for item in names:
+                path = canonical(imported_path(node, item.name))
+                yield item.asname or item.name, Binding(path)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, Binding(definition=node)
         case ast.Name(id=name, ctx=ast.Store()) if id(node) in given:
@@ -189,11 +207,13 @@ def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[st
 
 
 def _bound_module(item: ast.alias) -> tuple[str, Binding]:
-    """Return what `import a.b` binds: `a`; `import a.b as c` binds `c` to the module itself."""
+    """Return the name that an `import` binds: `a` for `import a.b`; `c`, to `a.b`, for `import a.b as c`."""
     first = item.name.partition(".")[0]
-    return item.asname or first, Binding(canonical(item.name if item.asname else first))
+    if item.asname:
+        return item.asname, Binding(canonical(item.name))
+    return first, Binding(canonical(first))
 
 
 def imported_path(node: ast.ImportFrom, name: str) -> str:
-    """Return the path of a name that is imported from a module, with a dot for each level: `.other.name`."""
+    """Return the path of a name that is imported from a module, with a dot per level: `.other.name`."""
     return "." * node.level + ".".join(part for part in (node.module, name) if part)

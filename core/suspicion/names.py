@@ -1,7 +1,7 @@
-"""What a submission may newly name: a pure core of Python by function; and what only the true function
-excuses.
+"""The names that a submission may newly use: a pure core of Python; and names that only the original excuses.
 
-"Pure" means: given what a submission has, it opens no file, runs no text, and gets no attribute by a text.
+"Pure" means that a function opens no file, runs no text and gets no attribute by a text, given the values
+that a submission has.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import uuid
 
 
 def _listed(*lines: str) -> frozenset[str]:
-    """Return the words of some lines."""
+    """Return the words of these lines."""
     return frozenset(" ".join(lines).split())
 
 
@@ -41,14 +41,12 @@ STANDARD = sys.stdlib_module_names | _listed(
     "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nis nntplib",
     "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
 )
-"""Modules of the standard library, with those that a newer Python has dropped: a task may run on an older
-one.
-"""
+"""Modules of the standard library, also those removed from newer Pythons: a task may run on an older one."""
 WHOLE = _listed(
     "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
     "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",
 )
-"""Modules all of whose public names are pure, but for modules that they import."""
+"""Modules whose public names are all pure, except for the modules that they import."""
 _BY_NAME = {
     "__future__": "annotations",
     "array": "array",
@@ -150,7 +148,7 @@ PURE = frozenset(
     }.items()
     for name in names.split()
 ) | frozenset(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath"))
-"""Functions, classes and constants of the standard library that anybody may use."""
+"""Functions, classes and constants of the standard library that any submission may use."""
 MODULES = WHOLE | {
     "typing",
     "os.path",
@@ -162,7 +160,7 @@ MODULES = WHOLE | {
     "urllib",
     *_BY_NAME,
 }
-"""Modules with pure names: importing one is nothing by itself."""
+"""Modules with pure names: importing one of them is not marked."""
 PURE_BUILTINS = _listed(
     "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BufferError BytesWarning",
     "ConnectionError DeprecationWarning EOFError Ellipsis Exception ExceptionGroup False FileExistsError",
@@ -180,7 +178,7 @@ PURE_BUILTINS = _listed(
     " sorted",
     "staticmethod str sum super tuple type zip",
 )
-"""Built-ins that anybody may use; how `type` and the getters may be used is for `marks` to say."""
+"""Built-ins that any submission may use; `marks` decides how `type` and the getters may be used."""
 KINDS = {
     "files": _listed(
         "builtins.open bz2 codecs.open compileall dbm distutils fileinput gzip io.FileIO io.OpenWrapper",
@@ -199,7 +197,7 @@ KINDS = {
     ),
     "ending": frozenset({"builtins.SystemExit", "builtins.exit", "builtins.quit", "sys.exit"}),
 }
-"""Names that the true function excuses by doing anything of the kind; nothing else excuses them."""
+"""Names by kind: the original function excuses all names of a kind if it uses one; nothing else does."""
 ALONE = _listed(
     "__main__ _ctypes _frozen_importlib _frozen_importlib_external _imp _interpreters _posixsubprocess",
     "_pytest _signal _testcapi _testinternalcapi _thread _xxsubinterpreters abc ast atexit bdb builtins",
@@ -209,13 +207,13 @@ ALONE = _listed(
     "pty py pydoc pytest reprlib resource rlcompleter runpy shelve signal site symtable sys test threading",
     "timeit trace traceback tracemalloc turtledemo types typing unittest venv weakref zipimport",
 )
-"""Modules whose other names only the true function excuses, even if the library uses them elsewhere."""
+"""Modules whose other names only the original function excuses, even if the library uses them elsewhere."""
 LIBRARY = frozenset(
     {"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"}
 )
-"""Names of guarded modules that the library's own use excuses."""
+"""Names of guarded modules that are excused if the library itself uses them."""
 GUARDED = frozenset({"logging", "warnings"})
-"""Modules of which the library's own use excuses no more than `LIBRARY` lists."""
+"""Modules of which the library's own use excuses only the names in `LIBRARY`."""
 REACHING = _listed(
     "CDLL PYTEST_CURRENT_TEST __annotate__ __annotations__ __builtins__ __closure__ __code__ __defaults__",
     "__dict__ __dir__ __get__ __getattribute__ __getstate__ __globals__ __import__ __kwdefaults__ __loader__",
@@ -229,12 +227,12 @@ REACHING = _listed(
     "print_stack py_object pytest_plugins pythonapi setLogRecordFactory setprofile settrace stack_info",
     "subprocess_exec subprocess_shell tb_frame unraisablehook walk_stack walk_tb",
 )
-"""Attributes that lead to frames, code, namespaces or every object: only the true function excuses them."""
+"""Attributes that lead to frames, code, namespaces or all objects: only the original excuses them."""
 FILE_METHODS = _listed(
     "chmod hardlink_to listdir open read_bytes read_text rmdir scandir symlink_to touch unlink write_bytes",
     "write_text",
 )
-"""Methods of a path, whatever they belong to."""
+"""Methods that read or change files, marked on any object."""
 SETTERS = frozenset({"__delattr__", "__setattr__"})
 GETTERS = frozenset({"builtins.delattr", "builtins.getattr", "builtins.setattr"})
 LOOKS = GETTERS | {"builtins.hasattr"}
@@ -245,28 +243,26 @@ CLASS_PARTS = _listed(
     " __next__",
     "__post_init__ __qualname__ __repr__ __reversed__ __setitem__ __slots__ __str__ __version__",
 )
-"""Names of this form that new code may define: none of them decides a comparison or what an object seems to
-be.
-"""
+"""Special names that new code may define: none decides a comparison or what an object seems to be."""
 STORED = _listed(
     "__cause__ __context__ __doc__ __module__ __name__ __notes__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",
 )
-"""Attributes of this form that new code may set."""
+"""Special attributes that new code may set."""
 OPERATORS = _listed(
     "__abs__ __array__ __array_function__ __array_ufunc__ __bool__ __class__ __class_getitem__ __contains__",
     "__del__ __delattr__ __eq__ __float__ __format__ __ge__ __get__ __getattr__ __getattribute__ __gt__",
     "__hash__ __index__ __init_subclass__ __instancecheck__ __int__ __le__ __len__ __length_hint__ __lt__",
     "__ne__ __new__ __prepare__ __round__ __rsub__ __set_name__ __sub__ __subclasscheck__ __subclasshook__",
 )
-"""Methods by which an object can decide the result of a comparison with it, or of a question about it."""
+"""Methods by which an object can decide the result of a comparison with it, or of a check of it."""
 COMPARISONS = _listed(
     "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
 )
 OF_CLASSES = frozenset({"__doc__", "__module__", "__mro__", "__name__", "__qualname__"})
-"""What may be asked of a value's class, besides its own methods."""
+"""Special attributes of a value's class that a submission may read."""
 SHOWING = _listed("callable format hash id isinstance issubclass print repr str super")
-"""Built-ins that a value's class may be given to: they do not return it."""
+"""Built-ins that may be called with a value's class: they do not return it."""
 HARMLESS_CALLS = _listed(
     "builtins.bytes builtins.dict builtins.float builtins.frozenset builtins.int builtins.list",
     "builtins.object builtins.range builtins.set builtins.slice builtins.str builtins.tuple builtins.type",
@@ -274,8 +270,7 @@ HARMLESS_CALLS = _listed(
     "decimal.Decimal fractions.Fraction functools.lru_cache functools.wraps operator.attrgetter",
     "operator.itemgetter re.compile typing.TypeVar",
 )
-"""Callables that are harmless while a module is imported: in a default value, a decorator or an annotation.
-"""
+"""Callables that are harmless at import: in a default value, a decorator or an annotation."""
 _VALUES: tuple[object, ...] = (
     *(value for name, value in vars(builtins).items() if name in PURE_BUILTINS and name != "type"),
     *(value for value in vars(collections).values() if isinstance(value, type)),
@@ -327,8 +322,8 @@ _SPLIT_ADDRESS = frozenset(
         "username",
     ],
 )
-"""Of what `urllib.parse` returns, which is not imported for that."""
-_SPOKEN = _listed(
+"""Attributes of the results of `urllib.parse`, listed so that it is not imported."""
+_SPECIAL = _listed(
     "__cause__ __class__ __context__ __doc__ __module__ __name__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",
 )
@@ -353,7 +348,7 @@ ATTRIBUTES = (
             "removesuffix",
         }
         | _SPLIT_ADDRESS
-        | _SPOKEN
+        | _SPECIAL
         | (_CALLED - {"__init_subclass__", "__subclasshook__"})
     )
     - REACHING
@@ -361,15 +356,13 @@ ATTRIBUTES = (
     - TEMPLATES
     - FILE_METHODS
 )
-"""Methods and attributes of plain values, exceptions, generators and functions, which anything may be asked
-for.
-"""
+"""Methods and attributes of plain values, exceptions, generators and functions: they are never marked."""
 ROOTS = _listed(
     "_ctypes _pytest _thread atexit bltns builtins ctypes faulthandler gc importlib inspect linecache"
     " marshal",
     "os pickle posix pytest sys unittest",
 )
-"""Modules that are recognised as an attribute of anything, with or without a leading underscore."""
+"""Modules that are recognised as an attribute of any object, with or without a leading underscore."""
 SAME = {
     "bltns": "builtins",
     "posix": "os",
@@ -378,3 +371,25 @@ SAME = {
     "_pickle": "pickle",
     "_operator": "operator",
 }
+"""Other names under which a module can be imported, with its usual name."""
+
+
+def kind_of(path: str) -> str:
+    """Return the kind in `KINDS` that a path belongs to; empty if it belongs to none."""
+    parts = path.split(".")
+    prefixes = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    for kind, paths in KINDS.items():
+        if prefixes & paths:
+            return kind
+    return ""
+
+
+def is_pure(path: str) -> bool:
+    """Whether a path is that of a pure function, class or constant of the standard library."""
+    if path in PURE:
+        return True
+    module, _, name = path.rpartition(".")
+    if module not in WHOLE or name.startswith("_"):
+        return False
+    # A module that the module imports is not a part of it, but `datetime.datetime` is a class.
+    return name not in STANDARD or name == module

@@ -1,11 +1,11 @@
-"""The marks of a submission's changes, without those that the original or the corrupted function also has."""
+"""The marks of a submission's changes that neither the original nor the corrupted function has."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -28,54 +28,67 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 def marks(
     given: SourceTree, submitted: SourceTree, original: SourceTree, test_files: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return why a submission is to be read before its pass counts, sorted; nothing if there is no reason.
+    """Return the reasons to read a submission before its pass counts, sorted; empty if there are none.
 
     `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them
-    is not a reason in the submission. A new file counts completely; one that is not Python, or does not
+    is not a reason in the submission. Of a new file, all code counts; a file that is not Python, or does not
     parse, is skipped, since it can't run.
     """
-    found: set[SuspicionMark] = set()
     tests = _Tests(given, test_files)
-    paths = [path for path in submitted.overlay if path.endswith(".py")]
-    files = {path: _File.read(submitted, path) for path in paths}
-    allowed = _Allowed(
-        LibraryWords(original, test_files), frozenset(name for f in files.values() for name in f.own)
-    )
+    files = {path: _File.read(submitted, path) for path in _python_files(submitted)}
+    own = frozenset(chain.from_iterable(file.own for file in files.values()))
+    allowed = _Allowed(LibraryWords(original, test_files), own)
+    texts: set[str] = set()
     for path, now in files.items():
-        found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
-    texts = {mark.text for mark in found}
-    # `sys` adds nothing to `sys.modules`.
-    return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
+        found = _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
+        texts.update(mark.text for mark in found)
+    # A path such as `sys` adds nothing to a longer one, such as `sys.modules`.
+    beginnings = set(chain.from_iterable(map(_beginnings, texts)))
+    return tuple(sorted(texts - beginnings))
+
+
+def _python_files(tree: SourceTree) -> list[str]:
+    """Return the paths of the Python files that a tree replaces or adds."""
+    return [path for path in tree.overlay if path.endswith(".py")]
+
+
+def _beginnings(text: str) -> Iterator[str]:
+    """Yield the parts of a text before each of its dots."""
+    for place, character in enumerate(text):
+        if character == ".":
+            yield text[:place]
 
 
 def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
-    """Return the lines of a submission that `given`, the corrupted tree, does not have, as path, first and
-    last.
+    """Return the lines that a submission changes in `given`, the corrupted tree.
+
+    Each span has its path, its first and its last line, counted from 1.
     """
     spans: list[tuple[str, int, int]] = []
-    for path in submitted.overlay:
-        if path.endswith(".py"):
-            now, before = _File.read(submitted, path), _File.read(given, path)
-            changed = chain.from_iterable(now.pieces[name] for name in now.changed(before))
-            spans += [(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
+    for path in _python_files(submitted):
+        now, before = _File.read(submitted, path), _File.read(given, path)
+        changed = chain.from_iterable(now.pieces[name] for name in now.changed(before))
+        spans += [(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
     return tuple(spans)
 
 
 def _lines(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    """Return the first and last line of a node, including its decorators."""
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(item.lineno for item in decorators)]), node.end_lineno or node.lineno
+    first = min([node.lineno, *(item.lineno for item in decorators)])
+    return first, node.end_lineno or node.lineno
 
 
 @dataclass(frozen=True)
 class _Allowed:
-    """What a submission may name: what the library names, and what the submission itself defines."""
+    """The names that a submission may use: those of the library, and attributes that it defines itself."""
 
     library: LibraryWords
     own: frozenset[str]
 
 
 class _File:
-    """A module as definitions, and the code between them under an empty name or that of a class."""
+    """A module in pieces by name: its definitions, and the code between them under the name around it."""
 
     def __init__(self, source: bytes) -> None:
         try:
@@ -85,8 +98,8 @@ class _File:
         self.pieces: dict[str, list[ast.AST]] = {}
         seen: Counter[str] = Counter()
         for name, node in _pieces(self.tree.body, ""):
-            # Functions of one name are compared one by one, in their order; other code of one name as a
-            # whole.
+            # Functions with the same name are compared one by one, in their order; other code with the same
+            # name is compared as a whole.
             if isinstance(node, _Function):
                 seen[name] += 1
                 name = numbered(name, seen[name])
@@ -94,7 +107,7 @@ class _File:
 
     @classmethod
     def read(cls, tree: SourceTree, path: str) -> _File:
-        """Read a file of a tree; return an empty one if there is none."""
+        """Read a file of a tree; return an empty one if the tree does not contain it."""
         try:
             return cls(tree.read(path))
         except FileNotFoundError:
@@ -106,8 +119,8 @@ class _File:
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The attributes that the module defines: by setting them, in the body of a class, or as a keyword."""
-        return frozenset(name for node in ast.walk(self.tree) for name in _own_names(node))
+        """The attributes that the module defines: by setting them, in a class body, or as a keyword."""
+        return frozenset(chain.from_iterable(map(_own_names, ast.walk(self.tree))))
 
     def marks(self, name: str, allowed: _Allowed) -> set[SuspicionMark]:
         try:
@@ -115,31 +128,32 @@ class _File:
         except RecursionError:
             return {SuspicionMark("code that is nested too deeply to be followed")}
 
-    def same(self, name: str, other: _File) -> bool:
-        """Whether a piece is the same in both."""
-        ours, theirs = (file.pieces.get(name, []) for file in (self, other))
-        return len(ours) == len(theirs) and all(map(same_tree, ours, theirs))
+    def is_same(self, name: str, other: _File) -> bool:
+        """Whether a piece is the same in both files, apart from layout."""
+        nodes, other_nodes = self.pieces.get(name, []), other.pieces.get(name, [])
+        return len(nodes) == len(other_nodes) and all(map(same_tree, nodes, other_nodes))
 
     def changed(self, before: _File) -> Iterator[str]:
         """Yield the names of the pieces that are not the same as before."""
-        return (name for name in self.pieces if not self.same(name, before))
+        return (name for name in self.pieces if not self.is_same(name, before))
 
     @cached_property
     def judges(self) -> bool:
-        """Whether the module imports something that tests are judged by."""
+        """Whether the module imports a library by which tests are judged."""
         names = chain.from_iterable(map(_imported, ast.walk(self.tree)))
         return any(name.partition(".")[0] in _JUDGING for name in names)
 
 
 @dataclass(frozen=True)
 class _Tests:
-    """The words of the test files."""
+    """The test files of a tree."""
 
     tree: SourceTree
     files: Collection[str]
 
     @cached_property
     def words(self) -> frozenset[str]:
+        """All identifiers and other words in the test files."""
         found: set[str] = set()
         for path in self.files:
             if self.tree.is_file(path):
@@ -150,24 +164,35 @@ class _Tests:
 def _new_marks(
     path: str, now: _File, given: _File, original: _File, tests: _Tests, allowed: _Allowed
 ) -> set[SuspicionMark]:
+    """Return the marks of a file's changed pieces that the other versions of the pieces do not have."""
     found: set[SuspicionMark] = set()
     for name in now.changed(given):
-        reasons = now.marks(name, allowed)
-        # The other versions are read only if there is something to excuse (decision 43): most repairs have no
-        # mark.
-        known = (
-            {mark.key for file in (given, original) for mark in file.marks(name, allowed)}
-            if reasons
-            else set()
-        )
-        found |= {mark for mark in reasons if mark.key not in known}
-        method = name.rpartition(".")[2].partition("#")[0]
+        found |= _not_excused(name, now.marks(name, allowed), (given, original), allowed)
         is_new = name not in given.pieces and name not in original.pieces
-        if is_new and "." in name and method in OPERATORS:
-            found.add(SuspicionMark(f"{method} of a class that had none"))
-        if name in given.pieces and given.same(name, original):
-            found |= set(_for_the_tests(path, name, given, tests))
+        if is_new and "." in name:
+            found |= _new_operator(name)
+        # Code that was correct needed no repair: changing what judges the tests is a reason by itself.
+        if name in given.pieces and given.is_same(name, original):
+            found.update(_for_the_tests(path, name, given, tests))
     return found
+
+
+def _not_excused(
+    name: str, reasons: set[SuspicionMark], others: Iterable[_File], allowed: _Allowed
+) -> set[SuspicionMark]:
+    """Return the marks of a piece without those that another version of the piece also has."""
+    # The other versions are read only if there is something to excuse (decision 43): most repairs have no
+    # mark.
+    if not reasons:
+        return set()
+    known = {mark.key for file in others for mark in file.marks(name, allowed)}
+    return {mark for mark in reasons if mark.key not in known}
+
+
+def _new_operator(name: str) -> set[SuspicionMark]:
+    """Mark a new method that can decide the result of a comparison."""
+    method = name.rpartition(".")[2].partition("#")[0]
+    return {SuspicionMark(f"{method} of a class that had none")} if method in OPERATORS else set()
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
@@ -175,7 +200,8 @@ def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterato
     for node in given.pieces[name]:
         if not isinstance(node, _Function):
             continue
-        if given.judges or node.name.startswith(_HOOK) or (node.name in tests.words and _asserts(node)):
+        is_hook = given.judges or node.name.startswith(_HOOK)
+        if is_hook or (node.name in tests.words and _asserts(node)):
             yield SuspicionMark(f"{path}::{name} serves the tests")
         elif node.name in COMPARISONS:
             yield SuspicionMark(f"{path}::{name} decides comparisons")
@@ -196,14 +222,16 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def _own_names(node: ast.AST) -> Iterator[str]:
+    """Yield the attributes that a node defines."""
     match node:
         case ast.Attribute(attr=name, ctx=ast.Store()) | ast.keyword(arg=str(name)):
             yield name
         case ast.ClassDef(body=body):
             yield from names_bound_in(body, into_definitions=False)
         case ast.Call(func=ast.Name(id="namedtuple") | ast.Attribute(attr="namedtuple"), args=[_, fields]):
-            texts = (item.value for item in ast.walk(fields) if isinstance(item, ast.Constant))
-            yield from (word for text in texts for word in re.findall(r"\w+", str(text)))
+            for item in ast.walk(fields):
+                if isinstance(item, ast.Constant):
+                    yield from re.findall(r"\w+", str(item.value))
 
 
 def _raises_assertion(node: ast.AST) -> bool:
@@ -214,20 +242,15 @@ def _raises_assertion(node: ast.AST) -> bool:
 
 
 def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the definitions of a module or class by name, and its other code under the name of what encloses
-    it.
-    """
+    """Yield the functions of a module or class by name, and its other code under the name of the class."""
     outer = prefix.removesuffix(".")
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield f"{prefix}{name}", statement
             case ast.ClassDef(name=name):
-                for node in (
-                    *statement.decorator_list,
-                    *statement.bases,
-                    *(item.value for item in statement.keywords),
-                ):
+                keywords = [item.value for item in statement.keywords]
+                for node in (*statement.decorator_list, *statement.bases, *keywords):
                     yield f"{prefix}{name}", node
                 yield from _pieces(statement.body, f"{prefix}{name}.")
             case _:
@@ -237,9 +260,9 @@ def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield what a statement evaluates itself: a simple one as a whole, of a compound one its expressions.
+    """Yield a simple statement itself, and the expressions that a compound statement evaluates.
 
-    Those of `except` and `case` are among them: they run like any other.
+    The expressions of `except` and `case` are among them: they run like any other code.
     """
     if not _blocks(statement):
         yield statement
@@ -257,6 +280,7 @@ def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """Return the blocks of a compound statement, with those of its handlers and cases."""
     parts: list[ast.AST] = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
     found = [getattr(part, name, None) for part in parts for name in ("body", "orelse", "finalbody")]
     return [block for block in found if isinstance(block, list) and block]

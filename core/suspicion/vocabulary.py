@@ -1,4 +1,4 @@
-"""What a library itself names, anywhere outside of its tests: a submission may name that as well."""
+"""The names that a library uses anywhere outside of its tests: a submission may use them as well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class _FileWords:
-    """The names and the paths that one file uses."""
+    """The names and the paths of modules that one file uses."""
 
     def __init__(self, source: bytes) -> None:
         try:
@@ -30,7 +30,7 @@ class _FileWords:
 
 
 class LibraryWords:
-    """The names of a tree. A file is read only if it has the word that is asked for."""
+    """The names of a tree. A file is parsed only if it contains the word that is asked for."""
 
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
         self._tree = tree
@@ -44,40 +44,46 @@ class LibraryWords:
         return {path: self._tree.read(path) for path in paths}
 
     def names(self, name: str) -> bool:
-        """Whether the library has an attribute, a definition or a keyword of this name."""
+        """Whether the library has an attribute, a definition or a keyword with this name."""
         return self._any(name, name, lambda words: name in words.names)
 
     def uses(self, path: str) -> bool:
-        """Whether the library uses or imports exactly this: `logging.getLogger`, `numpy`."""
+        """Whether the library uses or imports exactly this path: `logging.getLogger`, `numpy`."""
         return self._any(path, path.rpartition(".")[2], lambda words: path in words.paths)
 
     def is_module(self, path: str) -> bool:
-        """Whether a path, perhaps relative, is that of a module of the tree."""
+        """Whether a path, which may be relative, is that of a module of the tree."""
         place = path.lstrip(".").replace(".", "/")
+        if not place:
+            return False
         ends = (f"/{place}.py", f"/{place}/__init__.py")
-        return bool(place) and any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
+        return any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
 
     def _any(self, key: str, word: str, holds: Callable[[_FileWords], bool]) -> bool:
+        """Whether a condition holds for a file that contains a word; the answer is kept under `key`."""
         if key not in self._known:
-            self._known[key] = any(
-                holds(words) for words in self._with(word.encode("utf-8", "surrogatepass"))
-            )
+            encoded = word.encode("utf-8", "surrogatepass")
+            self._known[key] = any(map(holds, self._with(encoded)))
         return self._known[key]
 
     def _with(self, word: bytes) -> Iterator[_FileWords]:
-        # Files without the word are not parsed (decision 115): a library has thousands, a submission asks for
-        # few.
+        """Yield the names of the files that contain a word."""
+        # Files without the word are not parsed (decision 115): a library may have thousands of files, and a
+        # submission asks for few words.
         for path, source in self._sources.items():
-            if word in source:
-                if path not in self._read:
-                    self._read[path] = _FileWords(source)
-                yield self._read[path]
+            if word not in source:
+                continue
+            if path not in self._read:
+                self._read[path] = _FileWords(source)
+            yield self._read[path]
 
 
 def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
+    """Yield the name that a node uses as an attribute, defines or assigns to."""
     match node:
         case ast.Attribute(attr=name):
-            if not any(path.partition(".")[0] in STANDARD for path in meaning.paths(node)):
+            modules = {path.partition(".")[0] for path in meaning.paths(node)}
+            if modules.isdisjoint(STANDARD):
                 yield name
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -86,12 +92,14 @@ def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
 
 
 def _used(node: ast.AST, meaning: Meaning) -> Iterator[str]:
+    """Yield the paths that a node uses or imports, with the packages of an imported module."""
     match node:
         case ast.Attribute() | ast.Name():
             yield from meaning.paths(node)
         case ast.Import(names=names):
-            parts = [item.name.split(".") for item in names]
-            yield from (canonical(".".join(some[:end])) for some in parts for end in range(1, len(some) + 1))
+            for item in names:
+                parts = item.name.split(".")
+                yield from (canonical(".".join(parts[:end])) for end in range(1, len(parts) + 1))
         case ast.ImportFrom(names=names):
             base = "" if node.level else node.module or ""
             yield from (base.partition(".")[0], base)

@@ -1,3 +1,1 @@
-"""Hostile programs and their expected outcome on each backend: for `gistpoint doctor --self-test` and the
-tests.
-"""
+"""Hostile programs and their expected outcomes, for `gistpoint doctor --self-test` and the tests."""

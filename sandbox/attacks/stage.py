@@ -1,4 +1,4 @@
-"""The host side of the attacks: decoy files, servers and a process to reach, so that nothing real is at risk."""
+"""The host side of the attacks: decoy files, servers and a process, so that nothing real is at risk."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Stage:
         return self.base / "python" / "lib" / "python3" / "site-packages"
 
     def secret_of(self, target: str) -> bytes:
-        """Return bytes that prove that the file of this name was read; without a name, the stage's token."""
+        """Return bytes that prove that a file was read; without a name, the stage's token."""
         if target != "system" or self.system.is_relative_to(self.base):
             return self.token.encode()
-        # The longest line: a short one could come over the pipe by chance.
+        # The longest line: a short one could arrive over the pipe by chance.
         return max(self.system.read_bytes()[:_LOOKED_AT].split(b"\n"), key=len)
 
     def fresh_victim(self) -> subprocess.Popen[bytes]:
@@ -69,8 +69,8 @@ class Stage:
         return self.victim
 
     def reset(self) -> None:
-        """Undo what the last attack may have left."""
-        # The mode is set again because mkdir leaves out what the user's mask forbids.
+        """Undo the effects that the last attack may have left."""
+        # The mode is set again, because mkdir applies the user's mask.
         shutil.rmtree(self.base / "outside", ignore_errors=True)
         (self.base / "outside").mkdir(mode=0o777)
         (self.base / "outside").chmod(0o777)
@@ -88,7 +88,7 @@ class Stage:
                 "__pycache__/planted.cpython-311.pyc",
             ):
                 path = Path(place, name)
-                # Only with the text that the attack writes: the machine may have files of these names.
+                # Only with the attack's own text: the machine may have other files of these names.
                 with contextlib.suppress(OSError):
                     if path.read_text() in ("import os\n", "bytes"):
                         path.unlink()
@@ -98,7 +98,7 @@ class Stage:
 
 
 def _unneeded(base: Path) -> Path:
-    """Return a module that the system installed for its own Python, or a path at which one can be created."""
+    """Return a module that the system installed for its own Python, or a path for creating one."""
     for folder in _ELSEWHERE:
         for path in islice(Path(folder).rglob("*.py"), _LOOKED_AT):
             if path.is_file() and len(path.read_bytes()[:_LOOKED_AT]) == _LOOKED_AT:
@@ -129,7 +129,7 @@ def staged() -> Iterator[Stage]:
             if path.is_relative_to(base):
                 path.parent.mkdir(parents=True)
                 path.write_text(f"TOKEN = '{stage.token}'\n" if path == carried else stage.token)
-        # Registered before the servers and the victim exist: a failure half way has to end them too.
+        # Registered before the servers and the victim exist, so that a failure half way ends them too.
         stack.callback(_end, stage)
         _serve(stage, stack)
         stage.reset()

@@ -33,9 +33,7 @@ class Expected(StrEnum):
     REACHES = "reaches"
     """It succeeds: the backend does not promise to stop it."""
     MARKED = "marked"
-    """It succeeds, but leaves traces that make the submission suspicious: its pass counts only after a
-    review.
-    """
+    """It succeeds, but its traces make the submission suspicious: its pass counts only after a review."""
     EITHER = "either"
     """It depends on the machine, or on whether root started gistpoint."""
 
@@ -44,8 +42,9 @@ class AttackEvidence(StrEnum):
     """How an observer outside the sandbox sees that an attack succeeded."""
 
     LEAKED = "leaked"
-    """A secret came over the pipe. It is among the attack's inputs only if the attack merely has to report
-    success.
+    """A secret arrived over the pipe.
+
+    It is among the attack's inputs only if the attack merely has to report success.
     """
     HELD = "held"
     """The secret came from an attack that had exceeded a limit, and the run was not stopped."""
@@ -59,9 +58,9 @@ class AttackEvidence(StrEnum):
     FLOODED = "flooded"
     """More of its output was kept than the limit allows."""
     PASSED = "passed"
-    """A failing test was believed to pass."""
+    """A failing test was taken for a passing one."""
     CHANGED = "changed"
-    """A failing test was believed to pass because pytest read something other than the task's files."""
+    """The same, because pytest read other files than those of the task."""
     EXECUTED = "executed"
     """Code ran in a place that forbids execution."""
 
@@ -253,8 +252,7 @@ REPORTS = (
     _report("replace_a_helper", "replace an assertion helper of the repository", _M),
     _report("rebind_at_import", "rebind one while the module is imported", _M),
 )
-"""Attacks that make a failing test look passed. The marked ones succeed in any shared process: see the guide.
-"""
+"""Attacks that make a failing test look passed; the marked ones succeed in any shared process."""
 
 
 def _tree(name: str, what: str) -> Attack:
@@ -291,6 +289,6 @@ COMMANDS = (
     _command("other_interpreters", "execution off: perl, awk and others", _E),
     _command("made_program", "execution off: a program made on the spot", _R),
 )
-"""Attacks that execute code in a command that may only read."""
+"""Attacks that execute code in a read-only command."""
 
 ATTACKS = (*ESCAPES, *REPORTS, *TREES, *COMMANDS)

@@ -146,9 +146,7 @@ def source_of(attack: Attack) -> str:
 
 
 def suite_files(attack: Attack) -> Mapping[str, str]:
-    """Return the repository for an attack on the report, or on what pytest reads: all tests but `test_before`
-    fail.
-    """
+    """Return the repository for an attack on the report or the tree; all tests but `test_before` fail."""
     if attack.proof is AttackEvidence.CHANGED:
         return {**_SURROUNDINGS, ATTACKED: source_of(attack)}
     if attack.file.startswith("conftest"):
@@ -172,7 +170,7 @@ def self_test(
 def try_attack(
     backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource
 ) -> AttackFinding:
-    """Run `attack` on `backend` under small limits and return what it reached."""
+    """Run `attack` on `backend` under small limits, and return the finding."""
     if attack.proof is AttackEvidence.PASSED:
         return _try_report(backend, attack, stage, environments)
     if attack.proof is AttackEvidence.CHANGED:
@@ -184,8 +182,9 @@ def try_attack(
         outcome = _run_command(backend, attack, stage)
         reached = stage.token[::-1] in outcome.output
         return AttackFinding(attack, backend.name, attack.expected(backend), reached, outcome.stop.value)
+    # Effects of the last attack would otherwise be taken for those of this one.
     stage.reset()
-    given = _given(attack, stage)
+    given = _inputs(attack, stage)
     tree = stage.base / "tree"
     _lay(tree, attack, stage)
     lines: list[bytes] = []
@@ -193,6 +192,7 @@ def try_attack(
     ended = _run(backend, attack.file, attack, given, stage, lines)
     took = time.monotonic() - began
     if attack.then:
+        # Only the second run counts: the first one has merely left its trace.
         lines.clear()
         ended = _run(backend, attack.then, attack, given, stage, lines)
     reached = _reached(attack, stage, lines, ended, took)
@@ -207,19 +207,19 @@ def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
     tree.chmod(0o755)
     for name in filter(None, (attack.file, attack.then)):
         (tree / "attacks" / f"{name}.py").write_bytes((_HERE / "escapes" / f"{name}.py").read_bytes())
-    # The tree is laid out again for each attack; the link is there from the second on.
+    # The tree is laid out again for each attack; from the second on, the link exists.
     with contextlib.suppress(FileExistsError):
         (tree / "link").symlink_to(stage.files["secret"])
 
 
-def _there(attack: Attack) -> list[str]:
+def _existing_files(attack: Attack) -> list[str]:
     """Return the files of an attack that this machine has."""
     paths = attack.given["paths"]
     assert isinstance(paths, list)
     return [path for path in paths if Path(path).is_file()]
 
 
-def _given(attack: Attack, stage: Stage) -> dict[str, object]:
+def _inputs(attack: Attack, stage: Stage) -> dict[str, object]:
     victim = stage.fresh_victim().pid
     version = stage.environment.version
     given: dict[str, object] = {
@@ -233,16 +233,15 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
         "vendors": str(stage.vendors),
         **attack.given,
     }
-    # Those five have to fetch the token themselves; with it among their inputs, reporting it would prove
-    # nothing.
+    # Those five have to read the token themselves: with it as an input, a report would prove nothing.
     if attack.file not in ("read_file", "read_link", "read_environment", "connect", "import_vendored"):
         given["token"] = stage.token
     if attack.file == "read_file":
         given["target"] = str(stage.files[str(attack.given["target"])])
-    # Hashes: an attack proves by them that it read a file whose contents it must not be given.
+    # Hashes prove that an attack read a file, whose contents can't be among its inputs.
     if attack.file == "read_machine":
         given["machine"] = {
-            path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _there(attack)
+            path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _existing_files(attack)
         }
     if "address" in given:
         given["address"] = stage.addresses[str(attack.given["address"])]
@@ -293,7 +292,7 @@ def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, too
 def _end_daemons(mark: str) -> bool:
     """End the processes that the daemon attack left, and return whether there were any."""
     found = False
-    # A sandbox may need a moment to end what it leaves; only what lives longer has outlived the run.
+    # A sandbox may need a moment to end its processes; only those that remain have outlived the run.
     deadline = time.monotonic() + 2.0
     while time.monotonic() < deadline:
         if not daemons(mark):
@@ -340,7 +339,7 @@ def _try_report(
 def run_attacked(
     backend: Backend, attack: Attack, base: Path, environments: EnvironmentSource, writable: Writable | None
 ) -> SuiteReport:
-    """Run the suite that `attack` is part of, in a run that is scored; its files are made below `base`."""
+    """Run the suite of `attack` as a run that is scored; its files are made below `base`."""
     tree = _packed_suite(attack, base)
     request = RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s, writable=writable)
     return SuiteRunner(backend, environments).run(request)
@@ -356,11 +355,11 @@ def _packed_suite(attack: Attack, base: Path) -> SourceTree:
 
 
 def _run_command(backend: Backend, attack: Attack, stage: Stage) -> Ended:
-    """Run the commands of `attack`. If the attack's code executes, it prints the stage's token reversed."""
+    """Run the commands of `attack`. If its code executes, it prints the stage's token reversed."""
     tree = stage.base / "commands"
     tree.mkdir(exist_ok=True)
     tree.chmod(0o755)
-    # Reversed by the code: a command that merely printed the file would print the token as it is.
+    # The code reverses it: a command that merely printed the file would print the token unchanged.
     code = f'import sys; sys.stderr.write("{stage.token}"[::-1] + chr(10))\n'
     (tree / "code.py").write_text(code)
     (tree / "lines.py").write_text(code * _LINES)

@@ -51,9 +51,7 @@ IMAGES_RUN_ON = "docker"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment on this machine:
-    a virtual environment's folder and the interpreter that it belongs to.
-    """
+    """An environment on this machine: a virtual environment's folder and the interpreter below it."""
 
     folder: Path
     interpreter: Path
@@ -63,7 +61,7 @@ class Environment:
     version: str
     """Such as `3.11`."""
     image: ImagePins | None = None
-    """The image that is the environment; the paths are then those in it."""
+    """The image that is the environment, or None; the paths are then those in the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +85,27 @@ class Command:
     """Folders shown read-only, by the name under which `MountPaths.folders` has their paths."""
     limits: RunLimits = field(default_factory=RunLimits)
     requests: int | None = None
-    """A descriptor, such as a pipe's reading end, whose bytes the command gets as its standard input while it
-    runs; without it, standard input is empty. The caller closes it."""
+    """A descriptor whose bytes the command gets as its standard input while it runs, or None.
+
+    It can be the reading end of a pipe; the caller closes it. Without it, standard input is empty.
+    """
     writable: Writable | None = None
     """The part of the tree that the command may change; None for everything, in a copy of its own."""
     watch: bool = False
-    """Whether to report the command's changes to its tree in `Ended.writes`;
-    the whole tree must be writable then."""
+    """Whether to report the command's changes to its tree in `Ended.writes`.
+
+    The whole tree must be writable then.
+    """
     shows: tuple[Path, ...] = ()
-    """Programs and folders of this machine that the command sees, read-only, in addition to those of every
-    run; a program comes with the libraries that it loads, a folder as it is."""
+    """Further programs and folders of this machine that the command sees, read-only.
+
+    A program comes with the libraries that it loads, a folder as it is.
+    """
     programs: tuple[str, ...] = ()
-    """If given, the command finds only these programs, no interpreter and no environment, and can write
-    nothing. The plain backend can't enforce that."""
+    """If given, the command finds only these programs, no interpreter and no environment.
+
+    It can write nothing then. The plain backend can't enforce that.
+    """
 
 
 class Stop(StrEnum):
@@ -127,10 +133,12 @@ class Ended:
     output: str
     seconds: float
     reason: str = ""
-    """The isolation's explanation of its own failure, in a sentence or two; empty for the usual words."""
+    """The isolation's explanation of its own failure, in a sentence or two; empty for the usual text."""
     altered: tuple[str, ...] = ()
-    """Paths of the tree that the command changed although they were not writable;
-    empty for a backend that prevents such changes."""
+    """Paths of the tree that the command changed although they were not writable.
+
+    Empty for a backend that prevents such changes.
+    """
     writes: Writable | None = None
     """The command's changes to its tree, if they were asked for."""
 
@@ -142,19 +150,17 @@ class BackendProbe:
     works: bool
     version: str = ""
     why_not: str = ""
-    mend: str = ""
-    """The command or setting that would make it work."""
+    fix: str = ""
+    """The command or setting that would make the backend work."""
     warning: str = ""
-    """A guarantee that it does not give although it works."""
+    """A guarantee that the backend does not give although it works."""
 
 
 class Backend(Protocol):
     """One kind of isolation."""
 
     expects: ClassVar[Mapping[str, str]]
-    """Outcomes of attacks, by name, that differ from those in the table of attacks (see
-    `attacks.table.Expected`). Declared here, so that backends of other packages have them too (decision 63).
-    """
+    """Outcomes of attacks, by name, that differ from the table of attacks (`attacks.table.Expected`)."""
 
     @property
     def name(self) -> str:
@@ -176,8 +182,9 @@ class Backend(Protocol):
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run to the end, the time limit or the cancel;
-        none of its processes, mounts and files remain afterwards.
+        """Run `command` to its end, its time limit or its cancellation.
+
+        None of its processes, mounts and files remain afterwards.
         """
         ...
 
@@ -185,9 +192,7 @@ class Backend(Protocol):
 def run_on(
     backend: Backend, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
 ) -> Ended:
-    """Run `command` on `backend`; what the system refuses to the isolation itself is
-    reported as `NOT_STARTED`.
-    """
+    """Run `command` on `backend`; an error of the system is reported as `NOT_STARTED`."""
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
     # Not the submission's doing: nothing of it has begun (decision 121).
@@ -200,7 +205,7 @@ _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].enc
 
 
 def complaint_of(backend: Backend) -> str:
-    """Run a trivial command with the settings of every run; return how it failed, empty if it worked."""
+    """Run a trivial command with the settings of every run; return its failure, or an empty text."""
     token = os.urandom(8).hex().encode()
     lines = list[bytes]()
     with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
@@ -212,8 +217,9 @@ def complaint_of(backend: Backend) -> str:
 
 
 def probe_command(base: Path, token: bytes) -> Command:
-    """Return a command that writes `token` to its result pipe;
-    create its tree and environment below `base`.
+    """Return a command that writes `token` to its result pipe.
+
+    Its tree and its environment are created below `base`.
     """
     base.chmod(0o755)
     interpreter = own_interpreter()

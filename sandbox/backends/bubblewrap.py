@@ -59,9 +59,9 @@ _MACHINE = {
     "/proc/swaps": "",
     "/proc/vmstat": "",
 }
-"""What a run reads in place of files that distinguish one machine from another, or what else runs on it."""
+"""Replaces files that distinguish one machine from another, or that show what else runs on it."""
 _MEMORY = "MemTotal: {size} kB\nMemFree: {size} kB\nMemAvailable: {size} kB\nBuffers: 0 kB\nCached: 0 kB\n"
-_STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a mount namespace of our own, never written
+_STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a private mount namespace, never written
 _SETTINGS = (
     "--unshare-user",
     "--disable-userns",
@@ -93,7 +93,7 @@ class BubblewrapCall:
     descriptors: list[int] = field(default_factory=list)
 
     def source(self, path: Path) -> str:
-        """Return the name by which bubblewrap finds a file or folder of the host."""
+        """Return the path by which bubblewrap finds a file or folder of the host."""
         if self.staged_at is None:
             return str(path)
         self.sources.append(str(path))
@@ -104,7 +104,7 @@ class BubblewrapCall:
         self.arguments += ["--ro-bind", self.source(source), target]
 
     def memory(self, data: bytes) -> str:
-        """Return the number of a descriptor that reads as `data`."""
+        """Return the number of a descriptor from which `data` can be read."""
         descriptor = os.memfd_create("gistpoint")
         self.descriptors.append(descriptor)
         with os.fdopen(os.dup(descriptor), "wb") as file:
@@ -113,15 +113,16 @@ class BubblewrapCall:
         return str(descriptor)
 
     def close(self) -> None:
-        """Close our copies of the descriptors; the child has its own."""
+        """Close this process's copies of the descriptors; the child has its own."""
         for descriptor in self.descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
 
 def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
-    """Add `command`'s mounts and the filter on its system calls;
-    `copy` is a tree on the host that it may write.
+    """Add the mounts of `command`, and the filter on its system calls.
+
+    `copy` is a tree on the host that the command may write, or None.
     """
     plan.arguments += _SETTINGS
     if command.programs:
@@ -160,7 +161,7 @@ def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None,
 
 
 def _hide_machine(plan: BubblewrapCall, limits: RunLimits) -> None:
-    """Show fixed texts in place of what the kernel says of the machine and its load."""
+    """Show fixed texts in place of the kernel's reports on the machine and its load."""
     memory = _MEMORY.format(size=limits.memory >> 10)
     for path, text in {**_MACHINE, "/proc/meminfo": memory}.items():
         if Path(path).exists():
@@ -233,11 +234,11 @@ def _write(plan: BubblewrapCall, how: str, file: Path, target: str) -> None:
 
 
 def _show_folder(plan: BubblewrapCall, parts: TreeParts, folder: str, source: str, size: int) -> None:
-    """Show a folder in which a run may add entries, with what is in it mounted piece by piece."""
+    """Show a folder in which a run may add entries, with its content mounted piece by piece."""
     _memory(plan, _inside(folder), size)
     for name in RESERVED:
         if not (parts.tree / folder / name).exists():
-            # An empty folder that can't be replaced: what pytest or Python would load can't be made there.
+            # An empty folder that can't be replaced, so that no file for pytest or Python can have its name.
             _memory(plan, f"{_inside(folder)}/{name}", 1 << 12, "0555")
             plan.arguments += ["--remount-ro", f"{_inside(folder)}/{name}"]
     for child in parts.children(folder):
@@ -286,7 +287,7 @@ def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
 
 
 def _first_process(reading: int) -> int | None:
-    """Return the host's number of the namespace's first process, None if it never started."""
+    """Return the host's number of the namespace's first process; None if it never started."""
     os.set_blocking(reading, False)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return int(json.loads(os.read(reading, _MOST))["child-pid"])
@@ -294,8 +295,9 @@ def _first_process(reading: int) -> int | None:
 
 
 def _wait_for(pid: int) -> None:
-    """Wait for the end of a process that is not our own child;
-    the first process of a namespace ends after all others in it.
+    """Wait for the end of a process that is not a child of this one.
+
+    The first process of a namespace ends after all others in it.
     """
     try:
         handle = os.pidfd_open(pid)
@@ -347,8 +349,9 @@ class BubblewrapBackend:
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit:
-        memory is watched unless a control group was delegated to the user.
+        """Return the mechanism that enforces each limit.
+
+        Memory is watched unless a control group was delegated to the user.
         """
         memory = KERNEL if self._delegation() else WATCHED
         return held(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT, network=KERNEL)
@@ -398,13 +401,12 @@ class BubblewrapBackend:
                         kill=lambda: _kill(process),
                         watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk),
                     )
-            # Before the status is looked at: the kernel ends a process by a signal, as somebody outside
-            # would.
+            # Before the status: the kernel ends a process by a signal, as somebody outside would.
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
-            # What ends inside ends as a status of bubblewrap's. A signal to bubblewrap itself comes from
-            # outside, which nothing in the run can send, so the solver is not charged for it (decision 121).
+            # An end inside is reported as bubblewrap's status. A signal to bubblewrap itself is from outside:
+            # nothing in the run can send it, so the solver is not charged for it (decision 0121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
@@ -428,12 +430,11 @@ class BubblewrapBackend:
         )
         plan_mounts(plan, command, copy, self._cache)
         enter = _enter(plan, command, copy, places)
-        # By a descriptor: a command line is short, and can be read by everybody.
+        # By a descriptor: a command line is limited in length, and everybody can read it.
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
-            # Started by root, a run is nobody's, who may not enter every folder: what is shown is mounted
-            # before.
+            # A run that root starts becomes `nobody`, who may not enter every folder: mounts come before.
             arguments = PrivateMounts(
                 sources=plan.sources,
                 place=plan.staged_at,
@@ -441,8 +442,7 @@ class BubblewrapBackend:
                 arguments=arguments,
                 parent=os.getpid(),
             ).command_line()
-        # Empty but for what the bound needs: bubblewrap's environment can be read inside, as that of process
-        # 1.
+        # Only what the bound needs: inside, the environment of bubblewrap is that of process 1.
         environment = dict(bound.environment or {})
         return subprocess.Popen(
             [*bound.prefix, *arguments],
@@ -468,19 +468,19 @@ class BubblewrapBackend:
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
             return BackendProbe(
-                works=False, why_not="bubblewrap serves Linux alone", mend="Use the Docker backend."
+                works=False, why_not="bubblewrap serves Linux alone", fix="Use the Docker backend."
             )
         if filter_program() is None:
             return BackendProbe(
                 works=False,
                 why_not=f"there is no table of system calls for {platform.machine()}",
-                mend="Use the Docker backend.",
+                fix="Use the Docker backend.",
             )
         if not self._program:
             return BackendProbe(
                 works=False,
                 why_not="bwrap is not installed",
-                mend=(
+                fix=(
                     "Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your"
                     " distribution."
                 ),
@@ -494,17 +494,18 @@ class BubblewrapBackend:
             )
         if not complaint:
             return BackendProbe(works=True, version=version)
-        return BackendProbe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
+        return BackendProbe(works=False, version=version, why_not=complaint, fix=_fix_for(complaint))
 
 
 _BY_SHELL = """
-ulimit -c 0 -n {limits.open_files} -u {limits.processes} -v {address_space} -d {address_space} -f {file_size} || exit 70
+ulimit -c 0 -n {limits.open_files} -u {limits.processes} -v {address_space} -d {address_space} \\
+  -f {file_size} || exit 70
 printf '{{"e":"ready"}}\\n' >&{results} && exec {results}>&- && exec "$@"
 """
 
 
 def _enter(plan: BubblewrapCall, command: Command, copy: Path | None, places: MountPaths) -> list[str]:
-    """Return what bubblewrap executes: what sets the limits and then becomes the command."""
+    """Return the command line that sets the limits inside, and then becomes the command."""
     invocation = command.invocation(places)
     if command.programs:
         return _enter_by_shell(plan, command.limits, places, invocation)
@@ -523,10 +524,8 @@ def _enter(plan: BubblewrapCall, command: Command, copy: Path | None, places: Mo
 def _enter_by_shell(
     plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation
 ) -> list[str]:
-    """Return how to start a command without an interpreter:
-    bash sets the limits and then executes the command.
-    """
-    # There is no Python in such a view, so that read-only commands can't start one: decision 40.
+    """Return the command line that sets the limits with bash, without an interpreter."""
+    # There is no Python in such a view, so that read-only commands can't start one (decision 0040).
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]
     plan.arguments += ["--chdir", places.workspace]
@@ -539,7 +538,7 @@ def _enter_by_shell(
     return ["/bin/bash", "-c", script, "bash", *invocation.arguments]
 
 
-def _mend(complaint: str) -> str:
+def _fix_for(complaint: str) -> str:
     def has(*words: str) -> bool:
         return any(word in complaint for word in words)
 

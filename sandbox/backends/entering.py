@@ -1,8 +1,8 @@
-"""Starting a command by `payload/enter.py`, which sets its limits and then becomes it or supervises it.
+"""Starts a command by `payload/enter.py`, which sets its limits and then becomes it or supervises it.
 
 Without a process namespace the supervisor ends all processes of the command: it adopts those that the command
-leaves, including those in new sessions. A mark in the environment finds the rest if the supervisor itself is
-gone.
+leaves, including those in new sessions. A mark in the environment finds the remaining ones if the supervisor
+itself is gone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TICK_S = 0.002
 
 @dataclass(frozen=True, kw_only=True)
 class EnterOrder:
-    """The order that `payload/enter.py` takes; its docstring describes the fields."""
+    """The order for `payload/enter.py`, whose docstring describes the fields."""
 
     limits: Mapping[str, int]
     folder: str
@@ -50,13 +50,13 @@ class EnterOrder:
     confine: Mapping[str, object] | None = None
 
     def command_line(self, interpreter: str | Path, payload: str | Path) -> list[str]:
-        """Return what to execute; `payload` is the payload's folder where it is executed."""
+        """Return the command line of the program; `payload` is the payload's folder where it is executed."""
         return _command_line(interpreter, f"{payload}/enter.py", self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateMounts:
-    """The order that `payload/private_mounts.py` takes; its docstring describes the fields."""
+    """The order for `payload/private_mounts.py`, whose docstring describes the fields."""
 
     sources: Sequence[str]
     place: str
@@ -65,7 +65,7 @@ class PrivateMounts:
     parent: int
 
     def command_line(self) -> list[str]:
-        """Return what to execute."""
+        """Return the command line of the program."""
         return _command_line(sys.executable, f"{PAYLOAD}/private_mounts.py", self)
 
 
@@ -75,7 +75,7 @@ def _command_line(interpreter: str | Path, program: str, order: EnterOrder | Pri
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What the kernel allows a supervised command, and the user that the command is to be."""
+    """What the kernel allows a supervised command, and the user that the command becomes."""
 
     rules: Mapping[str, object]
     """See `payload/confinement.py`."""
@@ -95,7 +95,7 @@ def run_supervised(
     With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes
     another user, who can enter only the folders that the run needs.
     """
-    # Found in the environment of what the command starts, even if the supervisor is gone.
+    # It is in the environment of everything the command starts, even if the supervisor is gone.
     mark = os.urandom(12).hex()
     with result_pipe() as pipe:
         arguments = _supervisor(command, work, pipe.writing, mark, confinement)
@@ -138,8 +138,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """End processes that still carry the run's mark, and wait for them;
-    the tested code may kill the supervisor.
+    """End processes that still carry the run's mark, and wait for them.
+
+    There are some if the tested code killed the supervisor.
     """
     wanted = f"{_MARK}={mark}".encode()
     until = time.monotonic() + _ENDING_S
@@ -165,7 +166,7 @@ def _marked(wanted: bytes) -> Iterator[int]:
 def _supervisor(
     command: Command, work: Path, results_fd: int, mark: str, confinement: Confinement | None
 ) -> list[str]:
-    """Return what to execute: the supervisor, below private mounts if root starts a confined run."""
+    """Return the command line of the supervisor, below private mounts if root starts a confined run."""
     environment = command.environment
     folders = {name: path.resolve() for name, path in command.folders.items()}
     places = MountPaths(
@@ -194,8 +195,7 @@ def _supervisor(
     ).command_line(sys.executable if confinement is None else environment.interpreter, PAYLOAD)
     if confinement is None or os.geteuid() != 0:
         return arguments
-    # Another user can't enter folders that are root's alone: those above the run's files are covered
-    # (decision 9).
+    # Another user can't enter root's folders, so those above the run's files are covered (decision 0009).
     shown = (
         environment.folder.resolve(),
         *folders.values(),
@@ -214,7 +214,7 @@ def _supervisor(
 
 
 def _threads_of(user: int) -> int:
-    """Count the threads of all processes of a user: the system's limit counts those too."""
+    """Count the threads of all processes of a user: the system's limit counts them too."""
     count = 0
     with contextlib.suppress(OSError):
         for entry in Path("/proc").iterdir():
@@ -223,5 +223,5 @@ def _threads_of(user: int) -> int:
                     count += sum(1 for _ in (entry / "task").iterdir())
     if count:
         return count
-    # Not to be seen without /proc. Of our own user, which runs at least us, many are assumed.
+    # Unknown without /proc. This process's own user has at least one, so that many are assumed.
     return 4096 if user == os.getuid() else 0

@@ -1,4 +1,4 @@
-"""Landlock and seccomp: isolation by system calls alone, for machines where user namespaces are closed.
+"""Landlock and seccomp: isolation by system calls alone, for machines without user namespaces.
 
 The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and
 writes to one temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter
@@ -50,8 +50,7 @@ class LandlockBackend:
 
     name = "landlock"
     expects: ClassVar[Mapping[str, str]] = {"mode": "either"}
-    """The owner of a file can change its mode,
-    and only a start by root makes the run another user than the owner."""
+    """The owner of a file can change its mode; only if root starts the run is it another user."""
 
     def __init__(self, version: int | None = None, cache: RuntimeCache | None = None) -> None:
         self._cache = cache or RuntimeCache()
@@ -65,7 +64,7 @@ class LandlockBackend:
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit."""
+        """Return the mechanism that enforces each limit."""
         return held(memory=WATCHED, processes=KERNEL, disk=WATCHED, files=WATCHED, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
@@ -84,11 +83,10 @@ class LandlockBackend:
                 folder.chmod(0o755)
             user = os.getuid()
             if os.geteuid() == 0:
-                # A user of its own for each run, so that runs can't count, signal or change each other
-                # (decision 9).
+                # One user per run, so that runs can't count, signal or change each other (decision 0009).
                 user = _unused_user()
                 _share(parts)
-                give_away(_own(work, parts), user)
+                give_away(_own_paths(work, parts), user)
             # Landlock has no exceptions within a folder, and lets users change modes and times of their own
             # files, so changes are found afterwards (decision 41).
             states = TreeStates.of(parts)
@@ -117,7 +115,7 @@ class LandlockBackend:
                 work / "repo",
             ]
             look = []
-            write = [*_own(work, parts), *_folders(parts)]
+            write = [*_own_paths(work, parts), *_folders(parts)]
         read = [Path(part.path) for part in runtime.parts if not part.link]
         read += [*map(Path, _ETC), *shown]
         # Python finds modules by listing folders, including the top of its standard library.
@@ -142,11 +140,11 @@ class LandlockBackend:
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
             return BackendProbe(
-                works=False, why_not="Landlock is part of Linux alone", mend="Use the Docker backend."
+                works=False, why_not="Landlock is part of Linux alone", fix="Use the Docker backend."
             )
         if filter_program() is None:
             why_not = f"there is no table of system calls for {platform.machine()}"
-            return BackendProbe(works=False, why_not=why_not, mend="Use the Docker backend.")
+            return BackendProbe(works=False, why_not=why_not, fix="Use the Docker backend.")
         if self._interface < _LEAST_VERSION:
             offer = (
                 f"offers version {self._interface}"
@@ -157,15 +155,15 @@ class LandlockBackend:
                 works=False,
                 version=self._version(),
                 why_not=f"Landlock {_LEAST_VERSION} is needed and this kernel {offer}",
-                mend="Start Linux 6.2 or newer, with `landlock` among the names of the boot option `lsm=`.",
+                fix="Start Linux 6.2 or newer, with `landlock` among the names of the boot option `lsm=`.",
             )
         complaint = complaint_of(self)
         if not complaint:
             return BackendProbe(works=True, version=self._version(), warning="; ".join(self._reduced()))
-        return BackendProbe(works=False, version=self._version(), why_not=complaint, mend=_mend(complaint))
+        return BackendProbe(works=False, version=self._version(), why_not=complaint, fix=_fix_for(complaint))
 
 
-def _mend(complaint: str) -> str:
+def _fix_for(complaint: str) -> str:
     if "private mount namespace" in complaint or "Permission denied" in complaint:
         return (
             "Started by root, what a run needs must lie in folders open to all users: set GISTPOINT_HOME to"
@@ -186,12 +184,12 @@ def _unused_user() -> int:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 busy.add(entry.stat().st_uid)
-    # At random, so that two programs that look at the same moment seldom take the same one.
+    # At random, so that two programs that start at the same moment seldom take the same one.
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
 
 
 def _by_folder(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """Return the names of `paths` grouped by folder: there are many, and a command line is short."""
+    """Return the names of `paths` grouped by folder: there are many, and a command line is limited."""
     found: dict[str, list[str]] = {}
     for path in paths:
         found.setdefault(str(path.parent), []).append(path.name)
@@ -202,7 +200,7 @@ def _folders(parts: TreeParts) -> list[Path]:
     return [parts.tree / folder for folder in parts.folders]
 
 
-def _own(work: Path, parts: TreeParts) -> list[Path]:
+def _own_paths(work: Path, parts: TreeParts) -> list[Path]:
     """Return the paths that belong to the run in a work folder whose tree does not."""
     return [work / "home", work / "tmp", *(parts.tree / path for path in parts.paths)]
 

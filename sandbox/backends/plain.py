@@ -1,8 +1,7 @@
-"""No isolation: a subprocess with resource limits, a scrubbed environment and a fresh home.
-Only with consent.
+"""No isolation: a subprocess with resource limits, a clean environment and a fresh home.
 
-The code under test may read, write and reach the same as the user. Its processes are ended with the run. Its
-changes to its tree are detected afterwards, unless the code hides them.
+Used only with the user's consent. The code under test may read, write and reach the same as the user. Its
+processes are ended with the run. Its changes to its tree are detected afterwards, unless the code hides them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class PlainBackend:
         )
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit: the kernel lets root start as many processes as it likes."""
+        """Return the mechanism that enforces each limit; root may start any number of processes."""
         processes = NOT if os.geteuid() == 0 else KERNEL
         return held(memory=WATCHED, processes=processes, disk=NOT, files=NOT, network=NOT)
 

@@ -1,4 +1,4 @@
-"""Following one isolated command: its result lines, bounded output, deadline, memory and cancellation."""
+"""Follows one isolated command: its result lines, bounded output, deadline, memory and cancellation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Tail:
             self.dropped += len(oldest)
 
     def text(self) -> str:
-        """Return it as text; bytes that are not valid UTF-8 are replaced."""
+        """Return the bytes as text; those that are not valid UTF-8 are replaced."""
         kept = b"".join(self._chunks)
         over = max(0, len(kept) - self.size)
         lost = self.dropped + over
@@ -57,7 +57,7 @@ class Tail:
 
 @dataclass
 class ResultLines:
-    """Splits the result pipe into lines, passes them on, and counts them.
+    """Splits the result pipe into lines, passes them on, and counts their bytes.
 
     The first one only reports the start.
     """
@@ -66,30 +66,30 @@ class ResultLines:
     on_line: Callable[[bytes], None]
     ready: bool = False
     too_many: bool = False
-    _rest: bytearray = field(default_factory=bytearray)
+    _unfinished: bytearray = field(default_factory=bytearray)
     _total: int = 0
 
     def add(self, chunk: bytes) -> None:
         """Take the next bytes of the pipe."""
         self._total += len(chunk)
-        self._rest += chunk
+        self._unfinished += chunk
         if b"\n" in chunk:
-            *lines, rest = bytes(self._rest).split(b"\n")
-            self._rest = bytearray(rest)
+            *lines, unfinished = bytes(self._unfinished).split(b"\n")
+            self._unfinished = bytearray(unfinished)
             for line in lines:
                 if not self.ready:
                     self.ready = line == _READY
                 elif not self.too_many:
                     self.on_line(line)
-        # The tested code can write to this pipe as well, so what is kept of it is bounded.
-        if self._total > self.limits.results or len(self._rest) > self.limits.result_line:
+        # The tested code can write to this pipe as well, so the memory for it is bounded.
+        if self._total > self.limits.results or len(self._unfinished) > self.limits.result_line:
             self.too_many = True
-            self._rest.clear()
+            self._unfinished.clear()
 
 
 @dataclass
 class ResultPipe:
-    """Both ends of a pipe; we close the writing one as soon as the child has it."""
+    """Both ends of a pipe; the writing one is closed here as soon as the child has it."""
 
     reading: int
     writing: int
@@ -104,7 +104,7 @@ class ResultPipe:
 
 @contextlib.contextmanager
 def result_pipe() -> Iterator[ResultPipe]:
-    """Open a pipe and finally close the ends that are still open."""
+    """Open a pipe, and finally close the ends that are still open."""
     pipe = ResultPipe(*os.pipe())
     try:
         yield pipe
@@ -124,11 +124,10 @@ def follow(
     kill: Callable[[], None],
     watch: DiskWatch | None = None,
 ) -> Ended:
-    """Read until `process` ends by itself or has to be stopped with `kill`,
-    which must also end all its children.
+    """Read until `process` ends by itself, or has to be stopped with `kill`.
 
-    `watch` checks while it runs and once more at its end,
-    so that what a run leaves counts however fast it came.
+    `kill` must also end all its children. `watch` checks while the process runs and once more at its end, so
+    that files which a run leaves count however fast it was.
     """
     began = time.monotonic()
     lines = ResultLines(limits, on_line)
@@ -137,17 +136,16 @@ def follow(
     try:
         stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
     finally:
-        # Also when an exception leaves us: nothing of a run may go on without anybody to follow it.
+        # Also if an exception is raised: nothing of a run may go on with nobody to follow it.
         if stop is not Stop.EXITED or process.poll() is None:
             kill()
     process.wait()
     if stop is Stop.EXITED:
-        # Without the first line the command never began, so its status is that of the isolation
-        # (decision 121).
+        # Without the first line the command never began: the status is the isolation's (decision 0121).
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)
-        # Once more at the end: what a run leaves counts however fast it came.
+        # Once more at the end: files that a run leaves count, however fast it was.
         if watch is not None and watch.exceeded():
             stop = Stop.TOO_MUCH_DISK
     exit_code = process.returncode if stop is Stop.EXITED else None
@@ -200,7 +198,7 @@ def _pump(
 
 
 def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
-    """Return the limit that a running process has passed, of those that the kernel does not enforce."""
+    """Return the limit that a running process exceeds, of those that the kernel does not enforce."""
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY
     if watch is None or not watch.due():

@@ -1,6 +1,4 @@
-"""Memory and disk use of a run, watched through /proc,
-or bounded by cgroup v2 if part of its tree is ours.
-"""
+"""Memory and disk use of a run, watched through /proc or bounded by a delegated control group."""
 
 from __future__ import annotations
 
@@ -46,11 +44,11 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_of_tree(pid: int, enough: int) -> int:
-    """Return the bytes that `pid` and its descendants hold:
-    proportional set sizes, so that shared pages count once.
+    """Return the bytes that `pid` and its descendants hold, counting shared pages once.
 
-    If the resident sets, which are cheaper to read and never smaller, sum to at most `enough`, their sum is
-    returned instead; also for a process whose details may not be read.
+    They are proportional set sizes. If the resident sets, which are cheaper to read and never smaller, sum to
+    at most `enough`, their sum is returned instead. The resident set also replaces the size of a process
+    whose details may not be read.
     """
     resident = {process: _resident(process) for process in descendants(pid)}
     total = sum(resident.values())
@@ -80,20 +78,20 @@ _BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
 _LEAST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 1.0
 _SHARE = 10
-"""Scanning may take a tenth of a processor,
-unless that would put off the next look by more than the longest pause."""
+"""Pauses are this many times as long as the scan before, so that scans take a tenth of a processor.
+
+The longest pause is `_MOST_PAUSE_S` all the same.
+"""
 
 
 @dataclass
 class DiskWatch:
-    """Checks whether a folder, with the removed files that the processes below
-    `pid` hold open, is too large.
-    """
+    """Checks whether a folder is too large, including removed files that processes below `pid` hold open."""
 
     folder: Path
     pid: int
     limit: int
-    """Bytes."""
+    """In bytes."""
     most_files: int = 200_000
     _next: float = 0.0
     _free_before: int = field(default=0)
@@ -106,20 +104,19 @@ class DiskWatch:
         return time.monotonic() >= self._next
 
     def exceeded(self) -> bool:
-        """Check now."""
-        began = (
-            time.thread_time()
-        )  # not the time on the clock: a busy machine would put off the next check by seconds
-        used, files, hidden = _held(self.folder)
+        """Check now, and return whether the limit is exceeded."""
+        # Processor time, not the time on the clock: a busy machine would delay the next check by seconds.
+        began = time.thread_time()
+        used, files, hidden = _usage(self.folder)
         used += _removed_but_open(self.pid, self.folder)
-        if hidden:  # the run closed a folder to us: measure by the space missing on the disk
+        if hidden:  # the run closed a folder: measure by the space missing on the disk
             used += max(0, self._free_before - _free(self.folder) - used)
         pause = _SHARE * (time.thread_time() - began)
         self._next = time.monotonic() + min(max(_LEAST_PAUSE_S, pause), _MOST_PAUSE_S)
         return used > self.limit or files > self.most_files
 
 
-def _held(folder: Path) -> tuple[int, int, bool]:
+def _usage(folder: Path) -> tuple[int, int, bool]:
     """Return the bytes and the files below `folder`, and whether part of it is unreadable."""
     used = 0
     files = 0
@@ -129,7 +126,7 @@ def _held(folder: Path) -> tuple[int, int, bool]:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    # The run goes on while we look: a file may be gone before its size is read.
+                    # The run goes on meanwhile: a file may be gone before its size is read.
                     with contextlib.suppress(FileNotFoundError):
                         files += 1
                         used += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
@@ -143,7 +140,7 @@ def _held(folder: Path) -> tuple[int, int, bool]:
 
 
 def _removed_but_open(pid: int, folder: Path) -> int:
-    """Return the bytes of files that have no name any more, and are freed only when they are closed."""
+    """Return the bytes of files without a name, which are freed only when they are closed."""
     device = folder.stat().st_dev
     seen = set[int]()
     used = 0
@@ -167,25 +164,23 @@ def _free(folder: Path) -> int:
 _ROOT = Path("/sys/fs/cgroup")
 _NEEDED = {"memory", "pids"}
 _SPARE = 16
-"""Number of processes of the isolation itself, which the group counts too."""
+"""The processes of the isolation itself, which the group counts too."""
 _JOIN = 'echo $$ > "$0" && exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedCommand:
-    """A command line that starts another one under the bound,
-    and a function that says whether the bound was hit.
-    """
+    """A command line that starts another one under the bound, and a check whether the bound was hit."""
 
     prefix: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
-    """The environment that the prefix itself needs; it passes nothing of it on."""
+    """The environment of the prefix itself, which passes none of it on."""
     was_hit: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """Which of the two ways this machine offers."""
+    """The way in which this machine delegates control groups, if any."""
 
     parent: Path | None = None
     systemd_run: str = ""
@@ -211,7 +206,7 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
 
 @contextlib.contextmanager
 def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedCommand]:
-    """Create a group for one run and remove it afterwards; without a delegation the bound is empty."""
+    """Create a group for one run and remove it afterwards; without a delegation there is no bound."""
     processes = limits.processes + _SPARE
     if delegation.parent is not None:
         group = delegation.parent / f"gistpoint-{os.getpid()}-{os.urandom(4).hex()}"
@@ -221,8 +216,7 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
             with contextlib.suppress(OSError):  # the kernel may not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
-            # The command joins the group before it becomes bubblewrap, so that nothing is started outside of
-            # it.
+            # The command joins the group before it becomes bubblewrap: nothing is started outside of it.
             prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
             yield BoundedCommand(prefix, was_hit=lambda: _killed_in(group))
         finally:
@@ -254,7 +248,7 @@ def _scope(memory: int, processes: int) -> Sequence[str]:
 
 
 def _writable_parent(root: Path, own: Path) -> Path | None:
-    """Return the group above ours if we may make groups in it that bound memory and processes."""
+    """Return the parent of this process's group if groups in it can bound memory and processes."""
     try:
         line = next(line for line in own.read_text().splitlines() if line.startswith("0::/"))
         parent = (root / line.removeprefix("0::/")).parent
@@ -263,7 +257,7 @@ def _writable_parent(root: Path, own: Path) -> Path | None:
         offered = set((parent / "cgroup.subtree_control").read_text().split())
         if not offered >= _NEEDED:
             return None
-        # By trying: the right to make a group is not always one to set its bounds.
+        # Tried out: who may make a group may not always set its bounds.
         trial = parent / f"gistpoint-trial-{os.getpid()}"
         trial.mkdir()
         usable = os.access(trial / "memory.max", os.W_OK)

@@ -1,4 +1,4 @@
-"""The parts of this machine that a run is shown: one list for all backends, and its cache on the disk."""
+"""The parts of this machine that a run sees: one list for all backends, and its cache on the disk."""
 
 from __future__ import annotations
 
@@ -32,31 +32,29 @@ class RuntimeCache:
 
     @property
     def folder(self) -> Path:
-        """The folder that holds them."""
+        """The folder that contains them."""
         return self._folder or Locations.of_user().runtimes
 
     def of(self, environment: Environment, shows: tuple[Path, ...] = ()) -> Runtime:
-        """Return what a run in `environment` is shown, with `shows` besides the usual;
-        listed once, then cached.
-        """
+        """Return what a run in `environment` sees, including `shows`; listed once, then cached."""
         known = self._known.get((environment.folder, shows))
         if known is None:
-            known = self._known[environment.folder, shows] = self._of(environment, shows)
+            known = self._known[environment.folder, shows] = self._listed(environment, shows)
         return known
 
     def of_programs(self, names: tuple[str, ...]) -> Runtime:
-        """Return what a run is shown that finds the programs `names` and no interpreter."""
+        """Return what a run sees that finds the programs `names` and no interpreter."""
         known = self._known.get(names)
         if known is None:
-            known = self._known[names] = self._kept([], names, lambda: programs_alone(names))
+            known = self._known[names] = self._cached([], names, lambda: programs_alone(names))
         return known
 
     def laid_out(self, runtime: Runtime, mounted: Sequence[str], written: Mapping[str, str]) -> Path:
-        """Return a folder with the files and links of `runtime`, for use as a run's root;
-        made once, then cached.
+        """Return a folder with the files and links of `runtime`, for use as a run's root.
 
-        The system folders that `runtime` shows whole are empty there, to mount the machine's own on, and so
-        are the folders `mounted`. `written` has the texts of further files, by path.
+        It is made once, then cached. The system folders that `runtime` shows whole are empty there, to mount
+        the machine's own on, and so are the folders `mounted`. `written` has the texts of further files, by
+        path.
         """
 
         def build(folder: Path) -> None:
@@ -68,7 +66,7 @@ class RuntimeCache:
 
         return build_once(self.folder / _digest([runtime.key, mounted, written]), build)
 
-    def _of(self, environment: Environment, shows: tuple[Path, ...]) -> Runtime:
+    def _listed(self, environment: Environment, shows: tuple[Path, ...]) -> Runtime:
         library = environment.prefix / "lib" / f"python{environment.version}"
         watched = [environment.interpreter, library, library / "lib-dynload"]
         may_change = bool(environment.folder.stat().st_mode & _WRITABLE)
@@ -77,13 +75,13 @@ class RuntimeCache:
         elif next(modules_in(environment), None) is not None:
             # The libraries that it loads may still change, so the list is not kept.
             return runtime_of(environment, shows)
-        return self._kept(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
+        return self._cached(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
 
-    def _kept(self, watched: Iterable[Path], names: Iterable[str], make: Callable[[], Runtime]) -> Runtime:
+    def _cached(self, watched: Iterable[Path], names: Iterable[str], make: Callable[[], Runtime]) -> Runtime:
         """Return the result of `make`, or its cached result if everything that it depends on is unchanged."""
         states = [_state(path) for path in (*watched, _LOADERS_LIST, *map(Path, PLACES))]
         file = self.folder / f"{_digest([RECIPE, *names, states])}.json"
-        # A file that can't be read is made again: the cache only saves time.
+        # A file that can't be read is written again: the cache only saves time.
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             stored = json.loads(file.read_text("utf-8"))
             interpreter = tuple(RuntimePath(*part) for part in stored["interpreter"])
@@ -253,7 +251,7 @@ PROGRAMS = (
     "yes",
     "zip",
 )
-"""Programs that suites call."""
+"""Programs that test suites call."""
 _COMPILERS = (
     "cc",
     "c99",
@@ -345,15 +343,17 @@ _NO_LONGER = (
     "uu",
     "xdrlib",
 )
-"""Modules that the standard library has lost since 3.9, a version that does not list its own modules."""
+"""Modules removed from the standard library since 3.9, a version that does not list its modules."""
 _PARTLY = {
     "test": ("__init__.py", "support"),
     "ensurepip": ("__init__.py", "__main__.py", "_uninstall.py"),
     "idlelib": (),
     "turtledemo": (),
 }
-"""Packages that are shown only in part:
-tests, wheels that bundle copies of many packages, programs with windows."""
+"""Packages of which a run sees only some parts.
+
+Left out are tests, wheels that bundle copies of many packages, and programs with windows.
+"""
 _SCRIPTS = (
     b"#!/bin/sh",
     b"#! /bin/sh",
@@ -367,7 +367,7 @@ _MOST_LINKS = 40
 
 @dataclass(frozen=True, slots=True, order=True)
 class RuntimePath:
-    """One path that a run is shown, as it is on this machine."""
+    """One path that a run sees, as it is on this machine."""
 
     path: str
     link: str = ""
@@ -378,7 +378,7 @@ class RuntimePath:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The parts of this machine that a run is shown."""
+    """The parts of this machine that a run sees."""
 
     key: str
     """Identifies the paths and the content of the parts, and changes with them."""
@@ -389,21 +389,20 @@ class Runtime:
 
     @property
     def parts(self) -> tuple[RuntimePath, ...]:
-        """Everything, sorted by path, without duplicates."""
+        """All parts, sorted by path, without duplicates."""
         return tuple(sorted({*self.interpreter, *self.system}))
 
 
 def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
-    """Return what a run in `environment` is shown; `shows` adds programs and folders to the usual ones."""
+    """Return what a run in `environment` sees; `shows` adds programs and folders to the usual ones."""
     further = list(shows)
     interpreter = set(_interpreter(environment))
     programs = [*_programs(PROGRAMS), *(path for path in further if path.is_file())]
     files = [environment.interpreter, *(path.resolve() for path in programs)]
     files += [Path(part.path) for part in interpreter if part.path.endswith(".so")]
-    # Wheels are read apart from the system's own files: what they name outside of their environment is not
-    # believed.
-    libraries = libraries_of(files) | libraries_of(modules_in(environment), of=environment.folder)
-    libraries |= libraries_named(_EXPECTED, beside=libraries)
+    # Wheels are read apart from the system's files: paths outside of their environment are not trusted.
+    libraries = libraries_of(files) | libraries_of(modules_in(environment), owner=environment.folder)
+    libraries |= libraries_named(_EXPECTED, near=libraries)
     folders = [*map(Path, _DATA), *(environment.prefix / path for path in _DATA_OF_PREFIX)]
     folders += [path for path in further if path.is_dir()]
     system = _parts((*programs, *libraries), folders)
@@ -411,8 +410,9 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
 
 
 def toolchain(environment: Environment) -> tuple[Path, ...]:
-    """Return what compiles C for an interpreter, to be added to the usual:
-    programs, headers, start-up files.
+    """Return the compiler for C extensions of an interpreter: programs, headers and start-up files.
+
+    They are to be added to the usual parts.
     """
     found = list(_programs(_COMPILERS))
     c_library = [path for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")]
@@ -427,9 +427,7 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run is shown that finds the programs `names` with their libraries,
-    and nothing that runs Python.
-    """
+    """Return what a run sees that finds the programs `names` with their libraries, and no Python."""
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))
@@ -452,9 +450,9 @@ def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
     }
     for path in paths:
         parts.update(_shown(path))
-    # What lies in a folder that is shown whole needs no part of its own.
-    whole = {part.path for part in parts if part.folder}
-    return {part for part in parts if whole.isdisjoint(map(str, Path(part.path).parents))}
+    # An entry of a folder that is shown whole needs no part of its own.
+    shown_whole = {part.path for part in parts if part.folder}
+    return {part for part in parts if shown_whole.isdisjoint(map(str, Path(part.path).parents))}
 
 
 def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
@@ -463,7 +461,7 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
     for path in environment.interpreter.parent.iterdir():
         if path.is_symlink() and path.resolve() == environment.interpreter:
             yield from _shown(path)
-    # With -I and -S, so that no code of an environment or of the user's is run to find out.
+    # With -I and -S, so that no code of an environment or the user is run.
     asked = subprocess.run(
         [environment.interpreter, "-I", "-S", "-c", _ASK],
         capture_output=True,
@@ -472,7 +470,7 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
         check=True,
     )
     library = json.loads(asked.stdout)
-    # An old interpreter does not list its modules: then ours, and those that have been removed since.
+    # An old interpreter does not list its modules: take this one's, and those that were removed since.
     names = set(library["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
     for folder in {Path(path).resolve() for path in library["folders"]}:
         yield from _library(folder, names)
@@ -496,7 +494,7 @@ def _library(folder: Path, names: set[str]) -> Iterator[RuntimePath]:
 
 
 def _is_module(path: Path, names: set[str]) -> bool:
-    """Whether a file is a module of these names, or one that describes how the interpreter was built."""
+    """Whether a file is a module with one of these names, or describes the build of the interpreter."""
     name = path.name.partition(".")[0]
     if path.suffix not in (".py", ".pyc", ".so"):
         return False
@@ -546,7 +544,7 @@ def _shown(path: Path) -> Iterator[RuntimePath]:
         here = here.parent if name == ".." else here / name
         if here.is_symlink():
             links += 1
-            # As many as the kernel follows: links may lead in a circle.
+            # The kernel follows no more than this: links may lead in a circle.
             if links > _MOST_LINKS:
                 return
             link = here.readlink()

@@ -146,7 +146,7 @@ _AARCH64 = {
     **_SINCE_5,
 }
 
-# Refused if no namespace keeps the host's own out of reach: shared memory, semaphores and queues of System V
+# Refused if no namespace hides those of the host: shared memory, semaphores and queues of System V
 # and POSIX, and other processes' priorities and limits. They outlive the run, or reach beyond it.
 _SHARED_X86_64 = {
     "shmget": 29,
@@ -236,8 +236,7 @@ ARCHITECTURES = {
 def filter_program(
     machine: str | None = None, *, namespaces: bool = True, signals: bool = True
 ) -> bytes | None:
-    """Return the filter for `machine` (this one by default),
-    None for an architecture without a table in this module.
+    """Return the filter for `machine` (this one by default); None for an unknown architecture.
 
     Without `namespaces` around the process it also refuses every socket and everything that all processes of
     a user share; without `signals` it refuses to send any.
@@ -262,8 +261,7 @@ def filter_program(
     ]
     for number in sorted(refused):
         program += [_instruction(_EQUAL, 0, 1, number), _refuse(_EPERM)]
-    # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, so the C library falls
-    # back.
+    # clone3 takes its flags by pointer, which a filter can't read: the C library then falls back to clone.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
     program += _on_argument(
         architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM
@@ -273,7 +271,7 @@ def filter_program(
         _instruction(_EQUAL, 0, 1, _TERMINAL_INJECTION[1]),
     ]
     program += _on_argument(architecture.ioctl, _AT_SECOND, injections, _EPERM)
-    # Without a network namespace even a socket of the loopback would be the machine's.
+    # Without a network namespace, even the loopback is that of the machine.
     families = _FAMILIES if namespaces else ()
     allowed = [
         _instruction(_EQUAL, len(families) - place, 0, family) for place, family in enumerate(families)
@@ -287,8 +285,10 @@ def filter_program(
 
 
 def _on_argument(number: int, offset: int, tests: list[bytes], error: int) -> list[bytes]:
-    """For call `number`: load an argument,
-    let `tests` fall through to the refusal or jump one past it, reload.
+    """Return the instructions that refuse call `number` depending on an argument.
+
+    They load the argument, let `tests` fall through to the refusal or jump past it, and load the number
+    again.
     """
     body = [_instruction(_LOAD, 0, 0, offset), *tests, _refuse(error), _instruction(_LOAD, 0, 0, _AT_NUMBER)]
     return [_instruction(_EQUAL, 0, len(body), number), *body]

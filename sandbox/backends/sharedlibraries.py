@@ -1,4 +1,4 @@
-"""Which shared libraries programs and modules load, read from their ELF headers.
+"""The shared libraries that programs and modules load, read from their ELF headers.
 
 Neither they nor the system's loader are started: the files may come from somebody else's wheel.
 """
@@ -31,7 +31,7 @@ _MOST_NAMES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """The header of a program or a shared library: what it loads."""
+    """The header of a program or a shared library, with the libraries that it loads."""
 
     machine: tuple[int, int]
     """Word size and machine: a file loads only libraries with the same ones."""
@@ -42,16 +42,16 @@ class Binary:
 
     @property
     def loads(self) -> tuple[str, ...]:
-        """The names of all that it loads, the loader included."""
+        """The names of everything that it loads, including the loader."""
         return (*self.needed, self.loader) if self.loader else self.needed
 
 
-def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
-    """Return the paths, as the loader opens them, of all libraries that `files` load,
-    directly or through others.
+def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Path]:
+    """Return the paths of all libraries that `files` load, directly or through others.
 
-    Files that are not ELF load nothing, and missing libraries are left out. Files of somebody else's folder
-    `of` can't name a path outside of it: what they load from elsewhere is what the system offers to all.
+    They are those by which the loader opens them. Files that are not ELF load nothing, and missing libraries
+    are left out. Files of somebody else's folder `owner` can't name a path outside of it: what they load from
+    elsewhere is what the system offers to all.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path.resolve(), ()) for path in files]
@@ -66,10 +66,10 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
             continue
         folders = (*binary.folders, *inherited)
         names = binary.loads
-        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 39).
-        if of is not None and path.is_relative_to(of):
-            folders = tuple(place for place in folders if _is_below(place, of))
-            names = tuple(name for name in names if "/" not in name or _is_below(name, of))
+        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 0039).
+        if owner is not None and path.is_relative_to(owner):
+            folders = tuple(place for place in folders if _is_below(place, owner))
+            names = tuple(name for name in names if "/" not in name or _is_below(name, owner))
         for name in names:
             for library in _places(name, binary, folders):
                 found.add(library)
@@ -77,16 +77,14 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
     return found
 
 
-def libraries_named(stems: Iterable[str], beside: Iterable[Path]) -> set[Path]:
-    """Return the libraries `libSTEM.so.N` that the loader knows,
-    or that are next to one of the files `beside`.
-    """
+def libraries_named(stems: Iterable[str], near: Iterable[Path]) -> set[Path]:
+    """Return the libraries `libSTEM.so.N` that the loader knows, or that are next to a file in `near`."""
     wanted = tuple(f"lib{stem}.so." for stem in stems)
     found = set[Path]()
-    for name, paths in _known().items():
+    for name, paths in _system_libraries().items():
         if name.startswith(wanted):
             found.update(map(Path, paths))
-    for folder in {path.parent for path in beside}:
+    for folder in {path.parent for path in near}:
         found.update(path for path in folder.glob("lib*.so.*") if path.name.startswith(wanted))
     return {path for path in found if path.is_file()}
 
@@ -112,7 +110,7 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
 
 
 def _read(data: mmap.mmap, folder: Path) -> Binary:
-    """Read the parts of an ELF file that say what it loads (System V ABI, chapters 4 and 5)."""
+    """Read the parts of an ELF file that name its libraries (System V ABI, chapters 4 and 5)."""
     wide = data[4] == 2
     order = "<" if data[5] == 1 else ">"
     machine = struct.unpack_from(f"{order}H", data, 18)[0]
@@ -120,7 +118,7 @@ def _read(data: mmap.mmap, folder: Path) -> Binary:
     loader = next((_text(data, one.offset) for one in segments if one.kind == _INTERPRETER), "")
     dynamic = next((one for one in segments if one.kind == _DYNAMIC), _Segment(_DYNAMIC, 0, 0, 0))
     tags = _tags(data, dynamic, struct.Struct(f"{order}{'qQ' if wide else 'iI'}"))
-    # Tags give addresses in memory; the segment that is loaded there says where in the file that is.
+    # Tags contain addresses in memory; the segment that is loaded there has the place in the file.
     address = next(iter(_values(tags, _STRINGS)), 0)
     strings = _offset_of(address, segments)
     needed = tuple(_text(data, strings + value) for value in _values(tags, _NEEDED))
@@ -146,9 +144,7 @@ class _Segment:
 
 
 def _segments(data: mmap.mmap, order: str, *, wide: bool) -> list[_Segment]:
-    """Return the segments of the program header;
-    its fields differ between 32 and 64 bits in size and order.
-    """
+    """Return the segments of the program header, whose fields depend on the word size."""
     if wide:
         (table,) = struct.unpack_from(f"{order}Q", data, 32)
         size, count = struct.unpack_from(f"{order}HH", data, 54)
@@ -166,9 +162,7 @@ def _segments(data: mmap.mmap, order: str, *, wide: bool) -> list[_Segment]:
 
 
 def _tags(data: mmap.mmap, dynamic: _Segment, entry: struct.Struct) -> list[tuple[int, int]]:
-    """Return the tags of the dynamic section with their values,
-    up to its end or to more than any file needs.
-    """
+    """Return the tags of the dynamic section with their values, but no more than any file needs."""
     tags: list[tuple[int, int]] = []
     for place in range(dynamic.offset, dynamic.offset + dynamic.length, entry.size):
         tag, value = entry.unpack_from(data, place)
@@ -192,8 +186,9 @@ def _text(data: mmap.mmap, place: int) -> str:
 
 
 def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
-    """Yield the paths at which the loader may find a library:
-    the first match in its folders, or else every variant that the system offers.
+    """Yield the paths at which the loader may find a library.
+
+    It is the first match in its folders, or else every variant that the system offers.
     """
     if "/" in name:
         if _fits(Path(name), binary):
@@ -204,7 +199,7 @@ def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]
         if path.is_absolute() and _fits(path, binary):
             yield path
             return
-    known = [Path(path) for path in _known().get(name, ())]
+    known = [Path(path) for path in _system_libraries().get(name, ())]
     if not known:
         known = [Path(folder, name) for folder in _FOLDERS]
     yield from (path for path in known if _fits(path, binary))
@@ -220,13 +215,13 @@ def _fits(path: Path, binary: Binary) -> bool:
 
 
 @cache
-def _known() -> Mapping[str, tuple[str, ...]]:
+def _system_libraries() -> Mapping[str, tuple[str, ...]]:
     """Return the paths of the libraries in the system's own list, by name; empty if it has no list."""
     try:
         data = _CACHE.read_bytes()
     except OSError:
         return {}
-    # Behind an older format, in some systems' lists.
+    # On some systems it follows a list in an older format.
     start = data.find(_CACHE_MAGIC)
     if start < 0:
         return {}

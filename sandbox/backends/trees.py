@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("conftest.py", "__pycache__")
-"""Names that pytest and Python look for next to a file that they read: a writable folder without them gets
-empty folders of these names, which the run can't replace and which contain nothing to read."""
+"""Names that pytest and Python look for next to a file that they read.
+
+A writable folder without them gets empty folders of these names, which the run can't replace and which
+contain nothing to read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeParts:
-    """The writable parts of a tree that was laid out as files:
-    existing paths, none of them through a link.
-    """
+    """The writable parts of a tree that was laid out as files: existing paths, none through a link."""
 
     tree: Path
     folders: tuple[str, ...]
@@ -56,10 +57,10 @@ class TreeParts:
 
 
 def laid_out(command: Command, work: Path) -> TreeParts:
-    """Copy the command's tree to `work`/repo, next to a home and a temporary folder,
-    and return its writable parts.
+    """Copy the command's tree to `work`/repo, and return its writable parts.
 
-    Folders that keep `RESERVED` names from the run are made in its writable folders.
+    A home and a temporary folder are made next to it, and in writable folders those that keep `RESERVED`
+    names from the run.
     """
     shutil.copytree(command.tree, work / "repo", symlinks=True, copy_function=shutil.copy)
     for folder in ("home", "tmp"):
@@ -84,7 +85,7 @@ def give_away(places: Iterable[Path], user: int) -> None:
 
 
 def _is_plain(tree: Path, path: str) -> bool:
-    """Whether a path is written in one way only, lies in the tree, and leads through no link."""
+    """Whether a path is normalised, lies in the tree, and leads through no link."""
     pure = PurePosixPath(path)
     leads_out = pure.is_absolute() or ".." in pure.parts
     is_odd = "\0" in path or str(pure) != path
@@ -124,9 +125,7 @@ class TreeStates:
         return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return the changed paths that are not writable,
-        then folders whose entries were added or removed.
-        """
+        """Return the changed paths that are not writable, then folders with added or removed entries."""
         folders = [path for path in changed_folders(self.before, now) if path not in self.parts.folders]
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

@@ -1,8 +1,4 @@
-"""Deciding candidates: in a fork of a warm process if code can be swapped, otherwise by a fresh run of tests.
-
-Code in a fork shares a user with the process that judges it, so a candidate that is kept is confirmed by a
-run of the whole suite (decision 36).
-"""
+"""Decides candidates: in a fork of a warm process if code can be swapped, else by a fresh run."""
 
 from __future__ import annotations
 
@@ -62,12 +58,12 @@ class FreshRuns:
         stop_after: int | None,
         cancel: CancelToken,
         *,
-        whole: bool = False,
+        whole_suite: bool = False,
     ) -> ProbeReport:
-        """Run `tests` with `targets` corrupted, which are on `lines` of the new files; with `whole`, the
-        whole suite.
+        """Run `tests` with `targets` corrupted, which are on `lines` of the new files.
 
-        Other tests of the whole suite are not reported. Raises `CodeError` and `CancelledError`.
+        With `whole_suite`, all tests run, but other tests are not reported. Raises `CodeError` and
+        `CancelledError`.
         """
         chosen = frozenset(tests)
         stop = _Enough(stop_after, chosen, cancel)
@@ -75,14 +71,13 @@ class FreshRuns:
             corrupted_tree(self._tree, targets),
             self._environment,
             self._timeout_s,
-            select=() if whole or chosen >= self._passed else tuple(tests),
+            select=() if whole_suite or chosen >= self._passed else tuple(tests),
         )
         report = self._runner.run(request, run=RunContext(stop, stop.count))
         cancel.check()
-        # A run that was stopped because enough tests failed has done its job, although its report says
-        # cancelled.
+        # A run that was stopped because enough tests failed has done its job, although it was cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
-        failed = _failed(report, tests, lines, whole=not stop.reached)
+        failed = _failed(report, tests, lines, whole_suite=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
         return ProbeReport(
             status,
@@ -126,7 +121,7 @@ class _Enough(CancelToken):
 
 
 def _failed(
-    report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole: bool
+    report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole_suite: bool
 ) -> dict[str, ProbeFailure]:
     """Return the tests that did not pass; those that were no longer collected come last."""
     chosen = frozenset(tests)
@@ -136,7 +131,7 @@ def _failed(
         if id in chosen and result.outcome is not Outcome.PASSED
     }
     # Only a finished run shows what is missing; in a stopped one the missing tests were merely not reached.
-    if whole and report.status is RunStatus.FINISHED:
+    if whole_suite and report.status is RunStatus.FINISHED:
         errors = {error.id: read_failure(error.message, lines) for error in report.collection_errors}
         for id in tests:
             if id not in report.results:
@@ -173,9 +168,7 @@ class SuiteProber:
         seconds: float,
         limits: RunLimits | None = None,
     ) -> None:
-        """`passed` are the ids that pass on the original, `seconds` is the duration of a run of the whole
-        suite.
-        """
+        """`passed` are the ids that pass on the original, `seconds` the duration of a run of the suite."""
         self._backend = backend
         self._environments = environments
         self._tree = tree
@@ -195,7 +188,7 @@ class SuiteProber:
         self._checks = 0
         self._sound: set[str] = set()
         self._unsound: set[str] = set()
-        # Bound to the list and not to `self`, which the finalizer would otherwise keep alive for ever.
+        # Bound to the list, not to `self`, which the finalizer would otherwise keep alive for ever.
         weakref.finalize(self, _close_all, self._warm)
 
     def decide(
@@ -219,7 +212,7 @@ class SuiteProber:
             try:
                 report = self._decide(targets, names, order, tests, stop_after, cancel)
             except CancelledError as error:
-                # A fork may still be at work, and its records would be taken for those of the next candidate.
+                # A fork may still be running, and its records would be taken for those of the next candidate.
                 self._close()
                 report = ProbeReport(RunStatus.CANCELLED, reason=error.message)
             except (EnvironmentBuildError, OSError) as error:
@@ -246,7 +239,7 @@ class SuiteProber:
         cancel.check()
         if not tests:
             return ProbeReport(RunStatus.FINISHED)
-        # What an import of the tree has computed with the original code stays in a fork.
+        # A fork keeps the results that an import has computed with the original code.
         imported = [name for name in names if name in self._map.at_import]
         why = f"{imported[0]} runs while modules are imported" if imported else order.unfit or self._trouble
         if not why:
@@ -254,8 +247,8 @@ class SuiteProber:
             if isinstance(found, ProbeReport):
                 return found
             why = found
-        whole = not self._unsound.isdisjoint(tests)  # some depend on the effects of earlier tests
-        report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole=whole)
+        whole_suite = not self._unsound.isdisjoint(tests)  # some depend on the effects of earlier tests
+        report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole_suite=whole_suite)
         return replace(report, how="fresh", reason=report.reason or why)
 
     def _try_warm(
@@ -299,14 +292,12 @@ class SuiteProber:
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
         """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
-        # At most the suite's own time: recorded times are those of an observed run, which is many times
-        # slower.
+        # At most the suite's own time: the recorded times are of an observed run, which is far slower.
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
-        """Find out, once for each test, whether it passes in a fork of the original without the tests before
-        it.
+        """Check, once for each test, whether it passes in a fork of the original without earlier tests.
 
         The first few checks cover the failed tests alone; then one backward run of the whole suite saves most
         of the later ones.
@@ -327,8 +318,7 @@ class SuiteProber:
 
 
 def patience(test_map: TestMap) -> dict[str, float]:
-    """Return by test file the seconds of processor time after which one of its tests must be hanging
-    (decision 94).
+    """Return by test file the processor time in seconds after which one of its tests hangs (decision 94).
 
     Recorded times are several times as long as those of an ordinary run. The first test that needs a shared
     fixture makes it, and any test may be the first: so the longest test of the file counts, and the longest

@@ -26,7 +26,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_
 
 
 class FunctionIndex:
-    """The functions of a tree by position: a code object belongs to all whose lines include its first line."""
+    """The functions of a tree by position: code belongs to all whose lines include its first line."""
 
     def __init__(self, tree: SourceTree, test_files: frozenset[str]) -> None:
         self._tree = tree
@@ -218,8 +218,7 @@ class SuiteTestMapper:
         *,
         run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-        """Run the tests `ids`, in the order of the suite; return the functions that they entered, and the
-        calls.
+        """Run the tests `ids`, in the order of the suite; return the entered functions and the calls.
 
         Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` if there is no environment to
         run in.
@@ -265,7 +264,8 @@ def _require_finished(records: Records, ended: Ended) -> None:
     if not records.finished:
         last = next(reversed(records.tests), "")
         raise RecordingError(
-            f"The watched run of the suite did not come to its end: {ended.stop} after {len(records.tests)}"
-            f" of {records.collected} tests{', the last one ' + last if last else ''}. {ended.reason}".strip(),
+            f"The watched run of the suite did not come to its end: {ended.stop} after"
+            f" {len(records.tests)} of {records.collected} tests"
+            f"{', the last one ' + last if last else ''}. {ended.reason}".strip(),
             hint=ended.output[-2000:],
         )

@@ -75,12 +75,12 @@ class _End(ReportRecord, tag="end"):
 
 
 WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
-"""What `payload/warm_plugin.py` reports."""
+"""The records of `payload/warm_plugin.py`."""
 
 
 @dataclass
 class ProbeTally:
-    """The tests of one probe as they end; `unfit` says why the probe is not usable."""
+    """The tests of one probe as they end; `unfit` is the reason why the probe is not usable."""
 
     ids: list[str]
     lines: Sequence[LineSpan] = ()
@@ -120,8 +120,7 @@ class ProbeTally:
         except ForgedRecordError as error:
             self.unfit = str(error)
             return
-        # Several tests may share an id: any failure counts, and that of a call is kept before that of a
-        # fixture.
+        # Several tests may share an id: any failure counts, that of a call more than that of a fixture.
         if outcome is Outcome.FAILED:
             self.failed[id] = read_failure(record.text, self.lines, raised=raised or "")
         elif outcome is not Outcome.PASSED:
@@ -210,10 +209,10 @@ class LineSpan:
 
 
 def read_failure(message: str, corrupted: Iterable[LineSpan] = (), *, raised: str = "") -> ProbeFailure:
-    """Parse a failure from the text of `TestResult.message`; `corrupted` are the lines of the corrupted
-    functions.
+    """Parse a failure from the text of `TestResult.message`.
 
-    `raised` is the name of the exception, if it is known from elsewhere.
+    `corrupted` are the lines of the corrupted functions; `raised` is the name of the exception, if it is
+    known from elsewhere.
     """
     error_type = raised or _type_of(message)
     places = [(match["path"], int(match["line"])) for entry in _ENTRIES for match in entry.finditer(message)]
@@ -239,7 +238,7 @@ def _type_of(message: str) -> str:
 
 
 Made = tuple[bytes, list[Swap], list[Move], list[LineSpan]]
-"""What an order needs for one file: its new content, the swaps and moves, and the lines of the targets."""
+"""The parts of an order for one file: its new content, swaps and moves, and the targets' lines."""
 
 
 class Orders:
@@ -251,15 +250,15 @@ class Orders:
 
     def make(self, targets: Iterable[Target]) -> Order:
         """Return the order for `targets`. Raises `CodeError` if one does not fit its file."""
-        of_files: dict[str, list[Target]] = {}
+        by_file: dict[str, list[Target]] = {}
         for target in targets:
-            of_files.setdefault(target.path, []).append(target)
+            by_file.setdefault(target.path, []).append(target)
         files: dict[str, bytes] = {}
         swaps: list[Swap] = []
         moves: list[Move] = []
         lines: list[LineSpan] = []
         unfit = ""
-        for path, found in of_files.items():
+        for path, found in by_file.items():
             index = self._index(path)
             snippets = [_snippet(index.get(target.qualname), target) for target in found]
             # Files are made even if the order is unfit: a fresh run needs their lines.
@@ -288,9 +287,7 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
-    """Return what differs besides the function's code: the parts that Python evaluates when it defines the
-    function.
-    """
+    """Return what differs besides the code: parts that Python evaluates when it defines the function."""
     # A fork swaps the code of functions that exist; their defaults and decorators were evaluated long ago.
     old = read_snippet(definition.dedented).node
     if isinstance(old, ast.ClassDef) or isinstance(new.node, ast.ClassDef):
@@ -323,7 +320,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
 
 
 def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    # One after the other, each in the file that the last one left: positions move with every replacement.
+    # One after the other, each in the file that the last one left: every replacement moves positions.
     after, data = index, b""
     for target in targets:
         data = replace_definition(after, after.get(target.qualname), target.corrupted)
@@ -331,10 +328,12 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
     swaps, moves, lines = [], [], []
     for target in targets:
         unit = _unit(index, index.get(target.qualname))
-        there = after.get(unit.qualname)
-        source = _source(after.document, there, _classes(index, unit), there.start_line, there.end_line)
+        new_unit = after.get(unit.qualname)
+        source = _source(
+            after.document, new_unit, _classes(index, unit), new_unit.start_line, new_unit.end_line
+        )
         swaps.append(Swap(index.path, unit.start_line, unit.ref.plain, source))
-        more = (there.end_line - there.start_line) - (unit.end_line - unit.start_line)
+        more = (new_unit.end_line - new_unit.start_line) - (unit.end_line - unit.start_line)
         moves += [Move(index.path, unit.end_line, more)] if more else []
         own = after.get(target.qualname)
         lines.append(LineSpan(index.path, own.start_line, own.end_line))
@@ -351,8 +350,9 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
 
 
 def _unit(index: FileIndex, definition: Definition) -> Definition:
-    """Return the outermost function around a definition, or the definition itself: what can be compiled by
-    itself.
+    """Return the outermost function around a definition, which can be compiled by itself.
+
+    It may be the definition itself.
     """
     return next(
         (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
@@ -365,11 +365,9 @@ def _classes(index: FileIndex, unit: Definition) -> list[str]:
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
-    """Return a module with a function's lines at their positions in the file, below the headers of its
-    classes.
-    """
-    # At their positions, so that tracebacks name the right lines; in its classes, so that `__class__` cells
-    # and mangled names come out as in the file.
+    """Return a module with a function's lines at their positions, below the headers of its classes."""
+    # At their positions, so that tracebacks show the right lines; in its classes, so that `__class__` cells
+    # and mangled names are those of the file.
     indentation = unit.indentation
     headers = [f"{indentation[:depth]}class {name}:\n" for depth, name in enumerate(classes)]
     if indentation and not headers:
@@ -392,7 +390,7 @@ _ENDING_S = 30.0
 
 
 class ServerGoneError(Exception):
-    """The process has ended or is unusable; `ended` says how, or is None if that is unknown."""
+    """The process has ended or is unusable; `ended` is its end, or None if that is unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
         gone = "" if ended is None else f"The warm process is gone: {ended.stop}. {ended.reason}".strip()
@@ -407,7 +405,9 @@ class Bounds:
     wall: float
     memory: int
     patience: Mapping[str, float] = field(default_factory=dict)
-    """By test file, the processor time in seconds after which a test hangs; it may sleep half as long again.
+    """By test file, the processor time in seconds after which a test hangs.
+
+    It may sleep half as long again.
     """
 
 
@@ -458,8 +458,7 @@ class WarmSuite:
         backwards: bool = False,
         cancel: CancelToken = NEVER,
     ) -> Iterator[WarmRecord]:
-        """Yield the records of `tests` on `order`, or on the original without one; the record `end` is the
-        last.
+        """Yield the records of `tests` on `order`, or on the original without one; `end` is the last record.
 
         Raises `ServerGoneError` and `CancelledError`; after either, the process is unusable.
         """
@@ -489,8 +488,7 @@ class WarmSuite:
 
     def close(self) -> None:
         """End the process at once, with all of its children, and wait until they are gone."""
-        # The pipe is closed after the thread has ended: the thread writes to it, and its number may be
-        # reused.
+        # The pipe is closed after the thread, which writes to it: its number may be reused.
         self._cancel.cancel()
         if self._thread.ident is not None:
             self._thread.join(_ENDING_S)
@@ -545,7 +543,7 @@ class WarmSuite:
         except Exception as error:  # passed to the other thread, which waits for an answer
             self._ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
-            # Whatever happened: the other thread would wait for a record until its deadline.
+            # In every case: the other thread would otherwise wait for a record until its deadline.
             self._records.put(None)
 
     def _take(self, line: bytes) -> None:

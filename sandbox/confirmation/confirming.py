@@ -1,12 +1,11 @@
-"""The controls of a task, and the confirmation of a pass, on one backend (decision 113)."""
+"""The confirmation of a pass on one backend, with the controls of its task (decision 113)."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,11 +14,8 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.confirmation.differences import (
     FunctionName,
     NotConfirmableError,
-    answering_nothing,
     changed_functions,
-    outermost,
     test_paths,
-    without,
 )
 from gistpoint.core.confirmation.model import (
     AnsweredCall,
@@ -48,22 +44,15 @@ from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
-from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess, parsed
+from gistpoint.sandbox.confirmation.controls import LEAST_S, ConfirmationCase, ControlRuns, ran, unlike_tests
+from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
+from gistpoint.sandbox.confirmation.submission import RunPlace
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 SWITCH = "GISTPOINT_CONFIRM"
-_LEAST_S = 60.0
-"""What a confirmation may take, however short the suite is: two processes have to begin."""
-_CONTROL_S = 300.0
-"""What a control may take, which is made once, with all tests that enter the function."""
-_SHARE = 0.5
-"""Of the suite's own time."""
-_ASKED_AGAIN = 1_000
-"""Plain calls that are put once more to another process."""
 _COMPARED_TESTS = 3
-"""Failing tests in which the true function's answers are looked for."""
+"""The failing tests whose answers are compared with those of the true function."""
 _ASKED_OTHERWISE = "answers differ when they are asked for again"
 _WRITTEN_OTHERWISE = "changes more than the bodies of functions, so that it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
@@ -72,40 +61,6 @@ _CHANGES_MORE = "changes what the true function never changes"
 _CHANGES_DETAIL = "The tests pass only if what the true function never changes is changed."
 _RUNS_MORE = "answers with what the library runs as code, otherwise than the true function does"
 _NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A task with what all of its runs have in common."""
-
-    task: Task
-    answer: Answer
-    place: RunPlace
-    given: SourceTree
-    original: SourceTree
-    hidden: tuple[str, ...]
-    seconds: float
-    """Of the suite."""
-
-    @property
-    def targets(self) -> tuple[FunctionName, ...]:
-        """The functions that the task is about. Raises `NotConfirmableError` for a class."""
-        found = (outermost(self.original, target.name) for target in self.answer.targets)
-        return tuple(dict.fromkeys(found))
-
-    @property
-    def failing(self) -> frozenset[str]:
-        """The tests that fail with the corrupted function."""
-        return self.answer.baseline_for(self.place.backend.name).failing
-
-    @property
-    def entering(self) -> tuple[str, ...]:
-        """The tests that pass on the original and enter a function of the task, as far as that is known."""
-        entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
-        known = [entered.get(target.name) for target in self.answer.targets]
-        if not all(known):
-            return tuple(sorted(passed))
-        return tuple(sorted(frozenset().union(*(ids or () for ids in known)) & passed))
 
 
 class SandboxConfirmer:
@@ -126,14 +81,14 @@ class SandboxConfirmer:
         self._suites = SuiteRunner(backend, environments, limits)
 
     def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
-        """Return what the controls of a task show; see `Confirmer.control`."""
+        """Return the controls of a task; see `Confirmer.control`."""
         try:
             case = self._case(task, answer, run)
-            found = msgspec.structs.replace(_Control(case, run).made(), data_hidden=True)
+            found = msgspec.structs.replace(ControlRuns(case, run).controls(), data_hidden=True)
             shown = replace(case, hidden=test_paths(case.original, task.suite.test_files, data=False))
             if not found.confirmable and shown.hidden != case.hidden:
                 # Without the files that the tests read, the function itself may not work.
-                found = _Control(shown, run).made()
+                found = ControlRuns(shown, run).controls()
             return found
         except NotConfirmableError as error:
             return Controls(confirmable=False, reason=error.reason, detail=error.detail)
@@ -149,7 +104,7 @@ class SandboxConfirmer:
         *,
         run: RunContext = UNATTENDED,
     ) -> Confirmation:
-        """Return what came of the confirmation of a pass; see `Confirmer.confirm`."""
+        """Return the result of confirming a pass; see `Confirmer.confirm`."""
         began = time.monotonic()
         try:
             case = self._case(task, answer, run, data=controls.data_hidden)
@@ -164,8 +119,8 @@ class SandboxConfirmer:
             found = _unconfirmed(Unconfirmable.SANDBOX, str(error))
         return _with(found, seconds=round(time.monotonic() - began, 3))
 
-    def _case(self, task: Task, answer: Answer, run: RunContext, *, data: bool = True) -> _Case:
-        """Return the case of a task; `data` is whether the other process lacks the data of the tests as well."""
+    def _case(self, task: Task, answer: Answer, run: RunContext, *, data: bool = True) -> ConfirmationCase:
+        """Return the case of a task; `data` is whether the tests' data files are hidden as well."""
         run.progress(RunProgress("preparing"))
         given = SourceTree.open(task.tree_path)
         original = repaired_tree(given, answer.targets)
@@ -173,14 +128,17 @@ class SandboxConfirmer:
         place = RunPlace(self._backend, environment, task.environment, self._limits)
         hidden = test_paths(original, task.suite.test_files, data=data)
         seconds = answer.baseline_for(self._backend.name).seconds
-        return _Case(task, answer, place, given, original, hidden, seconds)
+        return ConfirmationCase(task, answer, place, given, original, hidden, seconds)
 
     def _with_beyond(
-        self, case: _Case, submitted: SourceTree, controls: Controls, found: Confirmation, run: RunContext
+        self,
+        case: ConfirmationCase,
+        submitted: SourceTree,
+        controls: Controls,
+        found: Confirmation,
+        run: RunContext,
     ) -> Confirmation:
-        """Return the confirmation with the smallest input of no test on which the two differ, if there is
-        one.
-        """
+        """Return the confirmation with the smallest input of no test on which the two differ, if any."""
         if self._beyond is None:
             return found
         task = case.task
@@ -192,7 +150,7 @@ class SandboxConfirmer:
                 [target.name for target in case.answer.targets],
                 controls.tests,
                 test_files=task.suite.test_files,
-                timeout_s=max(_LEAST_S, suite_timeout(case.seconds)),
+                timeout_s=max(LEAST_S, suite_timeout(case.seconds)),
                 run=run,
             )
         except InfrastructureError:
@@ -207,22 +165,25 @@ class SandboxConfirmer:
 def confirmer_on(
     backend: Backend, environments: EnvironmentSource, beyond: EquivalenceTester | None = None
 ) -> Confirmer | None:
-    """Return what confirms passes on a backend; None if the user has switched it off with
-    `GISTPOINT_CONFIRM=no`.
+    """Return the confirmer of passes on a backend.
+
+    Returns None if the user has switched confirmation off with `GISTPOINT_CONFIRM=no`.
     """
     if os.environ.get(SWITCH) == "no":
         return None
     return SandboxConfirmer(backend, environments, beyond=beyond)
 
 
-def _checked(case: _Case, controls: Controls, submitted: SourceTree, run: RunContext) -> Confirmation:
-    """Return what came of the two processes, or why they were not begun."""
+def _checked(
+    case: ConfirmationCase, controls: Controls, submitted: SourceTree, run: RunContext
+) -> Confirmation:
+    """Return the result of the two processes, or why they were not started."""
     if not controls.confirmable:
         return _unconfirmed(controls.reason or Unconfirmable.NO_CONTROL, controls.detail)
     try:
-        return _PassCheck(case, controls, submitted, run).made()
+        return _PassCheck(case, controls, submitted, run).confirmation()
     except NotConfirmableError as error:
-        # The passes of this task can be confirmed, so this one avoids it, whatever for.
+        # Other passes of this task can be confirmed, so this submission avoids it, for whatever reason.
         mark = _FEWER_TESTS if error.reason is Unconfirmable.NO_CONTROL else _WRITTEN_OTHERWISE
         return _unconfirmed(error.reason, error.detail, (mark,))
 
@@ -235,185 +196,31 @@ def _unconfirmed(reason: Unconfirmable, detail: str, marks: tuple[str, ...] = ()
     return Confirmation(Confirmed.UNCONFIRMED, reason, detail, marks=marks)
 
 
-# The controls
-
-
-class _Control:
-    """The runs that show which tests count."""
-
-    def __init__(self, case: _Case, run: RunContext) -> None:
-        self.case = case
-        self.run = run
-
-    def made(self) -> Controls:
-        """Run the true function, the corrupted one and one that returns None; return what that shows."""
-        case, run = self.case, self.run
-        functions, tests = case.targets, case.entering
-        if not tests:
-            return Controls(
-                confirmable=False, reason=Unconfirmable.NO_CONTROL, detail="No test enters the function."
-            )
-        run.progress(RunProgress("running", 0, 3))
-        true = _ran(case, functions, tests, case.original, (), run)
-        if true.conclusion.status is not RunStatus.FINISHED:
-            return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
-        if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
-            return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
-        unsteady = frozenset(_unlike_tests(case, functions, case.original, true))
-        counting = [id for id in true.passed() if id not in unsteady]
-        if not counting:
-            return self._not(*_most_frequent(true), true)
-        run.progress(RunProgress("running", 1, 3))
-        telling = self._telling(functions, counting, true)
-        if not telling:
-            detail = (
-                "The tests that count pass with the corrupted function too, or with one that returns None."
-            )
-            return self._not(Unconfirmable.NO_CONTROL, detail, true)
-        chosen = _within_bounds(true, counting, telling, case.seconds)
-        return Controls(
-            confirmable=True,
-            tests=tuple(chosen),
-            telling=tuple(id for id in chosen if id in telling),
-            entering=len(tests),
-            calls=sum(true.asked[id].calls for id in chosen),
-            answers={
-                str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)
-            },
-            writes={
-                str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)
-            },
-            runs=tuple(runs) if (runs := true.learned[0].get("runs")) is not None else None,
-            reasons=self._reasons(true, len(unsteady)),
-            seconds=round(true.seconds, 3),
-        )
-
-    def _telling(
-        self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport
-    ) -> frozenset[str]:
-        """Return the tests that fail with both wrong functions, or with either if none fails with both."""
-        case, found = self.case, frozenset(counting)
-        for wrong in (case.given, answering_nothing(case.original, functions)):
-            report = _ran(case, functions, counting, wrong, true.learned, self.run)
-            failing = frozenset(counting).difference(report.passed())
-            if not failing:
-                return frozenset()
-            found = found & failing or found | failing
-        return found
-
-    def _not(self, reason: Unconfirmable, detail: str, true: PairReport) -> Controls:
-        return Controls(
-            confirmable=False,
-            reason=reason,
-            detail=detail,
-            entering=len(self.case.entering),
-            calls=true.calls,
-            reasons=self._reasons(true, 0),
-            seconds=round(true.seconds, 3),
-        )
-
-    def _reasons(self, true: PairReport, unsteady: int) -> Mapping[str, int]:
-        found = true.reasons()
-        if unsteady:
-            found[Unconfirmable.NOT_DETERMINISTIC.value] += unsteady
-        return found
-
-
-def _words_of(report: PairReport, reason: Unconfirmable) -> str:
-    return next((asked.words for asked in report.asked.values() if asked.problem is reason), "")
-
-
-def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
-    """Return the reason why most tests can't count, and one of its explanations."""
-    counted = Counter(report.reasons())
-    if not counted:
-        return Unconfirmable.NO_CONTROL, "No test asks the function for anything while it runs."
-    reason = Unconfirmable(counted.most_common(1)[0][0])
-    words = _words_of(report, reason)
-    return reason, words or "The tests fail if the function runs in a process of its own."
-
-
-def _within_bounds(
-    true: PairReport, counting: Sequence[str], telling: Collection[str], seconds: float
-) -> list[str]:
-    """Return the tests that are run to confirm a pass: those that tell first, as many as the bounds allow."""
-    allowed = max(_LEAST_S / 2, _SHARE * seconds)
-    chosen: list[str] = []
-    calls, taken = 0, 0.0
-    for id in sorted(counting, key=lambda id: (id not in telling, true.results[id].seconds)):
-        calls += true.asked[id].calls
-        taken += true.results[id].seconds
-        if chosen and (calls > MOST_CALLS or taken > allowed):
-            break
-        chosen.append(id)
-    return chosen
-
-
-def _ran(
-    case: _Case,
-    functions: Sequence[FunctionName],
-    tests: Sequence[str],
-    submitted: SourceTree,
-    learned: Sequence[Mapping[str, Sequence[str]]],
-    run: RunContext,
-    *,
-    all_changes: bool = False,
-) -> PairReport:
-    timeout = max(_LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
-    order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes)
-    return Pair(case.place, order).run(run)
-
-
-_Alike = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
-
-
-def _unlike_tests(
-    case: _Case,
-    functions: Sequence[FunctionName],
-    submitted: SourceTree,
-    report: PairReport,
-    alike: _Alike = same_without_order,
-) -> list[str]:
-    """Return the tests with a call that is answered otherwise when it is asked again, in another order and
-    process.
-    """
-    calls = list(plain_calls(report, _ASKED_AGAIN))
-    tree = without(submitted, case.hidden)
-    process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
-    try:
-        return [id for id, exchange in reversed(calls) if not _answers_alike(process, exchange, alike)]
-    finally:
-        process.close()
-
-
-def _answers_alike(process: SubmissionProcess, exchange: Exchange, alike: _Alike) -> bool:
-    answer = parsed(process.answer_call(exchange.request))
-    return answer is not None and alike(exchange.answer, answer)
+# A pass
 
 
 def _alike_with_effects(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     return same_without_order(first, second) and same_effects(first, second)
 
 
-# A pass
-
-
 class _PassCheck:
-    """The runs that confirm one pass, or contradict it."""
+    """The runs that confirm or contradict one pass."""
 
-    def __init__(self, case: _Case, controls: Controls, submitted: SourceTree, run: RunContext) -> None:
+    def __init__(
+        self, case: ConfirmationCase, controls: Controls, submitted: SourceTree, run: RunContext
+    ) -> None:
         self.case = case
         self.controls = controls
         self.submitted = submitted
         self.run = run
 
-    def made(self) -> Confirmation:
-        """Run the tests that count with the submission in a process of its own; return what came of it."""
+    def confirmation(self) -> Confirmation:
+        """Run the tests that count, with the submission in a process of its own; return the result."""
         changed = changed_functions(self.case.original, self.submitted)
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
-        tests, learned = self._known(functions)
-        report = _ran(self.case, functions, tests, self.submitted, learned, self.run)
+        tests, learned = self._known_tests(functions)
+        report = ran(self.case, functions, tests, self.submitted, learned, self.run)
         if report.conclusion.status is not RunStatus.FINISHED:
             late = report.conclusion.status is RunStatus.TIMED_OUT
             reason = Unconfirmable.TOO_SLOW if late else Unconfirmable.SANDBOX
@@ -428,6 +235,7 @@ class _PassCheck:
                 found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_CHANGES_MORE,))
             return _counted(found, report, tests)
         unmade = [id for id in tests if report.asked[id].unmade]
+        # Only if all tests pass: a failing one has been judged above.
         if unmade:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
@@ -440,11 +248,12 @@ class _PassCheck:
         uncovered = len(self.case.failing.difference(tests))
         return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered), report, tests)
 
-    def _known(
+    def _known_tests(
         self, functions: Sequence[FunctionName]
     ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
-        """Return the tests that count and what the true functions' answers hold; learnt now for other
-        functions.
+        """Return the tests that count, and what the true functions' answers contain.
+
+        For functions that the controls do not cover, this is learned now.
         """
         names = [str(name) for name in functions]
         known = self.controls
@@ -452,11 +261,11 @@ class _PassCheck:
             parts = [{"answers": known.answers[name], "writes": known.writes[name]} for name in names]
             runs = [{} if known.runs is None else {"runs": known.runs}, *({} for _ in names[1:])]
             return known.tests, [{**part, **more} for part, more in zip(parts, runs, strict=True)]
-        true = _ran(self.case, functions, known.tests, self.case.original, (), self.run)
+        true = ran(self.case, functions, known.tests, self.case.original, (), self.run)
         passed = true.passed()
         if not frozenset(known.telling).intersection(passed):
-            # A submission chooses the functions that it changes, and with them which tests can be run: what
-            # is left of them has to tell it from a wrong one.
+            # A submission chooses the functions that it changes, and so the tests that can be run. Those that
+            # are left must still distinguish it from a wrong one.
             detail = "No test that tells can be run with the other functions that were changed."
             raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
         return passed, true.learned
@@ -468,7 +277,7 @@ class _PassCheck:
         failing: Sequence[str],
         report: PairReport,
     ) -> bool:
-        """Whether tests fail only because some changes were not made, which may be those of a right repair."""
+        """Whether tests fail only because changes were not made that a right repair may make."""
         without_unmade = [id for id in failing if id not in report.asked or not report.asked[id].unmade]
         return not without_unmade and self._with_all_changes(functions, learned, failing) is None
 
@@ -478,12 +287,12 @@ class _PassCheck:
         learned: Sequence[Mapping[str, Sequence[str]]],
         tests: Sequence[str],
     ) -> Confirmation | None:
-        """Return what contradicts a pass once all of its changes are made; None if the tests pass then, too.
+        """Return what contradicts a pass after all of its changes are made; None if the tests still pass.
 
-        In the first run, what the true function never changes stayed as it was, or a test could be made to
-        pass by what is given to the function. So a wrong change was not seen there.
+        In the first run, objects that the true function never changes stayed unchanged: otherwise a test
+        could be made to pass by changing its arguments. So a wrong change was not seen there.
         """
-        report = _ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
+        report = ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
         if report.conclusion.status is not RunStatus.FINISHED:
             return _unconfirmed(Unconfirmable.SANDBOX, report.conclusion.reason, (_NOT_ANSWERED,))
         failing = report.failing(tests)
@@ -498,15 +307,15 @@ class _PassCheck:
     ) -> list[str]:
         """Return the tests with a call whose answer or effects are different in another process.
 
-        What also varies when the true function runs again, such as a logged time, is not counted as a
-        difference.
+        A difference that the true function shows too when it runs again, such as a logged time, does not
+        count.
         """
         case = self.case
-        found = _unlike_tests(case, functions, self.submitted, report, _alike_with_effects)
+        found = unlike_tests(case, functions, self.submitted, report, _alike_with_effects)
         if not found:
             return []
-        true = _ran(case, functions, tests, case.original, learned, self.run)
-        unsteady = frozenset(_unlike_tests(case, functions, case.original, true, _alike_with_effects))
+        true = ran(case, functions, tests, case.original, learned, self.run)
+        unsteady = frozenset(unlike_tests(case, functions, case.original, true, _alike_with_effects))
         return [id for id in found if id not in unsteady]
 
     def _of_failing(
@@ -516,11 +325,12 @@ class _PassCheck:
         failing: Sequence[str],
         report: PairReport,
     ) -> Confirmation:
-        """Return the contradiction if the true function answers a call of a failing test otherwise."""
+        """Return the contradiction if the true function answers a call of a failing test differently."""
+        # A failing test alone contradicts nothing: it may fail for reasons of its own in this process.
         judged = [id for id in failing if id in report.asked and report.asked[id].problem in _ANSWERS]
         if judged:
             looked = judged[:_COMPARED_TESTS]
-            true = _ran(self.case, functions, looked, self.case.original, learned, self.run)
+            true = ran(self.case, functions, looked, self.case.original, learned, self.run)
             for id in looked:
                 call = _answered_otherwise(functions, id, true, report) if id in true.passed() else None
                 if call is not None:
@@ -540,18 +350,18 @@ class _PassCheck:
         test: str,
         words: str,
     ) -> Confirmation:
-        """Return what came of a test in which code ran that the controls did not see: it is marked if it is
-        new.
+        """Return the result for a test in which code ran that the controls did not see.
+
+        It is marked if the true function runs no such code in this test.
         """
-        true = _ran(self.case, functions, [test], self.case.original, learned, self.run)
+        true = ran(self.case, functions, [test], self.case.original, learned, self.run)
         asked = true.asked.get(test)
         is_new = asked is None or asked.problem is not Unconfirmable.RUNS_TEXT
         return _unconfirmed(Unconfirmable.RUNS_TEXT, f"{test}: {words}", (_RUNS_MORE,) if is_new else ())
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
-"""What a failing test may have met for its calls to be compared: to end one's own process is an answer too.
-"""
+"""The problems of failing tests whose calls are compared: ending one's own process is an answer too."""
 
 
 def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:
@@ -561,12 +371,13 @@ def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> C
 def _answered_otherwise(
     functions: Sequence[FunctionName], test: str, true: PairReport, report: PairReport
 ) -> AnsweredCall | None:
-    """Return the first call of a test that was answered otherwise than the true function answers it."""
+    """Return the first call of a test that the true function answers differently."""
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None
     for expected, found in pairs:
         if _without_number(expected) != _without_number(found):
             break
+        # Effects come second: the first different answer explains a failure best.
         if not same_answer(expected.answer, found.answer):
             return _shown(functions, test, expected, found)
         if otherwise is None and not same_effects(expected.answer, found.answer):
@@ -590,15 +401,13 @@ def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, fou
     return AnsweredCall(str(function), call, shown[0], shown[1], test)
 
 
-# Where a pass is not confirmed (decision 116)
+# A pass that is not confirmed is watched (decision 116)
 
 
 def _watched_marks(
     suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
 ) -> tuple[str, ...]:
-    """Return what the submission was seen to do in one more run of the suite, and the true functions were
-    not.
-    """
+    """Return the actions of the submission in one more run of the suite, without the true functions' own."""
     given = SourceTree.open(task.tree_path)
     baseline = answer.baseline_for(suites.backend.name)
     request = RunRequest(
@@ -612,6 +421,7 @@ def _watched_marks(
     )
     report = suites.run(request, run=run)
     run.check()
+    # Nothing was seen, so that there is nothing to compare with the original: one run is saved.
     if report.status is RunStatus.FINISHED and not report.watched:
         return ()
     original = repaired_tree(given, answer.targets)

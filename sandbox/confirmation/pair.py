@@ -1,6 +1,4 @@
-"""One run of tests whose stubs ask another process: what the tests came to, and what was asked
-(decision 113).
-"""
+"""One run of tests whose stubs ask another process: outcomes, and questions with answers (decision 113)."""
 
 from __future__ import annotations
 
@@ -31,20 +29,21 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 MOST_CALLS = 20_000
 _MOST_STARTS = 5
-"""How often the true function's process is begun again after it did not answer; a submission's is begun once.
+"""How often the true function's process is started again after it failed to answer.
+
+A submission's process is started once.
 """
 _KEPT_BYTES = 32 << 20
 _RESULTS = 1 << 40
-"""Bytes that the tests' process may report: every call of theirs travels over its pipe, with all that it
-holds.
-"""
+"""The limit of the tests' process's report, in bytes: every call travels over its pipe, with its values."""
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
-    "gistpoint_heard.py": "code_heard.py",
+    "gistpoint_events.py": "audit_events.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_plain.py": "plain_data.py",
     "gistpoint_sides.py": "plain_sides.py",
+    "gistpoint_trusted_side.py": "trusted_side.py",
 }
 
 
@@ -59,8 +58,8 @@ class Exchange:
     def is_plain(self) -> bool:
         """Whether the request can be put to another process by itself: all that it needs travels with it.
 
-        What the answer holds has no part in it: a submission could exempt its answers from being asked for
-        again.
+        The content of the answer does not matter: a submission could otherwise exempt its answers from being
+        asked for again.
         """
         return (
             self.request["do"] == "call" and self.answer["re"] in _ANSWERED and not self.request.get("stays")
@@ -72,7 +71,7 @@ _ANSWERED = frozenset(("value", "raised", "callback"))
 
 @dataclass(slots=True)
 class Asked:
-    """What one test asked."""
+    """The calls of one test."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     calls: int = 0
@@ -86,7 +85,7 @@ class Asked:
 
 @dataclass(slots=True)
 class PairReport:
-    """What came of one run of the pair."""
+    """The result of one run of the pair."""
 
     conclusion: Conclusion
     results: Mapping[str, TestResult]
@@ -102,7 +101,7 @@ class PairReport:
         return [id for id in tests if id not in passed]
 
     def passed(self) -> list[str]:
-        """Return the tests that passed and asked at least once, without anything in the way."""
+        """Return the tests that passed and asked at least once, without any problem."""
         return [id for id in self.results if self._counts(id)]
 
     def _counts(self, id: str) -> bool:
@@ -124,7 +123,7 @@ class PairReport:
 
 @dataclass(frozen=True, slots=True)
 class PairOrder:
-    """What one run of the pair is made of."""
+    """The parts of one run of the pair."""
 
     original: SourceTree
     submitted: SourceTree
@@ -134,15 +133,13 @@ class PairOrder:
     tests: Sequence[str]
     timeout_s: float
     learned: Sequence[Mapping[str, Sequence[str]]] = ()
-    """By the function's place: what the true function's answers were seen to hold; empty to learn it."""
+    """What the true functions' answers were seen to contain, by function; empty to learn it."""
     all_changes: bool = False
     """Whether answers may also change what the true function never changes."""
 
 
 class _TestInput:
-    """The standard input of the tests' process, written by a thread: whoever reads its records never waits
-    for it.
-    """
+    """The standard input of the tests' process, written by a thread so that the reader never waits."""
 
     def __init__(self) -> None:
         self.reading, self._writing = os.pipe()
@@ -155,7 +152,7 @@ class _TestInput:
         self._blocks.put(data)
 
     def close(self) -> None:
-        """Write no more; what nobody reads is dropped."""
+        """Write no more; bytes that nobody reads are dropped."""
         self._blocks.put(None)
         os.close(self.reading)  # a writer that waits for a reader gives up
         self._thread.join()
@@ -182,7 +179,7 @@ class Pair:
         self._calls = self._starts = self._kept = 0
         self._submission: SubmissionProcess | None = None
         self._gone: dict[str, Any] = {}
-        """The answer of a process that is there no more."""
+        """The answer in place of a process that has ended."""
         self._input = _TestInput()
 
     def run(self, run: RunContext) -> PairReport:
@@ -257,7 +254,7 @@ class Pair:
             "ids_in_arguments": any("::" in argument for argument in self._place.pins.pytest_args),
         }
 
-    # What the tests' process reports
+    # Reports of the tests' process
 
     def _take(self, line: bytes) -> None:
         self._transcript.feed(line)
@@ -294,12 +291,15 @@ class Pair:
             }
         answer = self._from_submission(request)
         self._kept += len(json.dumps(request))
+        # Bounded: the exchanges are kept in memory until they are compared.
         if self._kept < _KEPT_BYTES:
             asked.exchanges.append(Exchange(request, answer))
         return answer
 
     def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._submission is None:
+            # A submission that ends its process gets no second one: ending it is an answer. The true
+            # function's is started again, so that one slow call does not spoil the other tests.
             if self._starts >= (1 if self._order.learned else _MOST_STARTS):
                 return self._gone
             self._begin_submission()
@@ -322,7 +322,7 @@ def _last_words(ended: Ended) -> str:
 
 
 def plain_calls(report: PairReport, most: int) -> Iterator[tuple[str, Exchange]]:
-    """Yield the calls that can be put again by themselves, with their tests, each different one once."""
+    """Yield the calls that can be repeated by themselves, with their tests, each different one once."""
     seen: set[str] = set()
     for id, asked in report.asked.items():
         for exchange in asked.exchanges:

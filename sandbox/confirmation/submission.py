@@ -72,6 +72,7 @@ class SubmissionProcess:
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._cancel = CancelToken()
         self._reading, self._writing = os.pipe()
+        # A submission may stop reading: a blocking write would then hang here too.
         os.set_blocking(self._writing, False)
         self._thread = threading.Thread(target=self._serve, name="submission", daemon=True)
         self._answered = 0
@@ -82,7 +83,7 @@ class SubmissionProcess:
     def answer(self, line: bytes, limit_s: float = CALL_LIMIT_S) -> bytes | None:
         """Return the line that answers a request; None if none came in time, or the process has ended.
 
-        It can't be used after that.
+        The process can't be used after that.
         """
         if not self._answered and self._received(_BEGIN_S) is None:
             return None
@@ -91,19 +92,18 @@ class SubmissionProcess:
         return self._received(limit_s) if self._send(line + b"\n", deadline) else None
 
     def answer_call(self, request: Mapping[str, object]) -> bytes | None:
-        """Return the line that answers a request as `answer` does; a module is loaded before its function is
-        called.
-        """
+        """Return the answer to a request like `answer`, after loading the function's module."""
         function = request.get("function") if request["do"] == "call" else None
         if function is not None and function not in self._loaded:
             self._loaded.add(function)
+            # Loaded first, with the time of a start: an import must not count as the time of an answer.
             loading = {"do": "load", "function": function, "module": request["module"]}
             if self.answer(json.dumps(loading).encode(), _BEGIN_S) is None:
                 return None
         return self.answer(json.dumps(request).encode())
 
     def close(self) -> None:
-        """End it with all of its processes, and wait until that is done."""
+        """End the process with all of its children, and wait until that is done."""
         self._cancel.cancel()
         self._thread.join(_ENDING_S)
         for descriptor in (self._reading, self._writing):
@@ -160,11 +160,11 @@ class SubmissionProcess:
 
 
 _DEEPEST = 500
-"""Lists within lists: an answer of honest data has at most 60 times a few."""
+"""The limit of lists within lists; answers of honest data have far fewer."""
 
 
 def parsed(line: bytes | None) -> dict[str, Any] | None:
-    """Return an answer as an object; None if the line is none: the submission can write anything."""
+    """Return an answer as an object, or None for an invalid line: the submission can write anything."""
     try:
         found = json.loads(line or b"null")
     except (ValueError, RecursionError):
@@ -173,13 +173,14 @@ def parsed(line: bytes | None) -> dict[str, Any] | None:
 
 
 def _is_answer(found: Mapping[str, Any]) -> bool:
-    """Whether an answer has the form that all who read it rely on."""
+    """Whether an answer has the form that all of its readers rely on."""
     roots, heap = found.get("roots", []), found.get("heap", {})
     is_message = isinstance(found.get("re"), str) and isinstance(roots, list) and isinstance(heap, dict)
     has_value = bool(roots) or found.get("re") not in ("value", "raised", "stop")
     if not is_message or not has_value or not all(map(_is_node, heap.values())):
         return False
     words, reason = found.get("words", ""), found.get("reason", Unconfirmable.SANDBOX.value)
+    # Deep nesting would exhaust the stack of those that read the answer.
     return _is_shallow(found) and isinstance(words, str) and isinstance(reason, str) and reason in _REASONS
 
 

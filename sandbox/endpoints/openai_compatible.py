@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 class EndlessReplyError(Exception):
-    """A body is longer than it may be, or is compressed, which may be any length."""
+    """A body exceeds its limit, or is compressed, so that its length is unknown."""
 
 
 def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx2.Client:
-    """Return a client whose bodies, those of errors too, raise `EndlessReplyError` beyond `most_bytes`.
+    """Return a client whose bodies, also those of errors, raise `EndlessReplyError` beyond `most_bytes`.
 
-    Reading ends soon after `abandoned` is set. Redirects are answers like others: who follows them sends the
-    conversation to a host that no record names. Compressed replies are not asked for, and not unpacked.
+    Reading ends soon after `abandoned` is set. Redirects are answers like others: following one would send
+    the conversation to a host that no record names. Compressed replies are not asked for, and not unpacked.
     """
 
     def bound(response: httpx2.Response) -> None:
-        # A compressed body may be any length when it is unpacked, so it is not unpacked.
+        # A compressed body may have any length after unpacking, so it is not unpacked.
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, most_bytes, abandoned)
 
-    # No redirects: whoever follows one sends the conversation to a host that no record names.
+    # No redirects: they would send the conversation to a host that no record names.
     return DefaultHttpxClient(
         follow_redirects=False,
         timeout=timeout_s,
@@ -72,7 +72,7 @@ class _Body(httpx2.SyncByteStream):
 
 _MOST_TOKENS = 1 << 40
 _MOST_USD = 1e6
-"""For one request: what an endpoint claims beyond these says nothing."""
+"""For one request: an endpoint's claims beyond these limits are ignored."""
 _NAME_CHARACTERS = 200
 _CONTEXT_CODES = ("context_length_exceeded", "exceed_context_size_error")
 _CONTEXT_WORDS = (
@@ -80,7 +80,7 @@ _CONTEXT_WORDS = (
     "longer than the maximum model length",  # vLLM
     "exceeds the available context size",  # llama.cpp
 )
-"""How endpoints say that a conversation is longer than the model takes: codes, and words of the message."""
+"""How endpoints report that a conversation is too long for the model: in codes, or in the message."""
 _MODEL_WORDS = ("model_not_found", "is not a valid model id")
 
 
@@ -97,7 +97,7 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
-    said = ChatMessage(
+    written = ChatMessage(
         "assistant",
         _content(message.get("content")),
         _calls(message.get("tool_calls")),
@@ -105,14 +105,14 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     )
     refusal = _text(message.get("refusal"))
     finish = _text(choice.get("finish_reason"))
-    received = _length(said)
+    received = _length(written)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    # Ollama answers so at times. An empty reply for which tokens were counted is the model's own.
+    # Ollama sometimes answers so. An empty reply for which tokens were counted is the model's own.
     is_empty = not received and not refusal and not usage.tokens
     if is_empty and finish in ("", "stop"):
         return _malformed("it is empty, and no token was counted", usage)
     return ChatReply(
-        said,
+        written,
         finish,
         usage,
         _text(data.get("model")),
@@ -123,8 +123,9 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
 
 
 def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
-    """Return the failure that a body with a status of success reports;
-    a body that also has choices is a reply.
+    """Return the failure that a body with a status of success reports, or None.
+
+    A body that also has choices is a reply.
     """
     error = data.get("error")
     is_error = isinstance(error, dict | str) and bool(error)
@@ -144,9 +145,7 @@ def _length(message: ChatMessage) -> int:
 
 
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
-    """Return the usage of a request; estimated from the length of its texts in characters
-    if the endpoint omits it.
-    """
+    """Return the usage of a request, estimated from the lengths in characters if the endpoint omits it."""
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = _count(table.get("prompt_tokens"))
     completion = _count(table.get("completion_tokens"))
@@ -157,7 +156,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         completion = tokens_in(received)
     cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
     reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
-    # Prices of the settings hold against what an endpoint claims.
+    # Prices of the settings override the endpoint's claim.
     dollars = _dollars(table.get("cost"))
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
@@ -165,7 +164,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
 
 
 def _dollars(cost: object) -> float | None:
-    """Return a cost that an endpoint claims; None for one that can't be that of a request."""
+    """Return a cost that an endpoint claims; None if it can't be that of a request."""
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
     return float(cost) if 0 <= cost < _MOST_USD else None
@@ -210,7 +209,7 @@ def _has_one(words: str, signs: Sequence[str]) -> bool:
 
 
 def _inner(body: object) -> object:
-    """Return what an error's body says: its member `error`, or the body itself."""
+    """Return the error in a body: its member `error`, or the body itself."""
     if isinstance(body, dict):
         return body.get("error", body)
     return body
@@ -256,7 +255,7 @@ def _content(value: object) -> str:
 
 
 def _calls(value: object) -> tuple[ToolRequest, ...]:
-    """Return a message's calls; llama.cpp documents them with the function's members in the call itself."""
+    """Return a message's calls; llama.cpp may have the function's members in the call itself."""
     calls = []
     items = value if isinstance(value, list) else []
     for item in items:
@@ -293,8 +292,10 @@ def _count(value: object) -> int | None:
 MOST_BYTES = 32 << 20
 """The limit for one reply."""
 MOST_VALUES = 1_000_000
-"""JSON values in one reply: empty ones take fifty times their bytes in memory.
-Signs within strings count as well."""
+"""The most JSON values in one reply: empty ones take fifty times their bytes in memory.
+
+They are counted by their signs, so that signs within strings count as well.
+"""
 _TICK_S = 0.05
 _NO_KEY = "none"
 """Sent to endpoints that need no key, because the header is required."""
@@ -335,7 +336,7 @@ class OpenAICompatibleModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> Answer:
-        """Send one request; it is aborted at its time limit, and abandoned on a cancel."""
+        """Send one request; it is aborted at its time limit, and abandoned if it is cancelled."""
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
         body = self._body(messages, tools)
         sent = len(json.dumps(body))
@@ -345,7 +346,7 @@ class OpenAICompatibleModel:
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
-            # Retries are ours: waits must be cancellable, bounded together and recorded (decision 34).
+            # `RetryingModel` retries: waits must be cancellable, bounded in sum and recorded (decision 0034).
             max_retries=0,
             http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
@@ -353,12 +354,11 @@ class OpenAICompatibleModel:
         def work() -> None:
             try:
                 with client:
-                    answers.put(self._asked(client, body, sent))
+                    answers.put(self._request(client, body, sent))
             except BaseException as error:
                 answers.put(error)
 
-        # In a thread that is abandoned on a cancel: the package has no other way to stop a request
-        # (decision 34).
+        # In a thread, which can be abandoned: the package can't stop a request (decision 0034).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:
@@ -377,14 +377,12 @@ class OpenAICompatibleModel:
         return answer
 
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the request as it is sent;
-        `tools` is left out if there are none, which endpoints refuse to see.
-        """
+        """Return the request as it is sent; `tools` is left out if empty, because endpoints refuse that."""
         rows = [_message(message, echo_reasoning=self.settings.echo_reasoning) for message in messages]
         offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
         return {"messages": rows, **offered, **self.settings.sampling_fields}
 
-    def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
+    def _request(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
 
         openai = self._openai
         httpx = self._httpx
@@ -409,9 +407,9 @@ class OpenAICompatibleModel:
             what = f"broke off in its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
-            body_of_error = self._withheld.taken_out_of(error.body)
-            problem = problem_of(error.status_code, body_of_error)
-            text = error_text(body_of_error)
+            error_body = self._withheld.taken_out_of(error.body)
+            problem = problem_of(error.status_code, error_body)
+            text = error_text(error_body)
             if error.status_code < 400:
                 text = "it redirects, which is not followed; give the address that it redirects to"
             if error.status_code == 404 and not self.settings.has_path:
@@ -426,22 +424,23 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
     def _loaded(self, body: bytes) -> object:
-        # Counted before it is parsed, because parsed values take many times the memory of their text.
+        # Counted before parsing, because parsed values take many times the memory of their text.
         if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
             raise ValueError
         return self._withheld.taken_out_of(json.loads(body))
 
     def _without_key(self, answer: Answer) -> Answer:
-        """Return an answer without the key where it was sent in parts, or escaped."""
+        """Return an answer without the key, even if it was sent in parts, or escaped."""
         if not isinstance(answer, ChatReply):
             return answer
         withheld = self._withheld
-        said = answer.message
+        written = answer.message
         calls = tuple(
-            replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in said.tool_calls
+            replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in written.tool_calls
         )
         return replace(
-            answer, message=replace(said, content=withheld.taken_out_of_text(said.content), tool_calls=calls)
+            answer,
+            message=replace(written, content=withheld.taken_out_of_text(written.content), tool_calls=calls),
         )
 
     def _failure(
@@ -455,7 +454,7 @@ class OpenAICompatibleModel:
         return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
 
     def _lost(self, sent: int) -> Usage:
-        """Return the least that a request cost whose reply was lost: what was sent."""
+        """Return the least cost of a request whose reply was lost: that of the request itself."""
         return usage_of(None, self.settings.prices, sent, 0)
 
 

@@ -1,6 +1,4 @@
-"""A chat model that repeats a request after transient failures,
-a bounded number of times and ever more slowly.
-"""
+"""A chat model that repeats a request after transient failures, a few times and ever more slowly."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long to wait: each wait is about twice the one before,
-    or as long as the endpoint asks for.
-    """
+    """How often and how long to wait; each wait is about twice the one before, unless the endpoint asks."""
 
     requests: int = 5
     first_s: float = 1.0
@@ -31,7 +27,7 @@ class Backoff:
         if asked is not None:
             return asked if asked <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
-        # Not all at one moment: others wait for the same endpoint.
+        # Not all at the same moment: others are waiting for this endpoint too.
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)
 
 
@@ -43,8 +39,8 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 class RetryingModel:
     """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`.
 
-    It waits by the token of the request (`CancelToken.sleep`),
-    so that its caller can distinguish waiting from work.
+    It waits by the token of the request (`CancelToken.sleep`), so that its caller can distinguish waiting
+    from work.
     """
 
     model: ChatModel
@@ -77,13 +73,13 @@ class RetryingModel:
             seconds = self._wait_after(answer, len(retried) + 1)
             if seconds is None:
                 return replace(answer, usage=spent, retried=tuple(retried))
-            # What failed attempts cost is kept, though no reply came of it.
+            # The cost of failed attempts counts, although they brought no reply.
             lost = spent
             retried.append(answer.problem)
             self.sleep(seconds, cancel)
 
     def _wait_after(self, failure: ChatFailure, failures: int) -> float | None:
-        """Return how long to wait before the next request; None if there is to be none."""
+        """Return how long to wait before the next request; None if there is no further one."""
         if not failure.problem.passing or failures >= self.backoff.requests:
             return None
         return self.backoff.seconds(failures, failure.retry_after_s)

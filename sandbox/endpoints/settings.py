@@ -1,4 +1,4 @@
-"""The endpoint of a chat model, its name and its prices: from the environment, else from `config.toml`."""
+"""The endpoint of a chat model, its name and its prices: from the environment or `config.toml`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LEAST_CHARACTERS = 6
 
 
 class ApiKey:
-    """A key. `reveal` is for the one place that sends it."""
+    """A secret key. `reveal` is for the one place that sends it."""
 
     __slots__ = ("_secrets", "_value")
 
     def __init__(self, value: str, *others: str) -> None:
-        """`others` are secrets that are taken out of texts as well."""
+        """`others` are secrets that are removed from texts as well."""
         self._value = value
-        # A placeholder such as "none" is a word of many texts.
+        # A placeholder such as "none" is a word that occurs in many texts.
         self._secrets = tuple(secret for secret in (value, *others) if len(secret) >= _LEAST_CHARACTERS)
 
     def reveal(self) -> str:
@@ -45,9 +45,7 @@ class ApiKey:
         raise TypeError("A key is never stored or sent to another process.")
 
     def taken_out_of(self, value: object) -> object:
-        """Return a JSON value with the key removed from all its strings,
-        and half surrogate pairs replaced.
-        """
+        """Return a JSON value without the key in its strings, and with half surrogate pairs replaced."""
         if isinstance(value, str):
             return self.taken_out_of_text(value)
         if isinstance(value, list):
@@ -107,14 +105,14 @@ class EndpointSettings:
     max_cost_usd: float | None = None
     sampling: Sampling = field(default_factory=Sampling)
     echo_reasoning: bool = False
-    """Whether a model's reasoning is sent back to it, as some endpoints want it between calls of tools."""
+    """Whether a model's reasoning is sent back to it, as some endpoints require between calls of tools."""
 
     @property
     def sampling_fields(self) -> dict[str, object]:
-        """The members of a request that say how to sample, those that are set alone.
+        """The sampling members of a request; those without a value are left out.
 
         OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of
-        reasoning is sent as OpenRouter has it.
+        reasoning is sent in OpenRouter's form.
         """
         given = self.sampling
         most = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
@@ -157,7 +155,7 @@ class EndpointSettings:
 
     @property
     def has_path(self) -> bool:
-        """Whether the address goes on after the host, as most servers' does: `/v1`."""
+        """Whether the address has a path, as those of most servers do: `/v1`."""
         return bool(urlsplit(self.base_url).path.strip("/"))
 
 
@@ -166,8 +164,8 @@ def endpoint_settings(
 ) -> EndpointSettings:
     """Return the settings; an argument overrides the environment, and the environment the file.
 
-    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong;
-    no message contains a value of the user's.
+    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong; no message contains a value
+    of the user's.
     """
     given = read_user_settings(config).llm
     # An argument before the environment, and the environment before the file.

@@ -1,6 +1,6 @@
-"""One gate for each host, shared by all conversations of a process: a rate limit that one meets holds all.
+"""One gate for each host, shared by all conversations of a process.
 
-If each of them learnt of the limit by itself, all would spend their tries on it (decision 75).
+A rate limit that one of them meets holds all of them back.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.retrying import Backoff
 
 _SPREAD = 0.1
-"""Waits are longer by up to this part of them, so that not all requests come at the same moment."""
+"""Waits are longer by up to this share, so that not all requests come at the same moment."""
 
 
 class HostGate:
-    """Says how long requests to one host have to wait; safe for any number of threads."""
+    """Determines how long requests to one host have to wait; safe for any number of threads."""
 
     def __init__(self, backoff: Backoff | None = None, now: Callable[[], float] = time.monotonic) -> None:
-        """`backoff` gives the waits if the host asks for none; `now` returns seconds."""
+        """`backoff` has the waits if the host asks for none; `now` returns seconds."""
         self.backoff = backoff or Backoff()
         self._now = now
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class HostGate:
             return max(0.0, self._held_until - self._now())
 
     def refused(self, asked: float | None) -> None:
-        """Close the gate after a rate limit, for the seconds that the host asks for, else ever longer."""
+        """Close the gate after a rate limit, for the seconds that the host asks for, or else ever longer."""
         with self._lock:
             now = self._now()
             if now >= self._held_until:  # else the request was under way before the gate closed
@@ -47,7 +47,7 @@ class HostGate:
             self._held_until = max(self._held_until, now + seconds)
 
     def answered(self) -> None:
-        """Note that the host has answered a request."""
+        """Record that the host has answered a request."""
         with self._lock:
             self._refusals = 0
 

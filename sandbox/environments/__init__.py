@@ -1,3 +1,1 @@
-"""Environments of tasks: the requirements of a repository, resolved, pinned, fetched,
-built in isolation, installed.
-"""
+"""Environments of tasks: a repository's requirements, resolved, pinned, fetched, built and installed."""

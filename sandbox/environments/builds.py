@@ -1,7 +1,8 @@
 """Build backends of sdists and of repositories, run in isolation and offline: their code is not trusted.
 
 The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe,
-bounded, and are checked before use. Wheels are cached by the content of their sdist and by interpreter.
+bounded, and are checked before use. Wheels are cached by the content of their sdist and by interpreter
+(decision 38).
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import RunLimits
 
 MOST_NESTED = 4
-"""How many builds may be nested: a package that is needed for a build may itself have no wheel, and so on."""
+"""How many builds may be nested: a package that a build needs may have no wheel either, and so on."""
 MOST_BYTES = 128 << 20
-"""Largest wheel that a build may return."""
+"""The largest wheel that a build may return."""
 MOST_METADATA = 4 << 20
 _MOST_UNPACKED = 1 << 30
 _MOST_FILES = 100_000
@@ -80,8 +81,9 @@ class BuildEnvironments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """Runs builds on one backend for one Python;
-    every method raises `EnvironmentBuildError` and `CancelledError`.
+    """Runs builds on one backend for one Python.
+
+    Every method raises `EnvironmentBuildError` and `CancelledError`.
     """
 
     environments: BuildEnvironments
@@ -113,10 +115,10 @@ class Builds:
 
         With `hashes`, the sha256 of its sdist must be among them.
         """
-        # Kept by the hash of the sdist, not by the versions of what built it (decision 38).
+        # Stored by the hash of the sdist, not by the versions of the build's requirements (decision 0038).
         for digest in hashes:
             if self._place(digest).is_dir():
-                return _kept(self._place(digest), name, version, digest)
+                return _stored_wheel(self._place(digest), name, version, digest)
         self._refuse_nesting(name)
         try:
             with tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch:
@@ -138,13 +140,13 @@ class Builds:
 
         def build(folder: Path) -> None:
             wheel = self._build(unpack(archive, scratch / "source"), "wheel", f"{name} {version}", scratch)
-            # Before it is kept: a hostile build chooses name, paths and requirements of what it hands out.
+            # Before it is stored: a hostile build chooses the name, paths and requirements of its wheel.
             check_wheel(wheel, name, sdist.version)
             folder.mkdir()
             shutil.move(wheel, folder)
 
         folder = build_once(self._place(digest), build, self.cancel)
-        return _kept(folder, name, sdist.version, digest)
+        return _stored_wheel(folder, name, sdist.version, digest)
 
     def _place(self, digest: str) -> Path:
         key = "\0".join((_LAYOUT, str(find_interpreter(self.python).path), digest))
@@ -165,24 +167,23 @@ class Builds:
         inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
         order = {"backend": system.backend, "path": system.path, "want": want}
         if self.on_line is not None:
-            of_metadata = "the metadata of " if want == "metadata" else ""
-            self.on_line(f"Building {of_metadata}{what} in {self.backend.name}")
+            prefix = "the metadata of " if want == "metadata" else ""
+            self.on_line(f"Building {prefix}{what} in {self.backend.name}")
         requirements = system.requirements
-        # Twice at most: the first run may only name what the backend needs, which is then installed (PEP
-        # 517).
+        # Twice at most: the first run may only name the backend's requirements (PEP 517).
         for installed in (False, True):
             environment = inner._environment(requirements, what)
-            handed = Handed(into)
-            ended = self._run(folder, environment, {**order, "installed": installed}, handed)
+            received = BuildOutput(into)
+            ended = self._run(folder, environment, {**order, "installed": installed}, received)
             if ended.stop is Stop.CANCELLED:
                 raise CancelledError("Stopped at your request.")
-            file = handed.file()
+            file = received.file()
             finished = ended.stop is Stop.EXITED and ended.exit_code == 0
             if finished and file is not None:
                 return file
-            if not handed.requirements:
+            if not received.requirements:
                 break
-            requirements = (*requirements, *handed.requirements)
+            requirements = (*requirements, *received.requirements)
         raise self._failure(what, ended, _HINT_OWN if want == "metadata" else _HINT)
 
     def _environment(self, requirements: tuple[str, ...], what: str) -> Environment:
@@ -193,7 +194,9 @@ class Builds:
             message = f"{what} has to be built, and what its build needs can't be had. {error.message}"
             raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error
 
-    def _run(self, folder: Path, environment: Environment, order: dict[str, object], handed: Handed) -> Ended:
+    def _run(
+        self, folder: Path, environment: Environment, order: dict[str, object], received: BuildOutput
+    ) -> Ended:
         def invocation(places: MountPaths) -> Invocation:
             driver = f"{places.folders['control']}/{_DRIVER.name}"
             variables = {
@@ -220,11 +223,11 @@ class Builds:
                 timeout_s=_TIMEOUT_S,
                 folders={"control": base / "control"},
                 limits=_LIMITS,
-                # No compiler is among what every run sees (decision 39).
+                # Ordinary runs see no compiler (decision 0039).
                 shows=toolchain(environment),
             )
-            with handed:
-                return self.backend.run(command, on_line=handed.feed, cancel=self.cancel)
+            with received:
+                return self.backend.run(command, on_line=received.feed, cancel=self.cancel)
 
     def _failure(self, what: str, ended: Ended, advice: str) -> EnvironmentBuildError:
         log = self.environments.cache / "logs" / f"build-{hashlib.sha256(what.encode()).hexdigest()[:24]}.log"
@@ -249,7 +252,7 @@ class _Answer(msgspec.Struct):
     end: bool = False
 
 
-class Handed:
+class BuildOutput:
     """Takes the lines of `payload/build_backend.py`. They are not trusted: invalid ones are dropped."""
 
     def __init__(self, into: Path) -> None:
@@ -257,7 +260,7 @@ class Handed:
         self._into = into
         self._name = ""
         self._size = 0
-        self._whole = False
+        self._complete = False
 
     def __enter__(self) -> None:
         self._file = (self._into / "part").open("wb")
@@ -275,23 +278,21 @@ class Handed:
             return
         self.requirements = answer.requires or self.requirements
         self._name = answer.file or self._name
-        self._whole = answer.end
+        self._complete = answer.end
         if part:
             self._size += len(part)
             if self._size <= MOST_BYTES:
                 self._file.write(part)
 
     def file(self) -> Path | None:
-        """Return the file that was received;
-        None if it is incomplete or too large, or has an invalid name.
-        """
-        is_complete = self._whole and self._size <= MOST_BYTES
+        """Return the received file; None if it is incomplete or too large, or has an invalid name."""
+        is_complete = self._complete and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):
             return None
         return (self._into / "part").rename(self._into / self._name)
 
 
-def _kept(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
+def _stored_wheel(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
     wheel = next(folder.glob("*.whl"))
     metadata = check_wheel(wheel, name, version)
     known = KnownMetadata(
@@ -345,7 +346,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
-    """Return the text of a wheel's metadata; before, look at every path: uv unpacks the wheel on the host."""
+    """Return the text of a wheel's metadata, after checking every path: uv unpacks the wheel here."""
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:

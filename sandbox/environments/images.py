@@ -1,6 +1,4 @@
-"""A Docker image taken as a repository with its environment:
-the tree from a folder, the interpreter as it is there.
-"""
+"""A Docker image as a repository with its environment: the tree from a folder, its own interpreter."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _INSTALLED_FROM_IT = "Install it in the image (`python -m pip install '{runner}'
 
 @dataclass(frozen=True, slots=True)
 class ImageSpec:
-    """An image as the user names it, and what its suite needs."""
+    """An image as the user names it, and the settings of its suite."""
 
     reference: str
     """`NAME@sha256:DIGEST`, `NAME:TAG` or `NAME`."""
@@ -47,7 +45,7 @@ class ImageSpec:
 
 @dataclass(frozen=True, slots=True)
 class FetchedImage:
-    """The repository in an image, and what is recorded of the image in the tasks' answers."""
+    """The repository in an image, and the record of the image for the tasks' answers."""
 
     repository: Repository
     record: dict[str, Any]
@@ -56,8 +54,8 @@ class FetchedImage:
 def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED) -> FetchedImage:
     """Take the repository out of an image, and prepare the image for runs.
 
-    Raises `SourceError` for an image that is not there or has no such folder, and `EnvironmentBuildError` for
-    one in which the suite can't run. Raises `CancelledError`.
+    Raises `SourceError` for an image that does not exist or has no such folder, and `EnvironmentBuildError`
+    for one in which the suite can't run. Raises `CancelledError`.
     """
     from gistpoint.sandbox.backends.docker import taskimages
     from gistpoint.sandbox.backends.docker.engine import EngineError, connect, engine_errors
@@ -77,7 +75,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             with taskimages.opened(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
                     inside.copy(spec.workdir, tar, wanted=_wanted)
-                # Looked for in a container that is never started: nothing of the image has run by now.
+                # Searched in a container that is never started: nothing of the image has run by now.
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
@@ -85,19 +83,16 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
                     f"No task can be made of the image: {fault}", hint="Name another with `--python`."
                 )
             run.step(f"preparing {pins.reference}")
-            # It lists what was installed from the workdir, and is gone from the prepared image
-            # (decision 78).
+            # It lists the installations from the workdir, which the prepared image lost (decision 0078).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
-        raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error
+        raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.fix) from error
     folder = unpack(scratch / "workdir.tar", scratch / "source")
     return _fetched(spec, pins, found, folder, scratch)
 
 
 def _wanted(path: str) -> bool:
-    """Whether a member of the copied folder is part of a tree;
-    the first part of its path is the folder itself.
-    """
+    """Whether a member of the copied folder, the first part of its path, belongs to a tree."""
     return not is_left_out(posixpath.relpath(path, path.split("/", 1)[0]))
 
 
@@ -129,13 +124,13 @@ def _fetched(
         "distributions": [f"{one.name}=={one.version}" for one in found.distributions],
         "removed": list(found.removed),
     }
-    # The digest is the revision, as it is in the task's id (decision 78).
+    # The digest is the revision, as in the task's id (decision 0078).
     source = Source("image", project.name, pins.digest)
     return FetchedImage(Repository(source, tree, environment, found.importable), record)
 
 
 def _project(folder: Path, found: ImageReport) -> Project:
-    """Return the project in the workdir: by its files, and where these say less, as it was installed."""
+    """Return the project in the workdir, described by its files and by its installation."""
     project = read_project(folder)
     own = [one for one in found.distributions if one.own]
     wanted = canonicalize_name(project.name)
@@ -160,7 +155,7 @@ def _plugins(project: Project, found: ImageReport) -> tuple[str, ...]:
 
 
 def _require_runner(pins: ImagePins, found: ImageReport) -> None:
-    """Raise `EnvironmentBuildError` unless the image has a pytest that reports can be had from."""
+    """Raise `EnvironmentBuildError` unless the image has a pytest that can report."""
     runner = requirement_of(RUNNER)
     hint = _INSTALLED_FROM_IT.format(runner=RUNNER)
     version = next(

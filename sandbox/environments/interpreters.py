@@ -41,7 +41,7 @@ def find_interpreter(version: str) -> Interpreter:
             [candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False
         )
         answer = asked.stdout.splitlines()
-        # By what it says of itself: a file may have the name of another version.
+        # By its own answer: a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
         complaint += asked.stderr
@@ -53,9 +53,7 @@ def find_interpreter(version: str) -> Interpreter:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Yield possible interpreters of `version`:
-    uv's answer first, then those of pyenv that are not activated.
-    """
+    """Yield possible interpreters of `version`: uv's answer, then those of pyenv that are not activated."""
     found = call_uv(
         ["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60
     )

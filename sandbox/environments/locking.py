@@ -1,8 +1,8 @@
-"""Pinning requirements: every package by version and hash, from wheels, which are built if there are none.
+"""Pinning requirements: every package by version and hash, from wheels, which are built if necessary.
 
 uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python
 are taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and
-uv gets it.
+uv gets the result.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ _COMPILE = (
     "--no-emit-index-url",
     "--no-sources",
 )
-"""The call that makes a lock; each package comes with what requires it,
-from which `read_lock` takes the parents."""
+"""The call that makes a lock; `read_lock` reads the parents of packages from its annotations."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltWheel:
-    """A wheel made here, and the sha256 of the sdist that it was made from."""
+    """A wheel built here, and the sha256 of its sdist."""
 
     path: Path
     metadata: KnownMetadata
@@ -67,10 +66,10 @@ def pin(
     exclude_newer: str | None = None,
     cancel: CancelToken = NEVER,
 ) -> Pinned:
-    """Return the lock of `requirements` for a Python;
-    `wheel_of` builds a wheel from a name and a version without one.
+    """Return the lock of `requirements` for a Python.
 
-    Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
+    `wheel_of` builds the wheel of a name and a version that has none. Raises `EnvironmentBuildError`, which
+    names what can't be pinned, and `CancelledError`.
     """
     given = "".join(f"{named_requirement(text)}\n" for text in requirements)
     arguments = [*_COMPILE, "--python-version", python]
@@ -108,9 +107,7 @@ def wheelless(result: UvResult) -> list[str]:
 
 
 def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
-    """Return the lines of a compiled lock, each with its hashes,
-    and for every name the packages that require it.
-    """
+    """Return the lines of a compiled lock with their hashes, and for every name its parents."""
     lines: list[str] = []
     parents: dict[str, set[str]] = {}
     for raw in text.splitlines():
@@ -131,8 +128,9 @@ def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
 
 
 def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = None) -> EnvironmentBuildError:
-    """Return the error for a failed call of uv:
-    the requirement that it names, its reason, and the log's path.
+    """Return the error for a failed call of uv.
+
+    It names the requirement in uv's log, the reason, and the log's path.
     """
     culprit = culprit_of(result.log, lock)
     named = f" because of the requirement {culprit}" if culprit else ""
@@ -147,9 +145,7 @@ def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = N
 
 
 def _reason_in(log: str) -> str:
-    """Return the line of uv's log that says most:
-    its first cause, else its first error, else its last line.
-    """
+    """Return the most informative line of uv's log: a cause, else an error, else the last line."""
     stripped = [line.strip(" ×├╰─▶") for line in log.splitlines()]
     lines = list(filter(None, stripped))
     causes = [
@@ -183,7 +179,7 @@ def _key(line: str) -> tuple[str, str]:
 
 
 def _checked(line: str, built: Mapping[tuple[str, str], BuiltWheel]) -> str:
-    """Return a line in the form of locks; an index may leave hashing an sdist to whoever fetches it."""
+    """Return a valid line of a lock, with the hash of a wheel's sdist if the index has none."""
     wheel = built.get(_key(line))
     complete = line
     if wheel is not None and "--hash=" not in line:

@@ -27,21 +27,21 @@ from gistpoint.sandbox.environments.requirement import (
 Table = Mapping[str, object]
 
 
-def table(of: Table, key: str) -> Table:
+def table(source: Table, key: str) -> Table:
     """Return the table under `key`, empty if there is none."""
-    value = of.get(key)
+    value = source.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def text_of(of: Table, key: str) -> str:
+def text_of(source: Table, key: str) -> str:
     """Return the text under `key`, empty if there is none."""
-    value = of.get(key)
+    value = source.get(key)
     return value if isinstance(value, str) else ""
 
 
-def texts_of(of: Table, key: str) -> tuple[str, ...]:
+def texts_of(source: Table, key: str) -> tuple[str, ...]:
     """Return the texts of the list under `key`."""
-    value = of.get(key)
+    value = source.get(key)
     if isinstance(value, list):
         return tuple(item for item in value if isinstance(item, str))
     return ()
@@ -63,8 +63,9 @@ _NOT_PACKAGES = {
 
 
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
-    """Return the roots, relative to `folder`:
-    those in the build settings, else `src` and similar folders, else `.`.
+    """Return the folders from which packages are imported, relative to `folder`.
+
+    They are those in the build settings, else `src` and similar folders, else `.`.
     """
     named = [root for root in _named(folder, pyproject) if _holds_code(folder / root)]
     if named:
@@ -77,7 +78,7 @@ def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
 
 
 def _named(folder: Path, pyproject: Table) -> Iterator[str]:
-    """Yield the folders of packages that the settings of a build backend name, each within the repository."""
+    """Yield the folders of packages in the settings of build backends, each within the repository."""
     tool = table(pyproject, "tool")
     setuptools = table(tool, "setuptools")
     places = [text_of(table(setuptools, "package-dir"), "")]
@@ -130,8 +131,7 @@ class Project:
     name: str
     version: str
     described_in: str
-    """The file that a build backend starts from: `pyproject.toml` or `setup.py`;
-    empty if there is neither."""
+    """The file that a build backend starts from: `pyproject.toml` or `setup.py`, or empty."""
     requirements: tuple[str, ...] | None
     """Its requirements at run time; None if only its build backend can compute them."""
     test_requirements: tuple[str, ...] = ()
@@ -153,9 +153,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """The builder of a source tree (PEP 517):
-    `module` or `module:object`, and the folders of the tree with it.
-    """
+    """The build backend of a source tree (PEP 517): `module` or `module:object`, and its folders."""
 
     backend: str
     path: tuple[str, ...]
@@ -163,7 +161,10 @@ class BuildSystem:
 
 
 def read_build_system(folder: Path) -> BuildSystem:
-    """Read it from `pyproject.toml`; the default is setuptools. Raises as `read_project`."""
+    """Return the build system in `pyproject.toml`; the default is setuptools.
+
+    Raises the errors of `read_project`.
+    """
     stated = table(_pyproject(folder), "build-system")
     requirements = texts_of(stated, "requires") if "requires" in stated else _SETUPTOOLS
     return BuildSystem(
@@ -172,17 +173,17 @@ def read_build_system(folder: Path) -> BuildSystem:
 
 
 def _is_code(path: Path) -> bool:
-    """Whether a path is a module, or a folder that may be a package and has modules in it."""
+    """Whether a path is a module, or a folder that may be a package and contains modules."""
     if path.is_dir():
         return path.name not in _NOT_PACKAGES and any(path.rglob("*.py"))
     return path.suffix == ".py" and path.is_file()
 
 
 def read_project(folder: Path) -> Project:
-    """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order,
-    each filling what is missing.
+    """Return the description from `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`.
 
-    Raises `EnvironmentBuildError` for a `pyproject.toml` that is not valid TOML.
+    Each fills what the ones before leave open. Raises `EnvironmentBuildError` for a `pyproject.toml` that is
+    not valid TOML.
     """
     pyproject = _pyproject(folder)
     project = table(pyproject, "project")
@@ -192,7 +193,7 @@ def read_project(folder: Path) -> Project:
     setup_cfg = _setup_cfg(folder)
     extras = _extras(project, info)
     names = (text_of(project, "name"), setup_cfg.get("name", ""), str(info.get("Name", "")), folder.name)
-    # In setup.cfg last: a version there may be a directive (`attr:`), and an sdist states the result.
+    # setup.cfg last: a version there may be a directive (`attr:`), whose result an sdist has.
     versions = (text_of(project, "version"), str(info.get("Version", "")), setup_cfg.get("version", ""))
     version = _first(versions)
     if not version or version.startswith("attr:"):
@@ -242,14 +243,12 @@ def _package_info(folder: Path) -> Metadata:
 
 
 def _first(texts: Iterable[str]) -> str:
-    """Return the first text that is not empty; empty if all are."""
+    """Return the first text that is not empty, or an empty text."""
     return next(filter(None, texts), "")
 
 
 def _described_in(folder: Path, project: Table) -> str:
-    """Return the file that a build backend starts from;
-    a `pyproject.toml` may hold only the settings of tools.
-    """
+    """Return the file that a build backend starts from: a `pyproject.toml` may only be for tools."""
     has_setup = (folder / "setup.py").is_file()
     is_for_tools = has_setup and not project
     if is_for_tools or not (folder / "pyproject.toml").is_file():
@@ -258,7 +257,7 @@ def _described_in(folder: Path, project: Table) -> str:
 
 
 def _test_requirements(pyproject: Table, extras: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return what the suite needs, by the usual names of dependency groups and of extras."""
+    """Return the suite's requirements, from the usual names of dependency groups and extras."""
     declared = table(pyproject, "dependency-groups")
     groups: dict[str, object] = {canonicalize_name(key): value for key, value in declared.items()}
     lines = list[str]()
@@ -276,7 +275,7 @@ def _requirements(
         return texts_of(project, "dependencies")
     stated = str(info.get("Metadata-Version", "0")).split(".")
     version = [int(part) for part in stated if part.isdecimal()]
-    # From 2.2 on, an sdist says which of its fields may differ in a wheel; before, all of them may.
+    # From 2.2 on, an sdist lists the fields that may differ in a wheel; before, all of them may.
     if version >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
         return runtime_requirements(info)
     return None if described else ()

@@ -1,4 +1,4 @@
-"""What packages declare in their metadata, above all requirements: `name[extra]>=1.2; marker`."""
+"""The metadata of packages, above all their requirements: `name[extra]>=1.2; marker`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MANY = ("Requires-Dist", "Dynamic", "Provides-Extra")
 _ONE = ("Metadata-Version", "Name", "Version", "Requires-Python")
 
 Metadata = Mapping[str, str | list[str]]
-"""The headers of a `METADATA` or `PKG-INFO` that are relevant for pinning, by name."""
+"""The headers of a `METADATA` or `PKG-INFO` that matter for pinning, by name."""
 
 
 def requirement_of(text: str) -> Requirement:
@@ -32,7 +32,7 @@ def requirement_of(text: str) -> Requirement:
 
 
 def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
-    """Whether a requirement's marker is true; a marker with an impossible comparison is false everywhere."""
+    """Whether a requirement's marker is true; one with an impossible comparison is false everywhere."""
     marker = requirement.marker
     try:
         return marker is None or marker.evaluate(dict(surroundings))
@@ -43,27 +43,26 @@ def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
 def named_requirement(text: str) -> Requirement:
     """Return a requirement from an untrusted source: a package of the user's own index, by its name.
 
-    Raises `EnvironmentBuildError`, which quotes it, for an address, a folder, an option, and anything else.
+    Raises `EnvironmentBuildError`, which quotes it, for an address, a folder, an option, and everything else.
     """
     hint = "Write a package name, with versions if needed: `name>=1.2`."
     try:
         requirement = requirement_of(text)
     except InvalidRequirement:
         raise EnvironmentBuildError(f"{quoted(text)} is not a requirement.", hint=hint) from None
-    # An address could be of anything, also of a file on this machine.
+    # An address could name anything, even a file on this machine.
     if requirement.url is not None:
         raise EnvironmentBuildError(
             f"{quoted(text)} is an address, and packages come from an index alone.", hint=hint
         )
-    if not str(
-        requirement
-    ).isprintable():  # a newline in a marker would start another line, such as an option of uv
+    # A newline in a marker would start another line, such as an option of uv.
+    if not str(requirement).isprintable():
         raise EnvironmentBuildError(f"{quoted(text)} holds a character that no requirement needs.", hint=hint)
     return requirement
 
 
 def read_metadata(text: str) -> dict[str, str | list[str]]:
-    """Return the headers of core metadata; a list for those that may be repeated."""
+    """Return the headers of core metadata; those that may be repeated as a list."""
     headers = HeaderParser().parsestr(text)
     found: dict[str, str | list[str]] = {
         key: [str(value) for value in headers.get_all(key, [])] for key in _MANY

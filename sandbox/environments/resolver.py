@@ -1,4 +1,4 @@
-"""Determining the requirements of a repository's suite, and pinning them: every package by version and hash.
+"""Determines the requirements of a repository's suite, and pins each by version and hash.
 
 `sandbox.environments.projects` reads the repository's own description without running its code, if it is
 written down. If it is computed, the repository's build backend is run in isolation:
@@ -34,13 +34,12 @@ from gistpoint.sandbox.environments.requirement import (
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
 RUNNER = "pytest>=8.2,<10"
-# Plugins that change how tests are run rather than being needed by them: the task's own arguments name them
-# if wanted.
+# Plugins that tests do not need, but that change how they run: a task's own arguments can name them.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
 
 class UvResolver:
-    """Resolves with uv, builds on `backend`."""
+    """Resolves with uv, and builds on `backend`."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class UvResolver:
         lines, parents = self._pin(folder, project, extra_requirements, exclude_newer)
         refuse_runner_part(project.name, parents, {"pytest"})
         own = canonicalize_name(project.name)
-        # The project is imported from the workspace: a second copy of it would hold the answer.
+        # The project is imported from the workspace: a second copy of it would contain the answer.
         lock = tuple(line for line in lines if _name_of(line) != own)
         pins = EnvironmentPins(
             python=self._python,
@@ -85,7 +84,7 @@ class UvResolver:
             pytest_args=pytest_args,
             metadata=project.metadata(),
         )
-        # Built once to see which plugins its packages bring: metadata says it only of what is installed.
+        # Built once to find the plugins of its packages: only installed metadata names them.
         environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
         installed = installed_in(environment.folder).values()
         plugins = usable_plugins(project.name, installed, self._python, parents)
@@ -152,8 +151,8 @@ def usable_plugins(
 ) -> tuple[str, ...]:
     """Return the pytest plugins of an environment that runs of the project `name` load.
 
-    Raises as `refuse_runner_part` if pytest or one of the plugins needs the project;
-    `parents` are known needs.
+    Raises the error of `refuse_runner_part` if pytest or one of the plugins needs the project; `parents` are
+    known needs.
     """
     chains = {**(parents or {}), **_parents_among(installed, python)}
     refuse_runner_part(name, chains, {"pytest", *(one.name for one in installed if one.plugins)})
@@ -161,9 +160,7 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements without the project itself;
-    `name[extra]` of itself becomes the content of that extra.
-    """
+    """Return the requirements without the project itself, whose extras are replaced by their content."""
     own = canonicalize_name(project.name)
     waiting = list(requirements)
     found = list[str]()
@@ -229,9 +226,7 @@ def installed_in(environment: Path) -> dict[str, Installed]:
 
 
 def entry_points_of(text: str, group: str) -> tuple[str, ...]:
-    """Return the names of the entry points of `group` in the text of an `entry_points.txt`;
-    none if it is broken.
-    """
+    """Return the names of the entry points of `group` in an `entry_points.txt`; none if it is broken."""
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented
     try:

@@ -1,8 +1,7 @@
-"""Source distributions: found through the user's index, fetched with their hash checked,
-unpacked as untrusted.
+"""Source distributions: found through the user's index, fetched, checked by hash, and unpacked.
 
-None of their code is run. Unpacking lets no path and no link lead out,
-and makes no device and nothing too large.
+None of their code is run. Unpacking lets no path and no link lead out, and makes no device and nothing too
+large (decision 118).
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ class Sdist:
 
 
 def from_source(names: Sequence[str]) -> list[str]:
-    """Return the arguments with which uv takes `names` from their sdists and all other packages from wheels.
+    """Return the arguments with which uv takes `names` from their sdists, and all others from wheels.
 
-    A call with these arguments must give uv the metadata of `names`, in every version:
-    it builds packages without.
+    A call with these arguments must give uv the metadata of `names`, in every version: uv builds a package
+    whose metadata it does not have.
     """
     return [*WHEELS_ALONE, *(f"--no-binary={name}" for name in names)]
 
@@ -119,7 +118,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
             while block := answer.read(_BLOCK):
                 cancel.check()
-                # Counted as it arrives: a length that a server announces need not be true.
+                # Counted as it arrives: the length that a server announces may be wrong.
                 size += len(block)
                 if size > _MAX_SDIST:
                     raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
@@ -138,9 +137,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with the login that the user gave uv for that host;
-    a redirection to another host gets none.
-    """
+    """Return a request with the login that the user gave uv for that host, and no other host."""
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
@@ -173,7 +170,7 @@ def _login(parts: urllib.parse.SplitResult) -> tuple[str, str] | None:
 
 
 def _index(word: str) -> urllib.parse.SplitResult:
-    """Return the address of an index as uv's variables have it: `NAME=ADDRESS`, or the address alone."""
+    """Return the address of an index in one of uv's variables: `NAME=ADDRESS`, or the address alone."""
     if not re.match(r"[A-Za-z0-9_.-]+=", word):
         return urllib.parse.urlsplit(word)
     name, _, address = word.rpartition("=")
@@ -303,7 +300,7 @@ class _Files:
             self._made.add(path)
 
     def create(self, path: str) -> BinaryIO:
-        """Create an empty file, replacing anything that an earlier member has put there."""
+        """Create an empty file, replacing whatever an earlier member has put there."""
         self.folder(posixpath.dirname(path))
         place = self._into / path
         # Not written through: an earlier member may have put a link there.
@@ -313,7 +310,7 @@ class _Files:
     def copy(self, source: str, path: str, room: _Room) -> None:
         """Create a hard link as a copy of an existing file, since either may be changed later."""
         there = self._into / source
-        # A hard link to a link would copy what that leads to, perhaps from outside.
+        # A hard link to a link would copy its target, perhaps from outside.
         if there.is_symlink() or not there.is_file():
             raise SourceError(
                 f"{room.archive.name} holds a hard link to {source[:200]!r}, which is not a file before it."
@@ -325,7 +322,7 @@ class _Files:
 
 
 def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
-    """Make the links of an archive, without those that lead out of `into`."""
+    """Create the links of an archive, without those that lead out of `into`."""
     for path, target in links:
         place = into / path
         aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
@@ -335,7 +332,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(target)
-    # Looked at again once all are there: several links, each harmless by its text, may lead out together.
+    # Checked again once all exist: several links, each harmless by its text, may together lead out.
     for path, _ in links:
         place = into / path
         if place.is_symlink() and not lies_in(place, into):
@@ -343,7 +340,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
 
 
 def _inside(archive: Path, name: str) -> str:
-    """Return a member's path in one form. Raises `SourceError` for one that leads out, on any system."""
+    """Return a member's path, normalised. Raises `SourceError` for one that leads out, on any system."""
     normal = posixpath.normpath(name)
     is_odd = not name or "\0" in name or "\\" in name
     if is_odd or normal.startswith(("/", "..")):

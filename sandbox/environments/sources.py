@@ -48,7 +48,7 @@ class Fetcher:
         self._cancel = cancel
 
     def fetch(self, specification: str, into: Path) -> tuple[Source, Path]:
-        """Fetch what `specification` names below `into`; return its source and the folder of its files.
+        """Fetch the source that `specification` names below `into`; return it and the folder of its files.
 
         Raises `SourceError` if it can't be fetched, and `CancelledError`.
         """
@@ -85,8 +85,7 @@ class Fetcher:
         checkout = into / "checkout"
         where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
         self._on_line(f"Cloning {place}")
-        # No hook and no filter of the repository runs, nothing asks for a password, and files are as git
-        # stores them.
+        # No hook or filter of the repository runs, nothing asks for a password, and files stay as stored.
         settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
         try:
             repository = git.Repo.clone_from(
@@ -106,7 +105,7 @@ class Fetcher:
                 repository.close()
         except (git.GitError, ValueError, OSError) as error:
             raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
-        # A copy without git's own folder, whose history holds the answer to what is corrupted later.
+        # A copy without git's own folder, whose history contains the answer to later corruptions.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
@@ -114,8 +113,9 @@ class Fetcher:
 
 
 def require_form(specification: str) -> None:
-    """Raise `SourceError` for what is no source by its form, or a folder that is not there;
-    nothing is fetched.
+    """Raise `SourceError` for a text that names no source, or a folder that does not exist.
+
+    Nothing is fetched.
     """
     place, _, commit = specification.removeprefix("git+").rpartition("@")
     is_commit = place != "" and _REVISION.fullmatch(commit) is not None
@@ -126,7 +126,7 @@ def require_form(specification: str) -> None:
 
 
 def newest_version(name: str) -> str:
-    """Return `name==version` of the newest release with an sdist, as the user's index has it.
+    """Return `name==version` of the newest release with an sdist in the user's index.
 
     Raises `SourceError`.
     """
@@ -177,9 +177,7 @@ def _cause(error: Exception) -> str:
 
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
-    """Copy a folder below `into`, without links that lead out of it;
-    return the hash of its content and the copy.
-    """
+    """Copy a folder below `into`, without links that lead out; return its hash and the copy."""
     tar = into / "folder.tar"
     target = into / "source"
     revision = write_tree(folder, tar)
@@ -213,8 +211,8 @@ def fetch_repository(
 ) -> Repository:
     """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
 
-    `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError`
-    and `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
+    `on_tree` gets the source before anything is pinned, and may raise to skip the pinning. Raises
+    `SourceError` and `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")
@@ -237,14 +235,14 @@ def fetch_repository(
 
 
 def key_of(spec: SourceSpec, scratch: Path) -> str:
-    """Return a key for what `fetch_repository` would fetch, which changes only if the source changes.
+    """Return a key of the source that `fetch_repository` would fetch; it changes only with the source.
 
     A version of a package and a full commit never change; a folder's or a branch's content has to be read.
     Raises `SourceError`.
     """
     revision = ""
     if not _unchanging(spec.source):
-        # The content of a folder, and what a branch is at, can change under the same name.
+        # The content of a folder or of a branch can change under the same name.
         revision = Fetcher().fetch(spec.source, scratch / "look")[0].revision
     settled = [
         spec.source,

@@ -1,7 +1,7 @@
-"""Environments of repositories: made once by uv from a lock, named by its content, never changed afterwards.
+"""Environments of repositories: made once by uv from a lock, named by its content, never changed.
 
 None of them contains the package under repair: it is imported from the workspace, so that there is one copy
-of it. What builds one is imported when one is built: a screen is about to open when a store is made.
+of it. The modules that build one are imported only then: a screen is about to open when a store is made.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
 
 def runner_distributions() -> dict[str, metadata.Distribution]:
-    """Return pytest and all its requirements on this Python, by canonical name,
-    from gistpoint's own environment.
-    """
+    """Return pytest and its requirements in gistpoint's own environment, by canonical name."""
     from packaging.utils import canonicalize_name
 
     from gistpoint.sandbox.environments.requirement import requirement_of
@@ -89,7 +87,7 @@ def runner_distributions() -> dict[str, metadata.Distribution]:
 
 
 def host_environment(cache: Path) -> Environment:
-    """Return the environment below `cache`, made at the first call."""
+    """Return the environment with pytest alone below `cache`, made at the first call."""
     interpreter = find_interpreter(own_version())
     distributions = runner_distributions()
     key = "\n".join([str(interpreter.path), *(f"{name}=={d.version}" for name, d in distributions.items())])
@@ -118,9 +116,7 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the files of a distribution that lie in its folder of packages;
-    bytecode is compiled again there.
-    """
+    """Yield a distribution's files in its folder of packages, without bytecode, which is made again."""
     for file in distribution.files or ():
         leads_out = file.is_absolute() or ".." in file.parts
         if leads_out or "__pycache__" in file.parts:
@@ -131,7 +127,7 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath,
 
 
 def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend) -> Environment:
-    """Return the environment that an image is.
+    """Return the environment in an image.
 
     Raises `EnvironmentBuildError` for a backend that can't run images.
     """
@@ -166,7 +162,7 @@ class EnvironmentStore:
         on_line: Callable[[str], None] | None = None,
         cancel: CancelToken = NEVER,
     ) -> Environment:
-        """Return the environment of `pins`, built if it is missing; an empty lock means pytest alone.
+        """Return the environment of `pins`, built if necessary; an empty lock means pytest alone.
 
         Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the
         requirement and carries the builder's log, and `CancelledError`.
@@ -183,7 +179,10 @@ class EnvironmentStore:
         return self.of_lock(pins.lock, Builds(self, backend, pins.python, on_line=on_line, cancel=cancel))
 
     def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
-        """Return the environment of exactly these lines, for the Python of `builds`; raises as `get`."""
+        """Return the environment of exactly these lines, for the Python of `builds`.
+
+        Raises the errors of `get`.
+        """
         interpreter = find_interpreter(builds.python)
 
         def build(folder: Path) -> None:
@@ -193,7 +192,7 @@ class EnvironmentStore:
         return Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
 
     def key(self, pins: EnvironmentPins) -> str:
-        """Return the name of the folder that holds the environment of `pins` on this machine."""
+        """Return the name of the folder of an environment on this machine."""
         return self._key(pins.python, pins.lock)
 
     def _key(self, python: str, lock: tuple[str, ...]) -> str:
@@ -201,11 +200,9 @@ class EnvironmentStore:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
-        """Make an environment without starting its own interpreter,
-        which would run code from wheels (`*.pth`).
-        """
+        """Make an environment without its own interpreter, which would run code from wheels (`*.pth`)."""
         made = call_uv(
-            # Relocatable: it is built under another name and moved into place when it is whole.
+            # Relocatable: it is built under another name and moved into place when it is complete.
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
             on_line=builds.on_line,
             cancel=builds.cancel,
@@ -214,12 +211,11 @@ class EnvironmentStore:
             raise self._failure(made, builds.python, lock)
         if lock:
             self._install(folder, lock, builds)
-            # By the interpreter outside, as the environment's own would run lines of *.pth files
-            # (decision 38).
+            # By the outer interpreter: the environment's own would run lines of *.pth files (decision 0038).
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
-        """Install the lock in one call, from wheels alone; build those that uv reports as missing."""
+        """Install the lock in one call, from wheels alone; build those that uv does not find."""
         from packaging.utils import canonicalize_name
 
         from gistpoint.sandbox.environments.locking import wheelless

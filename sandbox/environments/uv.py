@@ -1,7 +1,8 @@
-"""Calling uv, which finds, fetches and installs wheels, and never builds.
+"""Calling uv, which finds, fetches and installs wheels, and never builds (decision 38).
 
-Of the user's settings it gets only those for locating and fetching packages. A setting that makes uv build a
-distribution, or start an environment's own interpreter, is never passed on: that would run untrusted code.
+It gets only those of the user's settings that are for locating and fetching packages. A setting that makes uv
+build a distribution, or start an environment's own interpreter, is never passed on: that would run untrusted
+code.
 """
 
 from __future__ import annotations
@@ -95,8 +96,9 @@ class UvResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetadata:
-    """Metadata of a distribution given to uv, so that it asks no other source;
-    without a version, of each version.
+    """Metadata of a distribution for uv, which then asks no other source.
+
+    Without a version it is that of every version.
     """
 
     name: str
@@ -124,7 +126,7 @@ def uv_binary() -> str:
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the environment in which uv runs: the user's indexes, credentials, proxies and certificates."""
+    """Return the environment in which uv runs: the user's indexes, credentials, proxies, certificates."""
     kept = {key: value for key, value in os.environ.items() if key in _PASSED or _PASSED_OF_UV.fullmatch(key)}
     return {**kept, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
 
@@ -139,11 +141,11 @@ def call_uv(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run uv to its end. Raises `CancelledError` when cancelled; past `timeout_s` it is stopped and not ok.
+    """Run uv to its end; past `timeout_s` it is stopped, and the result is not `ok`.
 
     It runs in an empty folder with settings written for this call, so that no project's settings apply.
-    `shelf` is an additional folder of wheels. Raises `EnvironmentBuildError` if the user's settings can't be
-    read.
+    `shelf` is an additional folder of wheels. Raises `CancelledError`, and `EnvironmentBuildError` if the
+    user's settings can't be read.
     """
     import tomli_w
 
@@ -177,7 +179,7 @@ def run_program(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run a program of ours to its end in `folder`, with only this environment; otherwise like `call_uv`."""
+    """Run a program to its end in `folder`, with only this environment; otherwise like `call_uv`."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(standard_input.encode())
         given.seek(0)
@@ -195,16 +197,14 @@ def run_program(
                 log = _follow(process, on_line, cancel, time.monotonic() + timeout_s)
             finally:
                 with contextlib.suppress(ProcessLookupError):
-                    # The whole group, so that nothing stays of what uv has started.
+                    # The whole group, so that no process that uv has started remains.
                     os.killpg(process.pid, signal.SIGKILL)
         output.seek(0)
         return UvResult(process.returncode == 0, output.read().decode("utf-8", "replace"), log)
 
 
 def _user_settings() -> dict[str, Any]:
-    """Return the settings for locating and fetching packages in the user's own
-    `uv.toml` and in the machine's.
-    """
+    """Return the user's and the machine's settings for locating and fetching packages."""
     merged: dict[str, Any] = {}
     for path in _settings_files():
         try:
@@ -221,9 +221,7 @@ def _user_settings() -> dict[str, Any]:
 
 
 def _settings_files() -> Iterator[Path]:
-    """Yield the files that uv itself would read outside of a project,
-    the one with the highest precedence first.
-    """
+    """Yield the files that uv itself would read outside of a project, highest precedence first."""
     if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
     elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):
@@ -238,8 +236,7 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build
-        # (decision 38).
+        # Only listed keys: the user's `no-binary` would win over this module's, and uv build (decision 0038).
         elif key not in _KEPT_SETTINGS:
             continue
         elif key not in settings:
@@ -249,18 +246,18 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
 
 
 class _Log:
-    """The lines that a process prints, up to a bound, and the last one that is not complete yet."""
+    """The lines that a process prints, up to a bound, and the last, incomplete one."""
 
     def __init__(self, on_line: Callable[[str], None] | None) -> None:
         self.lines = list[str]()
         self._on_line = on_line
-        self._rest = b""
+        self._incomplete = b""
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take what was read, and report each line that is now complete."""
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        for raw in whole:
+        """Take the next bytes, and report each line that is now complete."""
+        *complete, self._incomplete = (self._incomplete + chunk).split(b"\n")
+        for raw in complete:
             line = raw.decode("utf-8", "replace").rstrip()
             self._size += len(line)
             if self._size < _MAX_LOG:
@@ -270,8 +267,8 @@ class _Log:
 
     @property
     def text(self) -> str:
-        """All lines."""
-        return "\n".join([*self.lines, self._rest.decode("utf-8", "replace")]).strip()
+        """All lines, joined."""
+        return "\n".join([*self.lines, self._incomplete.decode("utf-8", "replace")]).strip()
 
 
 def _follow(

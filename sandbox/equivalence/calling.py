@@ -62,10 +62,10 @@ class RecordedCalls:
     shape: list[Any] = field(default_factory=list)
     """Positional parameters, names of keyword-only ones, `*args`, `**kwargs`, and all names."""
     arguments: list[str] = field(default_factory=list)
-    """Pickled, in base 64; never unpickled outside the sandbox."""
+    """Pickled, in base64; never unpickled outside the sandbox."""
     passed_over: int = 0
     why: str = ""
-    """Why the last of them could not be kept."""
+    """Why the arguments of the last of them could not be kept."""
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ class CallRunner:
             return lambda places: invoke_pytest(places, pins, program, _RECORDER)
 
         ended = self._run(tree, pins, control, order, on_line, timeout_s, run)
-        # Calls of half a suite would be taken for all of them, and the comparison would promise too much.
+        # The calls of half a suite would be taken for all of them, and the result promise too much.
         if not finished:
             raise InfrastructureError(
                 f"The run that records calls did not come to its end: {ended.stop}. {ended.reason}".strip(),
@@ -161,8 +161,7 @@ class CallRunner:
         timeout_s: float,
         run: RunContext,
     ) -> Replayed:
-        """Call a function of `tree` with the arguments of recorded calls, by number, or with encoded
-        arguments.
+        """Call a function of `tree` with the arguments of recorded calls, by number, or with encoded ones.
 
         An input without an outcome was not reached: the run was stopped, or ended by itself.
         """
@@ -170,8 +169,7 @@ class CallRunner:
         seal = ResultSeal(bytes.fromhex(key))
 
         def on_line(line: bytes) -> None:
-            # The repair runs in the process that reports: a line without the right tag may be its own and is
-            # dropped.
+            # The repair runs in the process that reports: a line with a wrong tag may be the repair's.
             try:
                 record = json.loads(seal.opened(line))
             except (SealError, ValueError):
@@ -195,8 +193,7 @@ class CallRunner:
 
             def invocation(places: MountPaths) -> Invocation:
                 roots = (*roots_in(places.workspace, pins), places.workspace)
-                # Pickled arguments may name classes of test modules, which pytest imports from their own
-                # folders.
+                # Pickled arguments may name classes of test modules, which pytest imports by their folders.
                 folders_of_tests = [f"{places.workspace}/{path}" for path in folders]
                 arguments = [places.python, f"{places.folders['control']}/{_REPLAYER}"]
                 environment = reporting_environment(places, 0, dict.fromkeys((*roots, *folders_of_tests)))

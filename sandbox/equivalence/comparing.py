@@ -1,9 +1,8 @@
-"""The differential test of a repair: recorded calls, then varied ones, then the smallest difference
-(decision 80).
+"""The differential test of a repair: recorded calls, varied ones, the smallest difference (decision 80).
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
-returns a value: what it refuses is outside its promise. Exceptions are compared by their classes, values
-together with the state of the arguments after the call.
+returns a value: inputs that it refuses are outside of its promise. Exceptions are compared by their classes,
+values together with the state of the arguments after the call.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
 VARIED = 400
-"""Varied inputs for each function."""
+"""The varied inputs for each function."""
 _SLOWER = 4
 """A suite whose calls are recorded may take this many times its usual limit."""
 _STEPS = 12
@@ -121,7 +120,7 @@ def _span(tree: SourceTree, name: str) -> FunctionSpan:
 
 
 def _joined(reports: Sequence[EquivalenceReport]) -> EquivalenceReport:
-    """Return one report for all functions: one that differs decides, otherwise one that could be compared."""
+    """Return one report for all functions: one that differs decides, otherwise a comparable one."""
     differing = [r for r in reports if r.verdict is Equivalence.DIFFERS]
     same = [r for r in reports if r.verdict is Equivalence.EQUIVALENT]
     chosen = next(iter(differing or same or reports))
@@ -157,7 +156,7 @@ class _FunctionComparison:
                 why = f"No test calls {self.span.qualname}."
             return self._not_comparable(why, calls.passed_over)
         numbers = list(range(len(calls.arguments)))
-        # This run also answers the recorded calls for the first time, so that they need no fourth run.
+        # This run also repeats the recorded calls for the first time, so that they need no fourth run.
         first = self.replay(self.original, numbers, True)
         if first.problem and not first.outcomes:
             return self._not_comparable(f"{self.span.qualname} can't be called by itself: {first.problem}", 0)
@@ -194,7 +193,7 @@ class _FunctionComparison:
         if not inputs:
             return []
         once = first or self.replay(self.original, inputs)
-        # Between the two runs of the original: what only time changes then differs between these too.
+        # Between the two runs of the original: an answer that only time changes then differs in these too.
         repair = self.replay(self.repaired, inputs)
         again = self.replay(self.original, inputs)
         pairs = []
@@ -212,7 +211,7 @@ class _FunctionComparison:
         return pairs
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, made simpler step by step as long as it remains a difference."""
+        """Return the smallest difference, simplified step by step as long as it remains a difference."""
         known = [pair for pair in differing if pair.values is not None]
         if not known:
             return differing[0]
@@ -241,7 +240,7 @@ class _FunctionComparison:
 
 
 def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> ReplayOutcome | None:
-    """Return the answer of the original if both runs agree on it; None if they do not, or came to no answer."""
+    """Return the answer of the original if both runs agree on it, else None."""
     if first is None or first != second:
         return None
     return first if first.kind in ("value", "raised") else None

@@ -1,5 +1,4 @@
-"""Inputs that a suite does not try: recorded arguments, varied by their types with Hypothesis, and made
-simpler.
+"""Inputs that a suite does not try: recorded arguments, varied by type with Hypothesis, and simplified.
 
 Values are encoded as `payload/call_replayer.py` describes, because nothing of a repository may be unpickled
 here.
@@ -20,15 +19,15 @@ Encoded = list[Any]
 _CONTAINERS = "ltezc"
 _LONGEST = 12
 _FAR = 10_000
-"""Integers reach this far, whatever was recorded; larger ones would often make a loop that never ends."""
+"""The largest varied integers, whatever was recorded; larger ones would often make an endless loop."""
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
 _EMPTY = {"e": "set()", "z": "frozenset()"}
-"""Empty containers whose brackets alone would make something else: `{}` is a dictionary."""
+"""Empty containers whose brackets alone would mean another type: `{}` is a dictionary."""
 _LARGE = 1e15
 _FINITE = 1e300
 _LETTERS = 200
 _FEW = 40
-"""How many recorded values of one parameter are drawn from."""
+"""The most recorded values of one parameter to draw from."""
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encoded]]:
@@ -73,15 +72,14 @@ def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Sequence[E
 
 
 def _strategy(values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
-    """Return a strategy for values like the recorded ones of one parameter, which are among them."""
+    """Return a strategy for values like the recorded ones of one parameter, including them."""
     from hypothesis import strategies as st
 
     of_kind: dict[str, list[Encoded]] = {}
     for value in values:
         of_kind.setdefault(value[0], []).append(value)
     options: list[SearchStrategy[Encoded]] = [st.sampled_from(list(values[:_FEW]))]
-    # Objects have no strategy: they are not varied inside, and recorded ones take each other's place
-    # (decision 80).
+    # Objects have no strategy: recorded ones replace each other, and are not changed inside (decision 80).
     made = (_STRATEGIES[kind](seen) for kind, seen in of_kind.items() if kind in _STRATEGIES)
     return st.one_of(options + [strategy for strategy in made if strategy is not None])
 
@@ -108,7 +106,7 @@ def _floats(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     from hypothesis import strategies as st
 
     numbers = [float(value[1]) for value in seen]
-    # Infinities, NaN and numbers near the largest would make bounds that Hypothesis refuses.
+    # Infinities, NaN and the largest numbers would make bounds that Hypothesis refuses.
     finite = [number for number in numbers if abs(number) < _FINITE]
     low, high = min(finite, default=-1.0), max(finite, default=1.0)
     reach = 5.0 + (high - low) / 2
@@ -215,11 +213,11 @@ _STRATEGIES: Mapping[str, Callable[[Sequence[Encoded]], SearchStrategy[Encoded] 
     "d": _dictionaries,
     **dict.fromkeys(_CONTAINERS, _containers),
 }
-"""By the tag of a value, a strategy for values like some recorded ones; None if these show too little."""
+"""By the tag of a value, a function that makes a strategy from recorded values, or None."""
 
 
 def size(values: Sequence[Encoded]) -> tuple[int, int, str]:
-    """Return the key that orders inputs: the number of parts, then the length of their text, then the text."""
+    """Return the sort key of inputs: the number of parts, then the length of their text, then the text."""
     text = repr(values)
     return sum(_parts(value) for value in values), len(text), text
 
@@ -240,7 +238,7 @@ def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
         for changed in _simpler(value)
     ]
     here = size(values)
-    # Only smaller ones: two steps that undo each other would make the search for the smallest go in circles.
+    # Only smaller ones: two steps that undo each other would make the search go in circles.
     unique = {repr(item): item for item in found if size(item) < here}
     return sorted(unique.values(), key=size)[:most]
 
@@ -261,7 +259,7 @@ def _integer_steps(content: str) -> Iterable[str]:
 
 def _float_steps(content: str) -> Iterable[str]:
     number = float(content)
-    # Above this every number is whole, and infinities and NaN have no whole part.
+    # Every larger number is whole, and infinities and NaN have no whole part.
     if abs(number) < _LARGE:
         return map(repr, (0.0, 1.0, float(int(number)), float(int(number / 2))))
     return ()
@@ -281,7 +279,7 @@ _STEPS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "s": _text_steps,
     "y": _bytes_steps,
 }
-"""By the tag of a value, contents that are simpler than a given one."""
+"""By the tag of a value, a function that returns simpler contents."""
 
 
 def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
@@ -303,7 +301,7 @@ def _simpler_pair(pair: Encoded) -> Iterator[Encoded]:
 
 
 def written(value: Encoded) -> str:
-    """Return an encoded value as Python writes it; an object that is not a plain value is named by its class."""
+    """Return an encoded value in Python's notation; an object is shown by the name of its class."""
     kind = value[0]
     match kind:
         case "n":

@@ -1,6 +1,4 @@
-"""Running entrypoints on the original and on gists alone;
-each run has a sandbox and a control folder of its own.
-"""
+"""Runs entrypoints on the original and on gists alone, each in a sandbox and control folder of its own."""
 
 from __future__ import annotations
 
@@ -66,7 +64,7 @@ _PYTEST = (
 
 
 def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
-    """Write the control folder for a run, with what a program reads from its standard input."""
+    """Write the control folder for a run, with the text of a program's standard input."""
     texts = {EMPTY_SETTINGS: "[pytest]\n"}
     if stdin:
         texts[STDIN] = stdin
@@ -75,9 +73,7 @@ def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The specifics of one kind of run:
-    its files, the folders that it is shown, and the order to its launcher.
-    """
+    """The specifics of one kind of run: its files, its folders, and the order to its launcher."""
 
     files: Path
     folders: Mapping[str, Path]
@@ -99,7 +95,7 @@ class _Run:
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
         else:
-            # A program runs below a process of ours, whose descriptors it can't open: decision 23.
+            # A program runs below a trusted process, whose descriptors it can't open (decision 0023).
             outer = {"folder": places.workspace, "files": order.get("files", ())}
             if self.stdin:
                 outer["stdin"] = f"{control}/{STDIN}"
@@ -108,7 +104,7 @@ class _Run:
         if self.build:
             arguments = building(places, pins, arguments)
         roots = _roots(places, pins) if self.importable else []
-        # Ours last: a task's variables can't take the place of those that the reporter needs.
+        # The reporter's last, so that a task's variables can't replace them.
         variables = {**dict(self.variables), **reporting_environment(places, self.hash_seed, roots)}
         return Invocation(tuple(arguments), variables)
 
@@ -147,6 +143,7 @@ class GistRunner:
             run = _Run(base / "files", {}, order, is_test=True, build=True)
             transcript = TestsTranscript()
             ended, _ = self._run(run, environment, base, transcript, timeout_s, cancel)
+        # A list of tests is complete only if pytest itself came to its end.
         if not transcript.suite.ids or transcript.suite.finish != ended.exit_code:
             tail = ended.output[-2000:]
             raise InfrastructureError("The tests could not be collected.", hint=f"pytest printed:\n{tail}")
@@ -170,20 +167,19 @@ class GistRunner:
             called = entrypoint
             files = dict[str, bytes]()
             if elsewhere:
-                # Only what a gist could contain goes along, or a task could never be faithful: decision 26.
+                # Only files that a gist could contain go along, or no gist could be faithful (decision 0026).
                 files, called = moved_files(tree, entrypoint)
-                files |= _started(entrypoint, environment)
+                files |= _starter(entrypoint, environment)
                 _write(base / "files", files)
                 lay_out(tree, base / "codebase")
                 _remove_data_of_tests(tree, base / "codebase")
                 folders["codebase"] = base / "codebase"
             else:
-                lay_out(tree.with_files(_started(entrypoint, environment)), base / "files")
+                lay_out(tree.with_files(_starter(entrypoint, environment)), base / "files")
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
-                # Tests that have no file of their own to move, such as doctests, are collected where they
-                # are.
+                # Tests that have no file of their own to move, such as doctests, are collected in place.
                 stay = called.is_test and not files
                 root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
@@ -212,6 +208,7 @@ class GistRunner:
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         masks = _words_for(places)
         if elsewhere:
+            # The moved file has other names, which must not look like a difference between two outputs.
             masks |= _moved_names(called)
         return OriginalRun(
             run=seen.run,
@@ -250,7 +247,7 @@ class GistRunner:
                 return {
                     "argv": _words(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
-                    # What a gist may not import, and places that it may not read.
+                    # Names that a gist may not import, and places that it may not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
@@ -312,7 +309,7 @@ class GistRunner:
                 roots = roots_in(places.workspace, environment) if tree is not None else []
                 return shell_invocation(command, places, roots, execution=execution)
 
-            # Commands that may only read find no environment, so they need no image for one.
+            # Read-only commands find no environment, so they need no image for one.
             shown = environment if execution else replace(environment, image=None)
             ended = self._backend.run(
                 Command(
@@ -359,7 +356,7 @@ class GistRunner:
             return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
-        # Over standard input, which is read to its end before pytest is imported (decision 42).
+        # Over standard input, which is read before pytest is imported (decision 0042).
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,
@@ -386,8 +383,8 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
     return replace(entrypoint, kind=kind, target=entrypoint.gist_file, own=())
 
 
-def _started(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
-    """Return the file that starts a command without one of its own."""
+def _starter(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
+    """Return the file that starts a command without a file of its own, if necessary."""
     text = program_text(entrypoint, pins.metadata)
     if text:
         return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}
@@ -445,7 +442,7 @@ def _pytest_words(
 
 
 def _roots(places: MountPaths, pins: EnvironmentPins) -> list[str]:
-    """Return the folders from which the packages of the codebase are imported in a run of the original."""
+    """Return the folders from which a run of the original imports the codebase's packages."""
     return roots_in(places.folders.get("codebase", places.workspace), pins)
 
 
@@ -459,9 +456,7 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
 
 
 def _words_for(places: MountPaths) -> dict[str, str]:
-    """Return the replacements for the paths of a run in outputs;
-    temporary folders are masked by their form.
-    """
+    """Return the replacements for the paths of a run in outputs; temporary folders are masked by form."""
     environment = posixpath.dirname(posixpath.dirname(places.python))
     found = {places.workspace: "<folder>", places.home: "<home>"}
     if environment != "/":
@@ -499,10 +494,10 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
 
 
 def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the Python files of several tests for the other place;
-    none for doctests, whose files stay in packages.
+    """Return the Python files of several tests for the other place.
 
-    One file is renamed as that of a single test is. Folders, and the files of several, keep their names.
+    There are none for doctests, whose files stay in packages. A single file is renamed, as for one test.
+    Folders, and the files of several, keep their names.
     """
     paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
     if entrypoint.doctests or not all(map(_is_of_tests, paths)):
@@ -525,7 +520,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _is_of_tests(path: str) -> bool:
-    """Whether a file, or all that lies in a folder, belongs to the tests."""
+    """Whether a file, or the whole content of a folder, belongs to the tests."""
     return is_test_path(path if path.endswith(".py") else f"{path}/module.py")
 
 
@@ -540,7 +535,7 @@ def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[di
 
 
 def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
-    """Remove what only a checkout has: files of the tests that are no code, which no gist can read."""
+    """Remove data files of the tests, which only a checkout has and no gist can read."""
     for path in tree.files():
         if path.endswith(".py"):
             continue
@@ -550,11 +545,11 @@ def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
     """Yield, relative to `folder`, its `conftest.py`; in a folder of tests also modules for its tests."""
-    of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
+    in_tests = bool(folder) and is_test_path(f"{folder}/module.py")
     files = [name for name, kind in tree.entries(folder) if kind == "file"]
     if "conftest.py" in files:
         yield "conftest.py"
-    if not of_tests:
+    if not in_tests:
         return
     yield from filter(_may_be_imported, files)
     # Modules of inner packages too: a gist can contain those (decision 26).
@@ -574,7 +569,7 @@ def _may_be_imported(name: str) -> bool:
 
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:
-    """Return the temporary names of the file."""
+    """Return the replacements for the temporary names of a moved file."""
     if not called.files or posixpath.basename(called.target) not in ("test_moved.py", "moved.py"):
         return {}
     name = posixpath.basename(called.target)

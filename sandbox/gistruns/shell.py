@@ -1,8 +1,8 @@
-"""The shell commands of a solver: how they are run, and which are allowed if no code may be executed.
+"""The shell commands of a solver: how they run, and which are allowed if no code may be executed.
 
 Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for
 what it might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs
-are the only ones that such a command finds there.
+are the only ones that such a command finds there (decision 40).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _EVEN_QUOTED = {"`", "$(", "${"}
 
 
 def refusal(command: str) -> str:
-    """Return in a sentence why `command` may not run, or an empty text."""
+    """Return the reason why `command` may not run, as a sentence, or an empty text."""
     text, expansion = _scanned(command)
     if expansion:
         return f"Nothing may be executed here, and {expansion} could do so: write the command without it."
@@ -91,7 +91,7 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    """Return in a sentence which word may not run; this explains, and is no barrier (decision 40)."""
+    """Return a sentence on the first refused word; it explains, and is no barrier (decision 0040)."""
     program = ""
     skip = False
     for word in words:
@@ -99,7 +99,7 @@ def _refusal_of(words: list[str]) -> str:
         if skip:
             skip = False
         elif word in _REDIRECTIONS:
-            # What follows is the name of a file.
+            # The name of a file follows.
             skip = True
         elif word in _SEPARATORS and not opens_group:
             program = ""
@@ -116,9 +116,7 @@ def _refusal_of(words: list[str]) -> str:
 
 
 def _scanned(command: str) -> tuple[str, str]:
-    """Return the command with newlines as separators,
-    and the name of the first expansion that could execute.
-    """
+    """Return the command with newlines as separators, and the first expansion that could execute."""
     result: list[str] = []
     quote = ""
     place = 0
@@ -142,7 +140,7 @@ def _scanned(command: str) -> tuple[str, str]:
 
 
 def _expansion_at(command: str, place: int, *, quoted: bool) -> str:
-    """Return the name of the expansion that begins at a place; in double quotes only some are one."""
+    """Return the name of the expansion that begins at a position; double quotes allow only some."""
     for sign, name in _EXPANSIONS.items():
         is_one = sign in _EVEN_QUOTED or not quoted
         if is_one and command.startswith(sign, place):

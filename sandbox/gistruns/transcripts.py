@@ -34,7 +34,7 @@ class Seen:
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file that has its code, relative to the root of the run, and the first line."""
     began: bool = True
-    """Whether the harness reported that it begins, before it read anything of what was run."""
+    """Whether the harness reported its beginning, before it read anything of the tested code."""
 
 
 class TestsTranscript:
@@ -74,9 +74,7 @@ class TestsTranscript:
         return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
 
     def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
-        """Return what the run proves; what was tampered with proves nothing,
-        however it ended (decision 23).
-        """
+        """Return what the run proves: nothing if pytest was tampered with (decision 0023)."""
         tampered = next(
             (str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), ""
         )
@@ -95,6 +93,7 @@ class TestsTranscript:
         for id, result in self.suite.results.items():
             note = details.get(id, {})
             fixed = note.get("fixed")
+            # The outcome is the suite's, which is sealed; the note only adds details (decision 23).
             tests[_name({"id": id, **note})] = TestRun(
                 result.outcome,
                 str(note.get("stdout", "")),
@@ -107,7 +106,7 @@ class TestsTranscript:
 
 
 def _name(note: Mapping[str, object]) -> str:
-    """Return the id of a test; that of a doctest without its module, which a gist has under another name."""
+    """Return the id of a test; of a doctest without its module, which has another name in a gist."""
     id = str(note["id"])
     doctest = note.get("doctest")
     if isinstance(doctest, str):
@@ -125,7 +124,7 @@ def _place(note: Mapping[str, object]) -> tuple[str, int] | None:
 
 @dataclass
 class ProgramTranscript:
-    """The records of a run of a program that is not a test, from its parent process, which needs no order."""
+    """The records of a program that is not a test, from its parent process, which needs no order."""
 
     order: ClassVar[Mapping[str, object]] = {}
 
@@ -146,7 +145,7 @@ class ProgramTranscript:
 
     def _take(self, record: dict[str, Any]) -> None:
         self._number += 1
-        # Numbered without a gap, and none after the last: a record that was added or left out shows.
+        # Numbered without a gap, and none after the last: an added or missing record is detected.
         if record["n"] != self._number or self.status is not None:
             raise ValueError
         match record["e"]:
@@ -179,7 +178,7 @@ class ProgramTranscript:
         return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), began=began)
 
     def _conclusion(self, ended: Ended) -> Conclusion:
-        """Return what the run proves: the report, the end that it names and the exit status must agree."""
+        """Return what the run proves: the report, its end and the exit status must agree."""
         if ended.stop is not Stop.EXITED:
             return Conclusion(*_STOPPED[ended.stop])
         ends = [note for note in self.notes if note.get("kind") == "end"]
@@ -197,7 +196,7 @@ class ProgramTranscript:
             return Conclusion(
                 RunStatus.CRASHED, f"The program left with status {self.status} before its end."
             )
-        # Python itself leaves with 1 after an exception: another status says that it did not end by this one.
+        # Python itself leaves with 1 after an exception: with another status, it did not end by this one.
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
@@ -228,7 +227,7 @@ def isolation_of(notes: Notes) -> Isolation:
         made_elsewhere=_strings(notes, "made_elsewhere"),
         made_here=_strings(notes, "made"),
         processes=_strings(notes, "processes"),
-        stand_ins=tuple((str(name), str(kind)) for name, kind in _whole(notes, "stand_ins") or ()),
+        stand_ins=tuple((str(name), str(kind)) for name, kind in _joined(notes, "stand_ins") or ()),
         equal_to_all=_strings(notes, "equals"),
         operands=_operands(notes, "operands"),
         classes=_operands(notes, "classes") or (),
@@ -237,7 +236,7 @@ def isolation_of(notes: Notes) -> Isolation:
 
 def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
     """Return the classes that were reported; None if none were asked for, or they can't be read."""
-    rows = _whole(notes, kind)
+    rows = _joined(notes, kind)
     if not isinstance(rows, list):
         return None
     try:
@@ -257,22 +256,22 @@ def _operand(row: Mapping[str, Any]) -> Operand:
 
 
 def _strings(notes: Notes, kind: str) -> tuple[str, ...]:
-    return tuple(str(name) for name in _whole(notes, kind) or ())
+    return tuple(str(name) for name in _joined(notes, kind) or ())
 
 
 def lines_of(notes: Notes) -> frozenset[int]:
     """Return the executed lines that were reported."""
-    return frozenset(line for line in _whole(notes, "lines") or () if isinstance(line, int))
+    return frozenset(line for line in _joined(notes, "lines") or () if isinstance(line, int))
 
 
 def trace_of(notes: Notes) -> Mapping[str, Any] | None:
     """Return the trace that was reported."""
-    found = _whole(notes, "trace")
+    found = _joined(notes, "trace")
     return found if isinstance(found, dict) else None
 
 
-def _whole(notes: Notes, kind: str) -> Any:
-    # A long note comes in parts.
+def _joined(notes: Notes, kind: str) -> Any:
+    """Return the value of a note that may have arrived in parts; None if there is none."""
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

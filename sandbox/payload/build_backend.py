@@ -1,11 +1,10 @@
-"""Started inside the isolation, in a source tree: asks its build backend for metadata or for a wheel (PEP
-517).
+"""Asks the build backend of a source tree for metadata or a wheel (PEP 517), inside the isolation.
 
 Its one argument is a JSON object: `backend` (`module` or `module:object`), `path` (folders of the tree that
 contain it), `want` (`metadata` or `wheel`) and `installed` (whether the backend's own requirements are
 installed already). The results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON:
 `requires`, a list that must be installed before anything else is possible; or `file`, a name, then its bytes
-as `part` in base64, and `end`.
+as `part` in base64, and `end` (decision 38).
 """
 
 from __future__ import annotations
@@ -24,13 +23,14 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 PART = 384 << 10  # a line of it stays below the limit of the result pipe
-MOST_TOLD = 1 << 20
+MOST_RESULT = 1 << 20
 
 
 def _backend(order: dict[str, Any]) -> Any:
     root = os.getcwd()
     for folder in reversed(order["path"]):
         place = os.path.realpath(os.path.join(root, folder))
+        # PEP 517 requires it; a build could otherwise run code from anywhere on the machine.
         if os.path.commonpath([root, place]) != root:
             raise SystemExit(f"backend-path leads out of the source tree: {folder!r}")
         sys.path.insert(0, place)
@@ -57,12 +57,12 @@ def main() -> None:
 
 
 def _answer(order: dict[str, Any], answers: IO[bytes]) -> None:
-    def say(**answer: object) -> None:
+    def send(**answer: object) -> None:
         answers.write(json.dumps(answer).encode() + b"\n")
 
     requires = [] if order["installed"] else _call(order, "get_requires_for_build_wheel")
     if requires:
-        say(requires=requires)
+        send(requires=requires)
         return
     made = tempfile.mkdtemp()
     prepared = _call(order, "prepare_metadata_for_build_wheel", made) if order["want"] == "metadata" else None
@@ -75,16 +75,14 @@ def _answer(order: dict[str, Any], answers: IO[bytes]) -> None:
             data = file.read()
         if order["want"] == "metadata":
             name, data = "METADATA", _metadata_of(os.path.join(made, name))
-    say(file=name)
+    send(file=name)
     for start in range(0, len(data), PART):
-        say(part=base64.b64encode(data[start : start + PART]).decode())
-    say(end=True)
+        send(part=base64.b64encode(data[start : start + PART]).decode())
+    send(end=True)
 
 
 def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
-    """Call a hook in a process of its own, as PEP 517 requires, and return its result; None for a missing
-    hook.
-    """
+    """Call a hook in a process of its own, as PEP 517 requires; return its result, None if it is missing."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -104,7 +102,7 @@ def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
             os._exit(status)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        result = pipe.read(MOST_TOLD)
+        result = pipe.read(MOST_RESULT)
     if os.waitpid(child, 0)[1] != 0:
         raise SystemExit(1)  # its traceback is printed
     return json.loads(result)

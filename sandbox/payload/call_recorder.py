@@ -1,9 +1,9 @@
-"""pytest plugin that records the arguments of calls of given functions; runs in the target's interpreter.
+"""pytest plugin that records the arguments of calls of given functions.
 
-The order has the `ids` of the tests to run, the `targets` (path, name, first and last line) and `most`, the
-number of different calls that are kept of each. Records over the pipe: `call` (the number of the target, the
-module, the pickled arguments in the order of the signature, its shape), `passed_over` (calls whose arguments
-could not be kept), `finish`.
+Runs in the target's interpreter. The order has the `ids` of the tests to run, the `targets` (path, name,
+first and last line) and `most`, the number of different calls that are kept of each. Records over the pipe:
+`call` (the number of the target, the module, the pickled arguments in the order of the signature, its shape),
+`passed_over` (calls whose arguments could not be kept), `finish`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ else:
     from gistpoint_values import dumps
 
 _LARGEST = 200_000
-"""Bytes of the pickled arguments of one call."""
+"""The limit of the pickled arguments of one call, in bytes."""
 _MOST_BYTES = 4_000_000
-"""Of all calls of a function."""
+"""The limit of all calls of a function, in bytes."""
 _VARARGS, _KEYWORDS = 4, 8
 
 
 class CallWatch:
-    """The calls of the targets, as they are made."""
+    """Records the calls of the targets while the tests run."""
 
     def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None]) -> None:
         self.put = put
@@ -48,8 +48,8 @@ class CallWatch:
         self.size = [0 for _ in self.targets]
         self.why = ["" for _ in self.targets]
 
-    def of(self, code: CodeType) -> int:
-        """Return the number of the target that a code object belongs to, -1 for any other code."""
+    def target_of(self, code: CodeType) -> int:
+        """Return the number of the target that a code object belongs to, or -1."""
         found = self.known.get(code)
         if found is None:
             file = os.path.realpath(code.co_filename)
@@ -61,17 +61,17 @@ class CallWatch:
         return found
 
     def called(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Trace function: take the arguments of a target that begins; nothing is traced inside of a function."""
+        """Trace function: record a target that begins; no line of a function is traced."""
         code = frame.f_code
         number = self.known.get(code, -2)
         if number == -1:
             return
         if number == -2:
-            number = self.of(code)
+            number = self.target_of(code)
         if number < 0 or len(self.seen[number]) >= self.most:
             return
         if self.starts.setdefault(code, frame.f_lasti) != frame.f_lasti:
-            return  # a generator that goes on
+            return  # a generator is resumed
         sys.settrace(None)
         try:
             self.take(number, frame)
@@ -79,7 +79,7 @@ class CallWatch:
             self.look(sys.settrace)
 
     def look(self, install: Callable[[Any], object]) -> None:
-        """Begin to look, unless enough calls of every target are known."""
+        """Install this tracer, unless enough calls of every target are known."""
         if any(len(seen) < self.most for seen in self.seen):
             install(self.called)
 
@@ -90,6 +90,7 @@ class CallWatch:
         names = code.co_varnames[: named + varargs + keywords]
         try:
             values = [frame.f_locals[name] for name in names]
+            # Pickled as the call begins: the function may change its arguments.
             data = dumps(values)
             self.size[number] += len(data)
             if len(data) > _LARGEST or self.size[number] > _MOST_BYTES:
@@ -112,14 +113,14 @@ class CallWatch:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Any:
-        """Keep the tests of the order, and begin to look."""
+        """Keep only the tests of the order."""
         yield
         if self.ids:
             items[:] = [item for item in items if item.nodeid in self.ids]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Look at each test anew: one before may have installed a trace function of its own."""
+        """Trace each test: an earlier one may have installed a trace function of its own."""
         self.look(threading.settrace)
         self.look(sys.settrace)
         done = yield
@@ -129,7 +130,7 @@ class CallWatch:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Say that the suite came to its end."""
+        """Report that the suite has ended."""
         self.put("passed_over", counts=self.passed_over, why=self.why)
         self.put("finish", exit=int(exitstatus))
 

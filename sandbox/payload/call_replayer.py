@@ -1,15 +1,15 @@
-"""Calls a function of the repository with given arguments and reports what it did; runs in the target's
-interpreter.
+"""Calls a function of the repository with given arguments and reports its behaviour.
 
-The order has the `path`, `module` and `qualname` of the function, the `shape` of its signature, the recorded
-`calls` (pickled arguments), the `inputs` to call it with (the number of a call, or encoded arguments),
-`limit_s` for each call, and `describe`: whether the recorded arguments are reported as encoded values.
-Records: `described`, `outcome`, `problem` (why nothing can be called), `finish`.
+Runs in the target's interpreter. The order has the `path`, `module` and `qualname` of the function, the
+`shape` of its signature, the recorded `calls` (pickled arguments), the `inputs` to call it with (the number
+of a call, or encoded arguments), `limit_s` for each call, and `describe`: whether the recorded arguments are
+reported as encoded values. Records: `described`, `undescribed`, `outcome`, `problem` (why nothing can be
+called), `finish`.
 
-An encoded value is a list whose first member says what it is: `n` None, `b` a truth value, `i` a whole number
+An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
-tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, and `o` any other object: the call it
-was recorded in, the way to it, and the name of its class.
+tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, and `o`
+any other object: the call it was recorded in, the path to it in the arguments, and the name of its class.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ import re
 import signal
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 
-def _beside(name: str) -> types.ModuleType:
-    """Return another file of ours, loaded under a name that no module of a repository has."""
+def _sibling(name: str) -> types.ModuleType:
+    """Return another file of this folder, loaded under a name that no module of a repository has."""
     place = os.path.join(os.path.dirname(__file__), name)
     spec = importlib.util.spec_from_file_location("_" + name.partition(".")[0], place)
     assert spec is not None
@@ -45,7 +45,7 @@ def _beside(name: str) -> types.ModuleType:
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
-    the_function = _beside("gistpoint_functions.py").the_function
+    the_function = _sibling("gistpoint_functions.py").the_function
 
 _DEPTH = 8
 _ITEMS = 2_000
@@ -61,18 +61,34 @@ _MAKERS: dict[str, Any] = {
     "z": frozenset,
     "c": lambda parts: slice(*parts),
 }
+_WRITERS: dict[Any, Callable[[Any], list[Any]]] = {
+    type(None): lambda value: ["n"],
+    bool: lambda value: ["b", value],
+    float: lambda value: ["f", repr(value)],
+    str: lambda value: ["s", value],
+    bytes: lambda value: ["y", value.hex()],
+}
+"""Functions that encode scalars; a whole number may be too large for that."""
+_READERS: dict[str, Callable[..., Any]] = {
+    "n": lambda: None,
+    "b": lambda value: value,
+    "i": int,
+    "f": float,
+    "s": lambda value: value,
+    "y": bytes.fromhex,
+}
 
 
 class Late(BaseException):
-    """A call took longer than its limit."""
+    """A call exceeded its time limit."""
 
 
 class Unequal(Exception):
-    """A value has no text that equal values have in common."""
+    """A value has no text that equal values share."""
 
 
 _GIVEN: set[int] = set()
-"""Functions that a call was given; one that it makes itself can be compared with nothing."""
+"""Ids of functions among a call's arguments; a closure that the call itself makes can't be compared."""
 
 
 def _name(kind: type) -> str:
@@ -80,31 +96,24 @@ def _name(kind: type) -> str:
 
 
 def _children(value: Any) -> list[Any]:
-    """The parts of a container, in an order that two copies of it share."""
+    """Return the members of a container, in an order that two copies of it share."""
     if type(value) is dict:
         return [part for pair in value.items() for part in pair]
     if type(value) is slice:
         return [value.start, value.stop, value.step]
     if type(value) in (set, frozenset):
+        # The order of a set depends on the hash seed of its process.
         return sorted(value, key=lambda part: canonical(part, 0, ()))
     return list(value)
 
 
 def encoded(value: Any, call: int, way: list[int]) -> list[Any]:
-    """Return a value as JSON can hold it."""
+    """Return a value in the form of the module's docstring; `way` is the path to it in the arguments."""
     kind = type(value)
-    if value is None:
-        return ["n"]
-    if kind is bool:
-        return ["b", value]
+    if kind in _WRITERS:
+        return _WRITERS[kind](value)
     if kind is int:
         return ["i", str(value)] if abs(value) < 10**300 else ["o", call, way, "int"]
-    if kind is float:
-        return ["f", repr(value)]
-    if kind is str:
-        return ["s", value]
-    if kind is bytes:
-        return ["y", value.hex()]
     if kind in _KINDS or kind is dict:
         is_too_long = kind is not slice and len(value) > _ITEMS
         if len(way) >= _DEPTH or is_too_long:
@@ -117,29 +126,21 @@ def encoded(value: Any, call: int, way: list[int]) -> list[Any]:
 
 
 class RecordedArguments:
-    """Makes arguments from what was recorded, fresh for each use."""
+    """Rebuilds recorded arguments, as new objects for each use."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = [base64.b64decode(call) for call in calls]
 
     def of_call(self, number: int) -> list[Any]:
-        """The arguments of a recorded call."""
+        """Return the arguments of a recorded call."""
         found: list[Any] = pickle.loads(self.calls[number])
         return found
 
     def decoded(self, value: list[Any]) -> Any:
-        """The value that an encoded one stands for."""
+        """Return the value of an encoded one."""
         kind = value[0]
-        if kind == "n":
-            return None
-        if kind in "bs":
-            return value[1]
-        if kind == "i":
-            return int(value[1])
-        if kind == "f":
-            return float(value[1])
-        if kind == "y":
-            return bytes.fromhex(value[1])
+        if kind in _READERS:
+            return _READERS[kind](*value[1:])
         if kind == "d":
             return {self.decoded(key): self.decoded(part) for key, part in value[1]}
         if kind in _MAKERS:
@@ -151,7 +152,7 @@ class RecordedArguments:
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    """Return a text that equal values have in common, whatever process they are in."""
+    """Return a text that equal values share, in whatever process they are."""
     kind = type(value)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return repr(value)
@@ -170,6 +171,7 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
         return f"<{value.__func__.__qualname__} of {canonical(value.__self__, depth + 1, inner)}>"
     if isinstance(value, BaseException):
         return f"{_name(kind)}{canonical(value.args, depth + 1, inner)}"
+    # Bounded, because an iterator may be endless.
     if hasattr(value, "__next__"):
         return (
             "<yields"
@@ -205,6 +207,7 @@ def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
     try:
         made = value.__reduce_ex__(4)
     except Exception:
+        # Equal objects of two processes have different addresses.
         return _ADDRESS.sub("", repr(value))
     if isinstance(made, str):
         return made
@@ -226,13 +229,13 @@ def _slots(kind: type) -> list[str]:
 
 def _called(function: Any, shape: list[Any], values: list[Any]) -> Any:
     positional, keyword_only, varargs, keywords, _ = shape
-    given, rest = values[:positional], values[positional:]
-    named = {name: rest[place] for place, name in enumerate(keyword_only)}
-    rest = rest[len(keyword_only) :]
+    given, remaining = values[:positional], values[positional:]
+    named = {name: remaining[place] for place, name in enumerate(keyword_only)}
+    remaining = remaining[len(keyword_only) :]
     if varargs:
-        given = [*given, *rest.pop(0)]
+        given = [*given, *remaining.pop(0)]
     if keywords:
-        named.update(rest.pop(0))
+        named.update(remaining.pop(0))
     result = function(*given, **named)
     if inspect.iscoroutine(result):
         import asyncio
@@ -256,11 +259,12 @@ def _bounded(text: str) -> str:
 
 
 def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) -> dict[str, str]:
-    """Call the function; return what came of it: kind, a text to show, and a hash of everything that it did."""
+    """Call the function; return what happened: its kind, a text to show, and hashes of all its effects."""
 
     def late(*_: Any) -> None:
         raise Late
 
+    # Known before the call, so that a returned argument is recognised even if it is a closure.
     _GIVEN.clear()
     _GIVEN.update(_functions(values, 0))
     signal.signal(signal.SIGALRM, late)
@@ -277,6 +281,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
                 shown = f"{type(error).__name__}: {error}"
             except Exception:
                 shown = type(error).__name__
+        # The arguments as the call left them: changing them is part of a function's behaviour.
         after = canonical(values, 0, ())
     except Late:
         return {"kind": "late", "shown": "no answer in time", "hash": ""}
@@ -291,8 +296,8 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
 
 
 def main() -> int:
-    """Read the order, call, report."""
-    channel = _beside("gistpoint_results.py")
+    """Read the order, make the calls, and report their outcomes."""
+    channel = _sibling("gistpoint_results.py")
     order = channel.taken_order()
     channel.close_input()
     put = channel.opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order["key"])
@@ -330,4 +335,5 @@ def main() -> int:
 if __name__ == "__main__":
     sys.stdout.flush()
     done = main()
+    # Threads that a call has left would otherwise keep the process alive.
     os._exit(done)

@@ -1,8 +1,7 @@
-"""Pickles arguments of recorded calls, functions that no module has by name among them; the target's
-interpreter.
+"""Pickles arguments of recorded calls, including functions that no module has under a name.
 
-Such a function, a lambda or one defined in a test, is kept as its code with what it closes over, and gets the
-globals of its module again. Only the interpreter that pickled it can read it.
+Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and what it
+closes over, and gets the globals of its module again. Only the interpreter that pickled it can read it.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import types
 from typing import Any
 
 _NAME = "gistpoint_values"
-"""The module's name where it runs: pickles refer to its functions by it."""
+"""The module's name in the run: pickles refer to its functions by it."""
 
 
 class _ByValue(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Reduce functions that can't be found by their name, and modules."""
+        """Reduce modules, and functions that can't be found by name."""
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
         if type(value) is types.FunctionType and not _is_found(value):
@@ -46,6 +45,7 @@ def _state(function: Any, closure: tuple[Any, ...]) -> dict[str, Any]:
     cells = []
     for cell in closure:
         try:
+            # A list of one or none: None is a possible content.
             cells.append([cell.cell_contents])
         except ValueError:  # nothing is bound to it yet
             cells.append([])
@@ -59,7 +59,7 @@ def _state(function: Any, closure: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def made_function(code: bytes, module: str, name: str, cells: int) -> Any:
-    """Return a function of a module, its cells still empty."""
+    """Return a new function of a module, whose cells are still empty."""
     names = importlib.import_module(module).__dict__
     return types.FunctionType(
         marshal.loads(code), names, name, None, tuple(types.CellType() for _ in range(cells))
@@ -67,7 +67,7 @@ def made_function(code: bytes, module: str, name: str, cells: int) -> Any:
 
 
 def set_state(function: Any, state: dict[str, Any]) -> None:
-    """Fill a function that was just made."""
+    """Fill a new function."""
     for cell, content in zip(function.__closure__ or (), state["cells"]):  # noqa: B905 - Python 3.9
         if content:
             cell.cell_contents = content[0]
@@ -77,7 +77,7 @@ def set_state(function: Any, state: dict[str, Any]) -> None:
 
 
 def dumps(values: Any) -> bytes:
-    """Return values pickled."""
+    """Return the values as a pickle."""
     for own in (made_function, set_state):
         own.__module__ = _NAME
     out = io.BytesIO()

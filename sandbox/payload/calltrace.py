@@ -1,11 +1,10 @@
-"""Record which functions call which while a test suite runs. Runs inside the target's interpreter, as a
-pytest plugin.
+"""Records which functions call which while a test suite runs, as a pytest plugin.
 
-Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are recorded, and `GISTPOINT_CALLS_OUT`,
-the file that the record is written to (the format is described in `gistpoint.core.callgraph`). A call is
-recorded if both ends are files below the root and only C code is between them. Starting a generator counts,
-resuming it does not. Child processes are not recorded. Without the second variable nothing starts by itself,
-and another tracer calls `note`.
+Runs in the target's interpreter. Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are
+recorded, and `GISTPOINT_CALLS_OUT`, the file that the record is written to (the format is described in
+`gistpoint.core.callgraph`). A call is recorded if both ends are files below the root and only C code is
+between them. Starting a generator counts, resuming it does not. Child processes are not recorded. Without the
+second variable nothing starts by itself, and another tracer calls `note`.
 """
 
 from __future__ import annotations
@@ -29,33 +28,34 @@ _codes: dict[int, CodeType] = {}
 
 
 def is_inside(code: CodeType) -> bool:
-    """Whether a code object comes from a file below the root; the code object is kept alive from then on."""
+    """Whether a code object comes from a file below the root; it is kept alive from then on."""
     known = known_inside.get(id(code))
     if known is None:
         _codes[id(code)] = code
-        file = (
-            code.co_filename
-        )  # a name in brackets is not a file, though it looks like one of the current folder
+        file = code.co_filename
+        # A name in brackets is not a file, although its path would be one of the current folder.
         known = known_inside[id(code)] = not file.startswith("<") and os.path.realpath(file).startswith(_ROOT)
     return known
 
 
 def note(frame: FrameType) -> None:
-    """Record the call that made `frame`, whose code comes from below the root; resuming a generator does not
-    count.
+    """Record the call that made `frame`, whose code comes from below the root.
+
+    Resuming a generator does not count.
     """
     code, back = frame.f_code, frame.f_back
     if code.co_flags & _GENERATOR and frame.f_lasti > (starts.get(id(code)) or _first_instruction(code)):
         return
     while back is not None and back.f_code.co_filename == "<string>":  # such as a data class's `__init__`
         back = back.f_back
+    # Only the direct caller counts: a call through other Python code is that code's.
     if back is not None and is_inside(back.f_code):
         key = (id(back.f_code), id(code))
         counts[key] = counts.get(key, 0) + 1
 
 
 def _profile(frame: FrameType, event: str, _argument: object) -> None:
-    """Profile function for interpreters before 3.12; a resumed generator has run an instruction before."""
+    """Profile function for interpreters before Python 3.12."""
     if event == "call" and is_inside(frame.f_code):
         note(frame)
 
@@ -65,9 +65,7 @@ starts: dict[int, int] = {}
 
 
 def _first_instruction(code: CodeType) -> int:
-    """Return the offset of the last instruction that may run before a call of the generator `code` counts as
-    begun.
-    """
+    """Return the offset of the last instruction that may run before a call of a generator counts as begun."""
     import dis
 
     found = next((item.offset for item in dis.get_instructions(code) if item.opname == "RESUME"), 0)
@@ -91,9 +89,7 @@ def _start_monitoring() -> None:
 
 
 def start() -> None:
-    """Begin to record, in this thread and those that it starts; the record is written when the interpreter
-    ends.
-    """
+    """Begin to record, in this thread and those that it starts; the record is written at exit."""
     atexit.register(write)
     if hasattr(sys, "monitoring"):
         _start_monitoring()
@@ -110,7 +106,7 @@ def rows() -> list[list[str | int]]:
 
 
 def write() -> None:
-    """Write the record."""
+    """Write the record, unless this is a forked process."""
     if not _OUT or os.getpid() != _PROCESS:
         return
     sys.setprofile(None)
@@ -121,7 +117,7 @@ def write() -> None:
 
 
 def place_of(code: int) -> list[str | int]:
-    """Return file, first line and qualified name of a code object, by its id."""
+    """Return file, first line and qualified name of the code object with this id."""
     held = _codes[code]
     path = os.path.relpath(os.path.realpath(held.co_filename), _ROOT).replace(os.sep, "/")
     return [path, held.co_firstlineno, getattr(held, "co_qualname", held.co_name)]

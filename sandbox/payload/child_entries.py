@@ -1,4 +1,4 @@
-"""Reports which code of the repository runs in processes that tests start; is `sitecustomize` on their path.
+"""Reports which code of the repository runs in processes that tests start: `sitecustomize` there.
 
 Does nothing unless `GISTPOINT_CHILD_ENTRIES` names a file. To that file it adds, as a line of JSON, a list
 `[test, path, line, qualname]` for each code object below `GISTPOINT_CHILD_ROOT` when it is first entered, and
@@ -21,9 +21,11 @@ _root = os.environ.get(ROOT, "")
 _seen: dict[int, CodeType] = {}
 
 
-def _tell(path: str, line: int, qualname: str) -> None:
+def _report(path: str, line: int, qualname: str) -> None:
     test = os.environ.get(TEST, "").rpartition(" (")[0]
     try:
+        # Opened for each line and without O_CREAT: the parent made the file, and appending short lines is
+        # atomic between processes.
         descriptor = os.open(_out, os.O_WRONLY | os.O_APPEND)
     except OSError:
         return
@@ -39,17 +41,18 @@ def _trace(frame: FrameType, _event: str, _argument: object) -> None:
         _seen[id(code)] = code
         path = os.path.realpath(code.co_filename)
         if path.startswith(_root) and not code.co_filename.startswith("<"):
+            # The report itself would be traced.
             sys.settrace(None)
-            _tell(path[len(_root) :], code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
+            _report(path[len(_root) :], code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
             sys.settrace(_trace)
 
 
 def follow(out: str, root: str) -> None:
-    """Report the code that this process enters from now on: in a fork, which is not observed otherwise."""
+    """Report the code that this process enters from now on; a fork is not observed otherwise."""
     global _out, _root
     _out, _root = out, root
     _seen.clear()
-    _tell("", 0, "")
+    _report("", 0, "")
     threading.settrace(_trace)
     sys.settrace(_trace)
 

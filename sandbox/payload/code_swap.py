@@ -1,8 +1,8 @@
 """Gives existing functions the code of a changed source, without importing anything again.
 
-A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced. So
-is that of functions made inside of it earlier; those it makes later have the new code anyway. If the source
-has become longer or shorter, the code below it is moved along.
+A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced, and
+that of functions which it made earlier. Those that it makes later have the new code anyway. If the source has
+become longer or shorter, the code below it is moved along.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UnfitError(Exception):
 
 
 class LiveFunctions:
-    """The function objects of this process with code from below a folder, at the time when this is made."""
+    """The functions of this process with code from below a folder, at the time of its creation."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
@@ -45,9 +45,9 @@ class LiveFunctions:
     def swap(self, path: str, line: int, name: str, source: str) -> None:
         """Give the function `name` of `path`, whose code starts on `line`, its code in `source`.
 
-        `source` defines only that function, below classes that give it its name, on the lines that it will
-        have. Raises `UnfitError`, and then nothing has been swapped. For a file that is not imported yet
-        there is nothing to do.
+        `source` defines only that function, inside the classes that are part of its name, on the lines that
+        it will have. Does nothing for a file that is not imported yet. Raises `UnfitError` if the code does
+        not fit; then nothing has been swapped.
         """
         in_file = self.codes.get(path)
         if in_file is None:
@@ -57,6 +57,7 @@ class LiveFunctions:
         ]
         if not old:
             raise UnfitError(f"{name} is not to be found in memory")
+        # All are planned before the first is made: a candidate is either in memory as a whole or not at all.
         swaps: list[tuple[FunctionType, CodeType]] = []
         for code in old:
             swaps += self._planned(code, source, name)
@@ -65,7 +66,7 @@ class LiveFunctions:
             self._swapped.add(id(function))
 
     def move(self, path: str, below: int, lines: int) -> None:
-        """Move code that began after the line `below` of `path` by `lines` down, except for swapped code.
+        """Move code that begins after the line `below` of `path` by `lines` down, except for swapped code.
 
         The lines of a traceback are then correct for the changed file.
         """
@@ -79,6 +80,7 @@ class LiveFunctions:
         kept: dict[tuple[str, ...], tuple[str, ...]] = {}
         new = dict(_nested(_compiled(old, source, name, kept), ()))
         for path, code in live.items():
+            # Python refuses code whose free variables differ from those of the closure that exists.
             if path in new and set(code.co_freevars) - set(new[path].co_freevars):
                 kept[tuple(part.partition("#")[0] for part in path)] = code.co_freevars
         if kept:
@@ -94,8 +96,9 @@ class LiveFunctions:
 
 
 def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], CodeType]]:
-    """Yield a code object and all those within it, each with the path of names to it; repeated ones have a
-    number.
+    """Yield a code object and all those within it, each with the path of names to it.
+
+    A name that is repeated at one level gets a number.
     """
     yield path, code
     seen: dict[str, int] = {}
@@ -107,7 +110,7 @@ def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 
 def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return the code moved down by `lines`, with all code in it: line tables count from the first line."""
+    """Return code moved down by `lines`, with all code in it: line tables count from the first line."""
     constants = tuple(
         _moved(value, lines) if isinstance(value, CodeType) else value for value in code.co_consts
     )
@@ -139,7 +142,7 @@ def _compiled(
 
 
 class _Keeper(ast.NodeTransformer):
-    """Adds dead references to variables of the enclosing functions, so that closures made earlier still fit."""
+    """Adds dead references to variables of outer functions, so that existing closures still fit."""
 
     def __init__(self, kept: Mapping[tuple[str, ...], tuple[str, ...]], unit: str) -> None:
         self.kept = kept

@@ -1,13 +1,13 @@
 """Detects code without a source: from a string, from marshalled bytes, from a file that the run itself wrote.
 
 Many libraries do this legitimately (generated classes, templates, tests that write a module), so it is
-reported, not refused: the score compares what a gist does with what the original does.
+reported, not refused: the score compares what a gist does with what the original does (decision 45).
 
 Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
 the code of the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11
 and by a monitoring tool after that: its code must be part of code that passed the hook, or have existed
-before (decision 45). What the environment executes before any watched code has begun is not attributed to the
-watched code.
+before. Whatever the environment executes before any watched code has begun is not attributed to the watched
+code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 _MOST, _NAME = 500, 1000
 _FROZEN = "<frozen "
 _HEADER = 16
-"""Bytes of a `.pyc` before its code."""
+"""The bytes of a `.pyc` before its code."""
 _ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
 """Calls by which the watched code could hide functions."""
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
@@ -36,7 +36,7 @@ _LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
 _NAMEDTUPLE = os.path.join(_LIBRARY, "collections", "__init__.py"), "namedtuple"
 _DATACLASS = os.path.join(_LIBRARY, "dataclasses.py"), "_process_class"
 _TEXTS = {os.path.join(_LIBRARY, "collections", "__init__.py"): ("code", "s"), _DATACLASS[0]: ("txt",)}
-"""The variables in which the files of the standard library that write code keep it."""
+"""The variables in which code-writing files of the standard library keep their text."""
 _USED_BY_GENERATED = {"NotImplemented", "hash", "isinstance", "object", "super", "type"}
 _INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
@@ -46,10 +46,10 @@ _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
 class CodeWatch:
     """Watches the code that is executed.
 
-    `written` are the folders that the run may write, `given` the files put there, `own` those of the watched
-    code: other code is the environment's. `probe` is called at each call of a function in a given file that
-    `suspected` names by a line, or that has no source, until it returns an answer: whether the function
-    equals everything.
+    `written` are the folders that the run may write, `given` the files put there, `own` the folders of the
+    watched code: all other code is the environment's. `probe` is called at each call of a function in a given
+    file that `suspected` names by a line, or that has no source, until it returns an answer: whether the
+    function equals everything.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class CodeWatch:
         probe: Callable[[FrameType], bool | None] = lambda frame: False,
     ) -> None:
         self.modules: set[str] = set()
-        """Executed files below the folders, by their names relative to the folder."""
+        """Executed files below the written folders, relative to them."""
         self.functions: set[str] = set()
-        """Names of functions in sourceless code that code of the environment executed, such as `dataclasses`."""
+        """Functions in sourceless code that the environment executed, such as those of `dataclasses`."""
         self.made_elsewhere: set[str] = set()
-        """Names of all such code, each with the function of the environment that the watched code had called."""
+        """All such code, each with the environment's function that the watched code had called."""
         self.made: set[str] = set()
-        """Names of sourceless code that the watched code executed, `<module>` for code that was passed to `exec`."""
+        """Sourceless code that the watched code executed; `<module>` for code passed to `exec`."""
         self.processes: set[str] = set()
-        """Started programs."""
+        """The programs that were started."""
         self.equals: set[str] = set()
         """Qualified names of functions that report themselves equal to everything."""
         self.program: ModuleType | None = None
@@ -89,11 +89,12 @@ class CodeWatch:
         self._busy: set[int] = set()
 
     def install(self) -> CodeWatch:
-        """Begin to watch, permanently: code that exists or can be imported by now belongs to the environment."""
+        """Begin to watch, permanently: code that exists or can be imported by now is the environment's."""
         frame: FrameType | None = sys._getframe()
         while frame is not None:
             self._keep(frame.f_code, environment=True)
             frame = frame.f_back
+        # Functions that exist before the gist can't be its own, whatever they are later called by.
         for found in gc.get_objects():
             if type(found) is FunctionType:
                 self._keep(found.__code__, environment=True)
@@ -110,7 +111,7 @@ class CodeWatch:
         return self
 
     def is_environment(self, code: CodeType) -> bool:
-        """Return whether code belongs to the environment; the stdlib's, where nothing is known of it."""
+        """Whether code belongs to the environment; unknown code does if it comes from its folders."""
         known = self.settled.get(id(code), self._waiting.get(id(code)))
         if known is not None:
             return known
@@ -118,13 +119,13 @@ class CodeWatch:
         return real.startswith(self._roots) and not real.startswith((*self._own, *self._written))
 
     def allow(self, codes: Iterable[CodeType]) -> None:
-        """Take code for that of the file which it replaces."""
+        """Accept observing code in place of the code of the file that it replaces."""
         for code in codes:
             self._kept.append(code)
             self.settled[id(code)] = False
 
     def finish(self) -> None:
-        """Record whether functions were visible until the end."""
+        """Record whether the monitoring tool was still active at the end."""
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             if monitoring.get_tool(self._tool) != _TOOL or not monitoring.get_events(self._tool):
@@ -134,6 +135,7 @@ class CodeWatch:
         """Check a function that begins, unless its code is settled."""
         code, thread = frame.f_code, threading.get_ident()
         key = id(code)
+        # By thread: this code calls functions itself, while other threads go on with theirs.
         if key in self.settled or thread in self._busy:
             return
         self._busy.add(thread)
@@ -164,6 +166,7 @@ class CodeWatch:
     # Code that is executed
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        # Before the check for nested calls: starting a program counts wherever it happens.
         if event in _PROCESSES and len(self.processes) < _MOST:
             self.processes.add(str(arguments[0])[:_NAME] if arguments else event)
         if not (event == "exec" or event in _ESCAPES) or threading.get_ident() in self._busy:
@@ -185,7 +188,7 @@ class CodeWatch:
         return self.settled.get(key, self._waiting.get(key, False))
 
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
-        """Whether the standard library executes what it wrote itself, of names alone, to make a class.
+        """Whether the standard library executes a text of its own, made of names alone, to make a class.
 
         `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can
         be one.
@@ -201,9 +204,8 @@ class CodeWatch:
             frame = frame.f_back
         return False
 
-    def _asked(self, caller: FrameType) -> str | None:
-        """Return which function of the environment was called when `caller`, of the environment, has code
-        executed.
+    def _entry_point(self, caller: FrameType) -> str | None:
+        """Return the environment's function that led to `caller`, which has code executed.
 
         It is the function that the watched code called, or `caller` itself; None for a module of the
         environment that is being imported.
@@ -225,6 +227,7 @@ class CodeWatch:
         elif os.path.isabs(name):
             real = os.path.realpath(name)
             if real in self._given:
+                # Compared with the file as it was given: the run may have rewritten it since.
                 if code == self._given[real]:
                     self.program = sys.modules.get("__main__")
                     self._keep(code, environment=False)
@@ -239,17 +242,15 @@ class CodeWatch:
         self._note(code, caller)
 
     def _take_in(self, code: CodeType) -> None:
-        """Settle the code of a function that was not part of any executed code; it may be a copy of such
-        code.
-        """
-        alike = self._like(code)
+        """Settle the code of a function that was not part of executed code; it may be a copy of such code."""
+        alike = self._known_copy(code)
         if alike is not None:
             self._keep(code, environment=self.settled.get(id(alike), self._waiting.get(id(alike), False)))
         else:
             self._note(code)
 
-    def _like(self, code: CodeType) -> CodeType | None:
-        """Return known code that differs only in flags or names of arguments, as `code.replace` makes it."""
+    def _known_copy(self, code: CodeType) -> CodeType | None:
+        """Return known code that differs only in flags or argument names, as made by `code.replace`."""
         if self._alike is None:
             self._alike = {}
             for known in self._kept:
@@ -260,14 +261,14 @@ class CodeWatch:
         )
 
     def _note(self, code: CodeType, caller: FrameType | None = None) -> None:
-        """Record sourceless code, and who executes it, if that is known."""
+        """Record sourceless code, and its executor if that is known."""
         names = [found.co_name for found in _with_inner(code) if found.co_name not in _INNER]
         loads = caller is not None and caller.f_code.co_name == _LOAD
         if caller is None or loads or not self._is_of_environment(caller):
             _add(self.made, names)
             self._keep(code, environment=False, suspect=True)
             return
-        asked = self._asked(caller) if self._begun and not self._is_generated(code, caller) else None
+        asked = self._entry_point(caller) if self._begun and not self._is_generated(code, caller) else None
         if asked is not None:
             _add(self.functions, (name for name in names if name[:1] != "<"))
             _add(self.made_elsewhere, (f"{name} by {asked}" for name in names))
@@ -278,13 +279,14 @@ class CodeWatch:
         for found in _with_inner(code):
             if id(found) in self.settled or id(found) in self._waiting:
                 continue
+            # Kept alive, so that no other code gets its id.
             self._kept.append(found)
             if self._alike is not None:
                 self._alike.setdefault(_place(found), []).append(found)
             waits = not environment and (suspect or self._is_suspected(found))
             (self._waiting if waits else self.settled)[id(found)] = environment
 
-    # The results of comparisons
+    # Functions that report themselves equal to everything
 
     def _is_suspected(self, code: CodeType) -> bool:
         if not self._suspected or os.path.realpath(code.co_filename) not in self._given:
@@ -305,7 +307,7 @@ def _function_of(frame: FrameType) -> tuple[str, str]:
 
 
 def _is_text_of(code: CodeType, frame: FrameType) -> bool:
-    """Whether code is what a function that writes code has written, and not what it was given."""
+    """Whether code is compiled from a text that a code-writing function made, not from one it was given."""
     for name in _TEXTS.get(_function_of(frame)[0], ()):
         text = frame.f_locals.get(name)
         if type(text) is str and any(
@@ -316,7 +318,7 @@ def _is_text_of(code: CodeType, frame: FrameType) -> bool:
 
 
 def _are_names(fields: object) -> bool:
-    """Whether the fields of a data class are called by names, and by nothing else that could be in its text."""
+    """Whether all fields of a data class have identifiers as names, with no other text in them."""
     if type(fields) is not dict:
         return False
     kind = getattr(sys.modules.get("dataclasses"), "Field", None)
@@ -325,7 +327,7 @@ def _are_names(fields: object) -> bool:
 
 
 def _strange_names(code: CodeType) -> set[str]:
-    """Return the names outside of it that code looks up, without those that generated classes use."""
+    """Return the global names that code looks up, without those that generated classes use."""
     looked = {
         str(instruction.argval)
         for found in _with_inner(code)
@@ -381,6 +383,7 @@ def _is_code_of(code: CodeType, path: str) -> bool:
     """Whether the source file at `path` compiles to `code`."""
     try:
         with open(importlib.util.cache_from_source(path), "rb") as file:
+            # The cache first: compiling every imported module again would take longer than importing it.
             if marshal.loads(file.read()[_HEADER:]) == code:
                 return True
     except (OSError, ValueError, EOFError, TypeError, NotImplementedError):

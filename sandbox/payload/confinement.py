@@ -1,7 +1,7 @@
 """Landlock and seccomp by system calls alone: restrictions of a process and of all its children.
 
 Imported by `enter.py` if its order asks for it; needs nothing but ctypes. Numbers are those of
-`linux/landlock.h`; the three system calls have one number on all architectures.
+`linux/landlock.h`; the three system calls have the same number on all architectures.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ def _call(number: int, *arguments: object) -> int:
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock's interface, 0 if the kernel has none or it is switched off."""
+    """Return the version of Landlock's interface; 0 if the kernel has none, or if it is switched off."""
     if sys.platform != "linux":
         return 0
     return max(0, _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG)))
 
 
 def rights_of(version: int) -> int:
-    """Return all file rights that this version of Landlock can restrict."""
+    """Return all file rights that a version of Landlock can restrict."""
     return sum(rights for since, rights in _BY_VERSION.items() if since <= version)
 
 
 def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes) -> None:
-    """Give up access to every file but those of `order`, the network, signals to others, and `program`'s
-    system calls.
+    """Restrict this process to the files of `order`, and to the system calls that `program` allows.
 
-    `order` names paths under `read` (files and folders to read and execute), `look` (only to read), `list`
-    (folders whose names may be listed) and `write` (everything is allowed), each as names grouped by folder.
-    A missing path is skipped. Raises `OSError`.
+    It also gives up the network and signals to other processes, as far as the version of Landlock can refuse
+    these. `order` names paths under `read` (files and folders to read and execute), `look` (only to read),
+    `list` (folders whose names may be listed) and `write` (everything is allowed), each as names grouped by
+    folder. A missing path is skipped. Raises `OSError`.
     """
     handled = rights_of(version)
     network = _BIND_TCP | _CONNECT_TCP if version >= 4 else 0
@@ -70,9 +70,11 @@ def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes
         for folder, names in order[kind].items():
             for name in names:
                 _allow(ruleset, os.path.join(folder, name), rights & handled)
+    # Without this, only a privileged process may restrict itself: a set-user-id program could escape.
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _checked(_call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)), "landlock_restrict_self")
     os.close(ruleset)
+    # The filter last: it may refuse the calls that restrict the files.
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a count, padding up to the pointer, the pointer
     filter_address = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
@@ -85,6 +87,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
+        # The kernel refuses a rule that grants rights of folders to a file.
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, handle)

@@ -1,18 +1,17 @@
-"""First process of a container: waits for its work on standard input, runs it as another user, reports in
-frames.
+"""First process of a container: reads its work, runs it as another user, and reports in frames.
 
 Standard input has four bytes (big-endian: the length of a JSON order), the order, a tar for each of its
 `folders` (name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of
 length, a payload: `R` result lines, `O` output, `E` how the command ended, `M` the kernel killed a process
-for lack of memory. If the order has `requests`, the bytes after the tree are passed to the command as its own
+for want of memory. If the order has `requests`, the bytes after the tree are passed to the command as its own
 standard input; if it has `watch`, `E` also lists which `folders` of the tree changed and which `paths`.
 
-It stays root, without rights except those to change its user and to give files away. The command runs as
-another user: it can neither signal nor trace this process, never holds the descriptor of the frames, and
-changes only the parts of the tree that the order lists: `own` are paths that become its own, `shared` folders
-to which it may add, each with the names that it may not use in it (`reserved`). So it can forge no frame
-(decision 7). When this process ends, by itself or because the attached client is gone, the kernel ends
-everything else in the container. It also ends after `ends_after` seconds, or an hour without work.
+This process stays root, without rights except those to change its user and to give files away. The command
+runs as another user: it can neither signal nor trace this process, never holds the descriptor of the frames,
+and changes only the parts of the tree that the order lists: `own` are paths that become its own, `shared`
+folders to which it may add, each with the names that it may not use in it (`reserved`). When this process
+ends, by itself or because the attached client is gone, the kernel ends everything else in the container. It
+also ends after `ends_after` seconds, or an hour without work (decisions 7 and 8).
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ _OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.o
 
 
 class Bounded:
-    """The next `left` bytes of standard input, as a file to read."""
+    """The next `left` bytes of standard input, as a readable file."""
 
     def __init__(self, left: int) -> None:
         self.left = left
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes; fewer only at the end."""
+        """Return `size` bytes; fewer only at the end, all of them if `size` is negative."""
         wanted = self.left if size < 0 else min(size, self.left)
         parts = []
         while wanted:
@@ -65,7 +64,7 @@ class Bounded:
 
 
 def _unpack(size: int, folder: str) -> None:
-    """Extract the folders, files and links of a tar that gistpoint made; other entries are skipped."""
+    """Extract the folders, files and links of a tar made by gistpoint; other entries are skipped."""
     source = Bounded(size)
     file: Any = source  # tarfile only calls a file's `read`
     links = []
@@ -84,15 +83,14 @@ def _unpack(size: int, folder: str) -> None:
                 with os.fdopen(descriptor, "wb") as target:
                     if content is not None:
                         shutil.copyfileobj(content, target, 1 << 20)
+    # Links last, so that no file can be written through one of them.
     for target_of_link, path in links:
         os.symlink(target_of_link, path)
     source.read()
 
 
 def _lay_out(order: dict[str, Any]) -> None:
-    """Create the command's home and its tree, as root, and change the owner of the parts that the command may
-    write.
-    """
+    """Create the command's home and tree as root, and give it the parts that it may write."""
     user, tree = int(order["user"]), str(order["folder"])
     for folder in (str(order["home"]), tree):
         os.mkdir(folder, 0o755)
@@ -101,6 +99,7 @@ def _lay_out(order: dict[str, Any]) -> None:
         for name in order["reserved"]:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.join(folder, name), 0o755)
+        # Sticky: the command can add entries, and neither remove nor rename those of root.
         os.chmod(folder, 0o1777)
     for own in order["own"]:
         os.chown(own, user, user, follow_symlinks=False)
@@ -133,6 +132,7 @@ def _become(order: dict[str, object], results: int, output: int, requests: int |
     os.dup2(output, 2)
     try:
         user = int(str(order["user"]))
+        # Groups first: a process that is no longer root can't change them.
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
@@ -141,6 +141,7 @@ def _become(order: dict[str, object], results: int, output: int, requests: int |
         for name, value in limits.items():
             resource.setrlimit(getattr(resource, name), (value, value))
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            # If memory runs out, the kernel should kill the command, not this process.
             file.write("1000")
         program = base64.b64decode(str(order["seccomp"]))
         os.chdir(str(order["folder"]))
@@ -148,12 +149,14 @@ def _become(order: dict[str, object], results: int, output: int, requests: int |
         os.dup2(output, 1)
         channel = int(str(order["results_fd"]))
         os.dup2(results, channel)
+        # The command must not inherit the pipes of this process, except for the result channel.
         os.closerange(3, channel)
         os.closerange(channel + 1, 256)
         arguments, environment = order["arguments"], order["environment"]
         assert isinstance(arguments, list)
         assert isinstance(environment, dict)
         if program:
+            # Last, because the filter may refuse the calls above.
             _filter_calls(program)
         os.write(channel, b'{"e":"ready"}\n')
         os.execve(arguments[0], arguments, environment)
@@ -173,7 +176,7 @@ def _killed_for_memory() -> bool:
 
 
 def _drain(fd: int, kind: bytes) -> None:
-    """Forward the rest of a pipe whose writer has ended; a process that it left may still be writing."""
+    """Forward what remains in a pipe whose writer has ended; its descendants may still be writing."""
     os.set_blocking(fd, False)
     left = _LAST
     with contextlib.suppress(BlockingIOError):
@@ -186,9 +189,7 @@ def _drain(fd: int, kind: bytes) -> None:
 
 
 class Forwarding:
-    """Forwards the rest of standard input after the order to the command; without `requests` nothing may
-    follow.
-    """
+    """Forwards standard input after the order to the command; without `requests` nothing may follow."""
 
     def __init__(self, poll: select.poll, requests: int | None) -> None:
         self.poll = poll
@@ -196,7 +197,7 @@ class Forwarding:
         self.held = b""
 
     def move(self, fd: int) -> None:
-        """Read from standard input, or pass on to the command, depending on which one `fd` is."""
+        """Read from standard input or write to the command, depending on which of them `fd` is."""
         if fd == 0:
             self.held = os.read(0, _READ) if self.requests is not None else b""
             if not self.held or self.requests is None:
@@ -216,7 +217,7 @@ class Forwarding:
 
 
 def _reap(child: int) -> int | None:
-    """Reap ended processes, adopted ones too; return the status of `child` if it is among them."""
+    """Reap ended processes, including adopted ones; return the status of `child`, or None."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -258,6 +259,7 @@ def _follow(
             else:
                 forwarding.move(fd)
         status = _reap(child)
+        # Before the status: a killed run must not be taken for one that ended by itself.
         if _killed_for_memory():
             _frame(b"M", b"")
             os._exit(0)
@@ -270,7 +272,7 @@ def _follow(
 
 
 def _watched(tree: str) -> Callable[[], dict[str, Any]]:
-    """Record the tree, and return a function that reports the changes since then."""
+    """Record the states of the tree, and return a function that reports the changes since then."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     if TYPE_CHECKING:
         from gistpoint.sandbox.payload import tree_states

@@ -1,5 +1,4 @@
-"""Started inside the isolation, before the tested code: sets limits, copies the tree, then becomes the
-command.
+"""Starts the tested code inside the isolation: sets limits, copies the tree, becomes the command.
 
 Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`,
 `arguments`, `environment`, `results_fd`, `supervise`, `parent` (the pid that must still be the parent, or 0)
@@ -63,7 +62,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _end_descendants() -> None:
-    """Kill every process below this one; orphans become our children, as we are their subreaper."""
+    """Kill every process below this one; as it is their subreaper, orphans become its children."""
     for _ in range(1000):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -94,6 +93,7 @@ def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
             with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
 
+    # Before the fork, so that no signal between the two ends this process and leaves the child.
     signal.signal(signal.SIGTERM, stop)
     child = os.fork()
     if child == 0:
@@ -102,6 +102,7 @@ def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
         start()
     status = 0
     while True:
+        # The parent may have died before PR_SET_PDEATHSIG was set; then no signal comes.
         if stopping or (PARENT and os.getppid() != PARENT):
             stop()
         pid, status = os.waitpid(child, 0)
@@ -112,6 +113,7 @@ def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
     _end_descendants()
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
+        # This process ends by the same signal, so that its parent sees how the command ended.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
@@ -152,9 +154,11 @@ def main() -> None:
         os.chdir(order["folder"])
         if order.get("confine"):
             _confine(order["confine"])
+        # After the confinement, which opens more files than a run may be allowed.
         _limit(order["limits"])
         arguments = order["arguments"]
         os.write(results, b'{"e":"ready"}\n')
+        # Only now: nothing that starts before the command may hold the pipe.
         os.set_inheritable(results, True)
         os.execve(arguments[0], arguments, order["environment"])
 

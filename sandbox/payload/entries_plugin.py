@@ -1,12 +1,11 @@
-"""pytest plugin that records which tests enter which code of the repository; runs in the target's
-interpreter.
+"""pytest plugin that records which tests enter which code of the repository.
 
-The `ids` of the order are the tests to run. A function is entered when its code starts to run, in any thread;
-a fixture that several tests share counts for all of them, whichever set it up. Records over the pipe:
-`collected`, `test` (one ended), and at the end `codes` (place of each code object, by number), `entered` (the
-numbers of a test), `imported` (number, file whose top level was running, or none), `children` (lines of
-`child_entries`), `opaque` (tests that started unobserved interpreters), `calls` (rows of `calltrace`),
-`finish`.
+Runs in the target's interpreter. The `ids` of the order are the tests to run. A function is entered when its
+code starts to run, in any thread; a fixture that several tests share counts for all of them, whichever set it
+up. Records over the pipe: `collected`, `test` (one ended), and at the end `codes` (the place of each code
+object, by number), `entered` (the numbers of a test), `imported` (number, file whose top level was running,
+or none), `children` (lines of `child_entries`), `opaque` (tests that started unobserved interpreters),
+`calls` (rows of `calltrace`), `finish`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Watch:
         self.monitoring: Any = vars(sys).get("monitoring")
 
     def entered(self, frame: FrameType, code: CodeType) -> bool:
-        """Record one entry; return whether it is that of a module, at whose end `left` must be called."""
+        """Record an entry; return whether it is that of a module, at whose end `left` must be called."""
         self.current.add(id(code))
         calltrace.note(frame)
         if self.collecting or self.modules:
@@ -67,7 +66,7 @@ class Watch:
             self.modules.pop()
 
     def start(self) -> None:
-        """Begin, or begin again if a test has installed its own tracer."""
+        """Begin to record, or begin again if a test has installed a tracer of its own."""
         if self.monitoring is not None:
             if self.monitoring.get_tool(self.monitoring.PROFILER_ID) is None:
                 self._monitor()
@@ -84,7 +83,7 @@ class Watch:
             sys.settrace(None)
 
     def trace(self, frame: FrameType, _event: str, _argument: object) -> Any:
-        """Trace function for interpreters before 3.12; requests only the ends of modules."""
+        """Trace function for Python before 3.12; it traces only the ends of modules."""
         code = frame.f_code
         key = id(code)
         known = _inside.get(key)
@@ -120,6 +119,7 @@ class Watch:
             if not calltrace.is_inside(code):
                 return monitoring.DISABLE
             if self.entered(sys._getframe(1), code):
+                # Only modules are watched for their end, and unwinding only while one runs: both cost time.
                 monitoring.set_local_events(tool, code, events.PY_RETURN)
                 monitoring.set_events(tool, events.PY_START | events.PY_UNWIND)
             return None
@@ -137,7 +137,7 @@ class Watch:
 
 
 class Entries:
-    """The records of one run."""
+    """Collects and sends the records of one run."""
 
     def __init__(self, ids: Iterable[str], root: str, fd: int, out: str) -> None:
         self.put = opened_channel(fd)
@@ -159,7 +159,7 @@ class Entries:
         self.watch.start()
 
     def follow_fork(self) -> None:
-        """In a process that a test forked, report its entries through the file."""
+        """Report the entries of a process that a test forked through the file."""
         if self.watch.monitoring is not None:
             self.watch.stop()
         child_entries.follow(self.out, self.root)
@@ -172,7 +172,8 @@ class Entries:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
-        self.caches = [cache.cache_clear for cache in gc.get_objects() if _is_ours(cache)]
+        # Found once, after the collection has imported the modules: the search takes all objects.
+        self.caches = [cache.cache_clear for cache in gc.get_objects() if _caches_tree_code(cache)]
         self.put("collected", count=len(items))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -208,9 +209,7 @@ class Entries:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self) -> Generator[None, object, object]:
-        """Count the entries of a shared fixture's teardown for all tests that use it, not only for the last
-        one.
-        """
+        """Count the entries of a shared fixture's teardown for all tests that use it."""
         self.finalised.clear()
         outer, self.watch.current = self.watch.current, set()
         try:
@@ -254,7 +253,7 @@ class Entries:
             self.put(event, rows=rows[start : start + _CHUNK])
 
 
-def _is_ours(found: object) -> bool:
+def _caches_tree_code(found: object) -> bool:
     if type(found) is not functools._lru_cache_wrapper:
         return False
     code = getattr(getattr(found, "__wrapped__", None), "__code__", None)
@@ -262,9 +261,7 @@ def _is_ours(found: object) -> bool:
 
 
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a started program may be an interpreter: by its name or first line, or because a shell may hide
-    one.
-    """
+    """Whether a started program may be an interpreter: by name, by its first line, or inside a shell."""
     words: Any = [*arguments[:2]][-1]
     first = words if isinstance(words, (str, bytes, os.PathLike)) else next(iter(words), "")
     name = os.fsdecode(os.fspath(first))

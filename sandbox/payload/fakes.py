@@ -1,10 +1,8 @@
-"""Detects fakes: functions that would accept anything in a comparison, and objects in place of the codebase's
-modules.
+"""Detects fakes: functions that accept anything in a comparison, and objects in place of modules.
 
-The first are asked by the code watch as they begin; the second are looked for under the names by which code
+The code watch asks about the first when they begin; the second are looked for under the names by which code
 refers to modules of the codebase. In a gist these are the gist itself, or a `types.SimpleNamespace` of its
-definitions. Any other object is reported by its kind; the score decides whether it is a fake. The run shows
-fakes however the text spells them (decision 45).
+definitions. Any other object is reported by its kind; the score decides whether it is a fake (decision 45).
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ _VARIABLE = 0x04
 def equals_anything(frame: FrameType) -> bool | None:
     """Return whether the function that begins in `frame` reports itself equal to everything.
 
-    None if the function is not tested: it is if it was called by its name for `==`, `in` or `isinstance`, or
-    by the interpreter for an operator of its caller. Its last argument is the other operand; it is called
-    again with others.
+    Returns None if the function is not tested. It is tested if it was called by its name for `==`, `in` or
+    `isinstance`, or by the interpreter for an operator of its caller: its last argument is the other operand,
+    and it is called again with other ones.
     """
     code = frame.f_code
     if code.co_flags & _GENERATOR or not (code.co_argcount or code.co_flags & _VARIABLE):
@@ -34,7 +32,7 @@ def equals_anything(frame: FrameType) -> bool | None:
     if code.co_name not in _COMPARISONS and not _is_operand(frame.f_back):
         return None
     function, arguments = _again(frame)
-    return bool(arguments) and any(_says_yes(function, [*arguments[:-1], other]) for other in _others())
+    return bool(arguments) and any(_accepts(function, [*arguments[:-1], other]) for other in _others())
 
 
 def _is_operand(caller: FrameType | None) -> bool:
@@ -56,21 +54,23 @@ def _again(frame: FrameType) -> tuple[FunctionType, list[object]]:
     """Return the function of a frame, and the arguments that it was called with."""
     code, names = frame.f_code, frame.f_locals
     cells = tuple(CellType(names[name]) if name in names else CellType() for name in code.co_freevars)
+    # A copy with copied cells: calling it again must not change what the run sees.
     function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
     only_by_name = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     function.__kwdefaults__ = {name: names[name] for name in only_by_name if name in names}
     arguments = [names[name] for name in code.co_varnames[: code.co_argcount] if name in names]
     if code.co_flags & _VARIABLE:
-        arguments += names.get(_rest(code), ())
+        arguments += names.get(_variable_name(code), ())
     return function, arguments
 
 
-def _rest(code: CodeType) -> str:
+def _variable_name(code: CodeType) -> str:
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
 def _others() -> Iterator[object]:
     """Yield values that no honest object equals."""
+    # Random, so that a function can't recognise the values and refuse them alone.
     drawn = random.Random()
     yield object()
     yield drawn.getrandbits(62) + 1_000_003
@@ -79,7 +79,7 @@ def _others() -> Iterator[object]:
     yield (object(),)
 
 
-def _says_yes(function: FunctionType, arguments: list[object]) -> bool:
+def _accepts(function: FunctionType, arguments: list[object]) -> bool:
     try:
         answer = function(*arguments)
         return answer is not NotImplemented and bool(answer)
@@ -106,6 +106,7 @@ class StandIns:
             found = _under(name, namespace, itself)
             if found is not _MISSING:
                 self._note(name, _kind(found, namespace, itself))
+        # Also without an import: code may take modules from this table directly.
         for name in list(sys.modules):
             if isinstance(name, str) and name.partition(".")[0] in self._owned:
                 self._note(f"sys.modules[{name!r}]", _type_name(type(sys.modules[name])))
@@ -116,11 +117,11 @@ class StandIns:
 
 
 def _under(name: str, namespace: Mapping[str, object], itself: object) -> object:
-    first, *rest = name.split(".")
+    first, *attributes = name.split(".")
     found = namespace.get(first, vars(builtins).get(first, _MISSING))
-    for attribute in rest:
+    for attribute in attributes:
         if found is itself and "__getattr__" in vars(found) and attribute not in vars(found):
-            found = _asked(found, attribute)
+            found = _from_getattr(found, attribute)
         elif found is itself or type(found) is SimpleNamespace:
             found = vars(found).get(attribute, _MISSING)
         else:
@@ -128,8 +129,8 @@ def _under(name: str, namespace: Mapping[str, object], itself: object) -> object
     return found
 
 
-def _asked(module: object, attribute: str) -> object:
-    """Return the object that a module's own `__getattr__` gives for a name."""
+def _from_getattr(module: object, attribute: str) -> object:
+    """Return the object that a module's own `__getattr__` returns for a name."""
     try:
         return getattr(module, attribute, _MISSING)
     except Exception:
@@ -137,8 +138,9 @@ def _asked(module: object, attribute: str) -> object:
 
 
 def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str:
-    """Describe an object in a few words; empty for the gist itself and for a namespace of its own
-    definitions.
+    """Describe an object in a few words.
+
+    The text is empty for the gist itself and for a namespace of its own definitions.
     """
     if found is itself and type(found) is ModuleType:
         return ""
@@ -154,7 +156,7 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
 
 
 def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
-    """Return the first name in a namespace whose object the gist does not define."""
+    """Return the first name in a namespace whose object the gist does not define, or an empty text."""
     for name, value in vars(space).items():
         if id(value) in known or value is itself:
             continue
@@ -168,8 +170,9 @@ def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) 
 
 
 def _code_name(function: FunctionType, itself: object) -> str:
-    """Return the qualified name of a function's code; before Python 3.11 its name, in brackets unless on top
-    level.
+    """Return the qualified name of a function's code.
+
+    Before Python 3.11 it is the plain name, in brackets if the function is not at the top level.
     """
     code = function.__code__
     top = getattr(getattr(itself, code.co_name, None), "__code__", None) is code
@@ -177,8 +180,9 @@ def _code_name(function: FunctionType, itself: object) -> str:
 
 
 def _is_of_top_level(value: object, itself: object) -> bool:
-    """Whether a function, a class or an object's class is at the gist's top level: part of a block that is
-    counted.
+    """Whether a function, a class or an object's class is defined at the top level of the gist.
+
+    It is then part of a block that counts.
     """
     if type(value) is FunctionType:
         name, module = _code_name(value, itself), value.__globals__.get("__name__")
@@ -188,7 +192,7 @@ def _is_of_top_level(value: object, itself: object) -> bool:
 
 
 def _is_of_elsewhere(value: object, itself: object) -> bool:
-    """Whether another module contains it under its own name."""
+    """Whether another module has the object under its own name."""
     try:
         module, name = sys.modules.get(value.__module__), getattr(value, "__name__", None)
     except Exception:
@@ -202,7 +206,7 @@ def _is_of_elsewhere(value: object, itself: object) -> bool:
 
 
 def _names(kind: type) -> tuple[str, str]:
-    """Return module and qualified name of a class without asking its metaclass."""
+    """Return the module and the qualified name of a class without asking its metaclass."""
     module = type.__dict__["__dict__"].__get__(kind).get("__module__")
     return module if isinstance(module, str) else "builtins", type.__dict__["__qualname__"].__get__(kind)
 

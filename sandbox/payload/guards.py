@@ -1,5 +1,4 @@
-"""Guards of a run: each refuses something for good, by an audit hook that can't be removed, and records the
-attempts.
+"""Guards of a run: each refuses something for good, by a permanent audit hook, and records attempts.
 
 They don't see what child processes and native code do: if that matters, the codebase must not be present at
 all, and the isolation has to close the network.
@@ -18,7 +17,7 @@ _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copy
 class ImportBlocker:
     """Separates a gist from its original: refuses the top-level modules `owned` and files below `forbidden`.
 
-    `report` is called with `import`, `read` or `preloaded`, and a name, at the first of each event.
+    `report` is called with `import`, `read` or `preloaded`, and a name, when each event first occurs.
     """
 
     def __init__(
@@ -27,11 +26,11 @@ class ImportBlocker:
         self.owned = frozenset(owned)
         self.forbidden = tuple(sorted({os.path.realpath(path) for path in forbidden}))
         self._report = report
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._busy = False
 
     def install(self) -> ImportBlocker:
-        """Put a finder first, backed up by the audit hook; modules that are loaded already are dropped."""
+        """Install a finder, backed up by the audit hook; owned modules that are loaded are dropped."""
         for name in sorted(sys.modules):
             if self._owns(name):
                 self._record("preloaded", name)
@@ -62,6 +61,7 @@ class ImportBlocker:
     def _check_path(self, path: object) -> None:
         if self._busy or not self.forbidden or not isinstance(path, (str, bytes, os.PathLike)):
             return
+        # Resolving a path may itself raise these events.
         self._busy = True
         try:
             real = os.path.realpath(os.fsdecode(path))
@@ -75,8 +75,8 @@ class ImportBlocker:
                 raise PermissionError(13, "A gist may not read the codebase", real)
 
     def _record(self, event: str, name: str) -> None:
-        if (event, name) not in self._told:
-            self._told.add((event, name))
+        if (event, name) not in self._reported:
+            self._reported.add((event, name))
             self._report(event, name)
 
 
@@ -86,15 +86,15 @@ _AGAIN, _UNREACHABLE = -3, 101
 
 
 class NetworkGuard:
-    """Raises the errors of an isolated run, under every isolation: no name resolves, and no network is
-    reachable.
+    """Raises the errors of a run without a network: no name resolves, and no address is reachable.
 
-    Loopback addresses and Unix sockets stay open. `report` is called with `network` and each address once.
+    They are the same under every isolation. Loopback addresses and Unix sockets stay open. `report` is called
+    with `network` and each address once.
     """
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
         self._report = report
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._own = {"localhost", "", "0.0.0.0", "::", "::1", "ip6-localhost", os.uname().nodename}
 
     def install(self) -> NetworkGuard:
@@ -106,12 +106,12 @@ class NetworkGuard:
         if event in _NAMES:
             host = arguments[_NAMES[event]]
             if not self._is_local(host) and not _is_number(host):
-                self._tell(host)
+                self._record(host)
                 raise sys.modules["_socket"].gaierror(_AGAIN, "Temporary failure in name resolution")
         elif event in _ADDRESSES:
             address = arguments[_ADDRESSES[event]]
             if isinstance(address, tuple) and address and not self._is_local(address[0]):
-                self._tell(address[0])
+                self._record(address[0])
                 raise OSError(_UNREACHABLE, "Network is unreachable")
 
     def _is_local(self, host: object) -> bool:
@@ -120,14 +120,14 @@ class NetworkGuard:
             return True
         return text.lower() in self._own or text.startswith("127.")
 
-    def _tell(self, host: object) -> None:
+    def _record(self, host: object) -> None:
         text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self._report("network", text)
 
 
 def _is_number(host: object) -> bool:
-    """Whether a name is already an address, which needs no network to be resolved."""
+    """Whether a host is already an address, which needs no network to be resolved."""
     text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
     return ":" in text or not text.strip("0123456789.")

@@ -1,9 +1,9 @@
 """Prepares a foreign image for runs, as root in a container of it: `python image_layer.py ORDER REPORT`.
 
 ORDER is a JSON object with `workdir`, the folder of the repository, and `user`, the number of the user who
-runs commands. Installations that lead into that folder are removed, the folder is emptied, the user is made
-known. REPORT is the file that then says, as a JSON object, what was found: see `main`; after a failure it has
-only `error`.
+runs commands. Installations that lead into that folder are removed, the folder is emptied, and the user is
+added to the system's files. REPORT is the file for the findings, a JSON object: see `main`; after a failure
+it has only `error` (decision 78).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class UnusableError(Exception):
-    """The image can't serve, for the reason given."""
+    """The image is not suitable, for the reason in the message."""
 
 
 class Workdir:
@@ -38,7 +38,7 @@ class Workdir:
         self._named = re.compile(rf"(?<![\w.-])(?:{names})(?P<below>/[^\s'\";,:]*)?(?![\w.-])")
 
     def holds(self, path: str) -> bool:
-        """Whether `path` leads into it, through links too."""
+        """Whether `path` leads into it, also through links."""
         real = os.path.realpath(path)
         return real == self.real or real.startswith(self.real + os.sep)
 
@@ -56,7 +56,7 @@ def _text(path: str) -> str:
 
 
 class Links:
-    """The editable installations that lead into a workdir, found and removed."""
+    """Finds and removes the editable installations that lead into a workdir."""
 
     def __init__(self, workdir: Workdir) -> None:
         self.workdir = workdir
@@ -72,13 +72,13 @@ class Links:
         self.removed.append(path)
 
     def add_root(self, path: str) -> None:
-        """Note a folder from which packages are imported, if it is in the workdir."""
+        """Record a folder from which packages are imported, if it is in the workdir."""
         root = os.path.relpath(os.path.realpath(path), self.workdir.real)
         if root not in self.roots and not root.startswith(".."):
             self.roots.append(root)
 
     def remove_from(self, folder: str) -> None:
-        """Remove those in one folder of installed packages."""
+        """Remove the editable installations in one folder of installed packages."""
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
             if os.path.islink(path) and self.workdir.holds(path):
@@ -91,7 +91,7 @@ class Links:
                     self._remove(path)
             elif name.endswith(".dist-info") and self.is_editable(path):
                 self._remove(path)
-        for name in sorted(os.listdir(folder)):  # what no .pth has named
+        for name in sorted(os.listdir(folder)):  # editable finders that no .pth has named
             path = os.path.join(folder, name)
             if (
                 name.startswith("__editable__")
@@ -101,7 +101,7 @@ class Links:
                 self._remove(path)
 
     def is_editable(self, info: str) -> bool:
-        """Whether the distribution described in the folder `info` is installed from the workdir, editable."""
+        """Whether the distribution described in the folder `info` is an editable one of the workdir."""
         try:
             origin = json.loads(_text(os.path.join(info, "direct_url.json")))
             url = urlsplit(origin["url"])
@@ -111,7 +111,7 @@ class Links:
         return editable and url.scheme == "file" and self.workdir.holds(unquote(url.path))
 
     def _clean(self, path: str, folder: str) -> None:
-        """Take the lines that lead into the workdir out of a `.pth`, with the modules that such lines start."""
+        """Remove the lines of a `.pth` that lead into the workdir, and the modules that such lines start."""
         kept = []
         lines = _text(path).splitlines()
         for line in lines:
@@ -164,7 +164,7 @@ def _folders(workdir: Workdir) -> list[str]:
 
 
 def _importable(folder: str) -> dict[str, str]:
-    """Return the top-level names of a folder of installed packages, with their paths."""
+    """Return the top-level names in a folder of installed packages, with their paths."""
     found: dict[str, str] = {}
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
@@ -179,7 +179,10 @@ def _importable(folder: str) -> dict[str, str]:
 
 
 def _distributions(workdir: Workdir) -> list[dict[str, Any]]:
-    """Describe every installed distribution; `own` are those whose files lie in the workdir or lead into it."""
+    """Describe every installed distribution.
+
+    `own` is whether its files are in the workdir or lead into it.
+    """
     from importlib import metadata  # not there before 3.8
 
     links, found = Links(workdir), []
@@ -208,6 +211,7 @@ def _require_usable(workdir: Workdir) -> None:
             raise UnusableError(f"the interpreter's {path} lies in {workdir.path}, which is emptied for runs")
     above = executable
     while above != "/":
+        # The command is another user than root: each folder above the interpreter must let it pass.
         if not os.stat(above).st_mode & 0o001:
             raise UnusableError(f"only root may use {executable}: {above} is closed to others")
         above = os.path.dirname(above)
@@ -236,6 +240,7 @@ def prepared(order: dict[str, Any]) -> dict[str, Any]:
     """Prepare the image and return the report."""
     workdir = Workdir(order["workdir"])
     _require_usable(workdir)
+    # Before anything is removed: the metadata of editable installations is among what goes.
     found = _distributions(workdir)
     folders = _folders(workdir)
     links = Links(workdir)
@@ -246,6 +251,7 @@ def prepared(order: dict[str, Any]) -> dict[str, Any]:
         links.remove_from(folder)
     names: dict[str, str] = {}
     for folder in folders:
+        # As for imports, the first folder of sys.path wins.
         names = {**_importable(folder), **names}
     _empty(workdir.path)
     _add_user(order["user"])
@@ -260,7 +266,7 @@ def prepared(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do it, and write the report.
+    """Prepare the image, and write the report.
 
     It has `version` (`3.9`) and `full_version`, `distributions` (name, version, requires, entry_points, own),
     the `roots` below the workdir from which packages were imported, the files that were `removed` or changed,

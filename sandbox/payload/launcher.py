@@ -1,13 +1,13 @@
 """Runs a command under tracers, guards and a watch: `python launcher.py ORDER`, ORDER being a JSON object.
 
-Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (what the program
-finds in sys.argv[0], if that is not its file), `path` (put first on sys.path), `lines` (file whose lines are
+Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (the program's
+`sys.argv[0]`, if that is not its file), `path` (put first on sys.path), `lines` (file whose lines are
 recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and `forbidden` (see `guards`),
 `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`), `observed` (see
 `operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests,
-which takes its own order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for
-tests as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `begin` being the
-first and `end` the last.
+which takes its own order from standard input). The records go to the descriptor in GISTPOINT_RESULTS: for
+tests as `note`s of the results plugin, for programs one JSON object per line with its `kind`, `begin` being
+the first and `end` the last.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MESSAGE = 4000
 
 
 def _module(path: Path) -> ModuleType:
-    """Load a file of ours without a name in sys.modules."""
+    """Load a payload file without a name in sys.modules."""
     spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), path)
     assert spec is not None
     assert spec.loader is not None
@@ -42,20 +42,20 @@ def _sibling(name: str) -> ModuleType:
 
 
 class Notes:
-    """Outgoing records; those written before `open` wait."""
+    """Outgoing records; those written before `open` are held back."""
 
     def __init__(self) -> None:
         self._waiting: list[dict[str, Any]] = []
         self._put: Callable[..., None] | None = None
 
     def open(self, put: Callable[..., None]) -> None:
-        """Pass the waiting records to `put`, and all that follow."""
+        """Pass the records held back, and all that follow, to `put`."""
         self._put = put
         for fields in self._waiting:
             put(**fields)
         self._waiting.clear()
 
-    def tell(self, kind: str, **fields: Any) -> None:
+    def write(self, kind: str, **fields: Any) -> None:
         """Write one record."""
         if self._put is None:
             self._waiting.append({"kind": kind, **fields})
@@ -63,17 +63,17 @@ class Notes:
             self._put(kind=kind, **fields)
 
     def event(self, kind: str, name: str) -> None:
-        """Report an event that a guard saw."""
-        self.tell("event", what=kind, name=name[:_MESSAGE])
+        """Report an event that a guard detected."""
+        self.write("event", what=kind, name=name[:_MESSAGE])
 
     def large(self, kind: str, value: object) -> None:
-        """Send a value of any size, in chunks."""
+        """Write a value of any size, in parts."""
         text = json.dumps(value)
         for start in range(0, len(text), _PART):
-            self.tell(kind, part=text[start : start + _PART])
+            self.write(kind, part=text[start : start + _PART])
 
     def close(self) -> None:
-        """Stop writing records."""
+        """Discard all further records."""
         self._put = lambda **fields: None
 
 
@@ -106,6 +106,7 @@ class Measures:
             guards.ImportBlocker(
                 self._order.get("owned", ()), self._order.get("forbidden", ()), event
             ).install()
+        # The guards before the watch: their own hooks and finders then belong to the environment.
         guards.NetworkGuard(event).install()
         self._watch.install()
         if self.operands is not None:
@@ -158,6 +159,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
     observer = _sibling("test_observer").TestObserver
 
     def begin() -> None:
+        # Only now does the plugin have its channel; earlier notes waited.
         notes.open(lambda **fields: registering.plugin.put("note", **fields))
         measures.start_lines()
 
@@ -167,7 +169,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
 
     guard, owned = order.get("guard") or {}, order.get("owned", ())
     observed = observer(
-        notes.tell, begin, finish, measures.watch_lines, measures.look, order.get("file", ""), guard, owned
+        notes.write, begin, finish, measures.watch_lines, measures.look, order.get("file", ""), guard, owned
     )
     observed.operands = measures.operands
     sys.path[:0] = order.get("path", [])
@@ -179,7 +181,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
 def _run_program(order: Mapping[str, Any]) -> int:
     notes = Notes()
     notes.open(_writer(int(os.environ.pop("GISTPOINT_RESULTS"))))
-    notes.tell("begin")
+    notes.write("begin")
     measures = Measures(order, notes)
     argv = order["argv"]
     sys.path[:0] = order.get("path", [])
@@ -203,13 +205,14 @@ def _run_program(order: Mapping[str, Any]) -> int:
         raise
     finally:
         measures.finish()
-        notes.tell("end", raised=raised)
+        # In a `finally`, so that a program that ends with an exception reports it as well.
+        notes.write("end", raised=raised)
         notes.close()
     return 0
 
 
 def _run_as(name: str, path: str) -> None:
-    """Run a file as `runpy.run_path` does, which would put its path in `sys.argv[0]`."""
+    """Run a file as `runpy.run_path` does, except that `sys.argv[0]` is `name`."""
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     main = ModuleType("__main__")
@@ -236,8 +239,9 @@ def _writer(descriptor: int) -> Callable[..., None]:
 
 
 def main(order: Mapping[str, Any]) -> int:
-    """Run what `order` asks for, and return the exit status."""
+    """Run the command of `order`, and return the exit status."""
     here = os.path.dirname(os.path.abspath(__file__))
+    # A gist must not find these files under its own imports.
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
     return _run_tests(order) if order["argv"][0] == "pytest" else _run_program(order)
 

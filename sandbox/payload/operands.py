@@ -1,11 +1,10 @@
-"""Records the classes of the objects by which a test is decided: what it compares, passes on, and asks for
-its truth.
+"""Records the classes of the objects that decide a test: those it compares, passes on, or tests for truth.
 
-The test's own code says where that happens. So its functions get code in which every value that it uses is
-passed to this module first; the values stay what they are, and none of them is asked for anything: an object
-can't lie about its class to `type`, and its parts are those that the garbage collector sees. A run with this
-code only reports what it saw: its outcome does not count, because a few libraries read the code of their
-callers (decision 123).
+The code of the test shows where that happens. Its functions get code in which every value that they use is
+passed to this module first. The values themselves are unchanged, and none of them is asked for anything: an
+object can't lie about its class to `type`, and its parts are those that the garbage collector sees. A run
+with this code only reports what it saw. Its outcome does not count, because a few libraries read the code of
+their callers (decision 0123).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _CLOSED = (
     types.FrameType,
     types.TracebackType,
 )
-"""Objects whose parts say nothing about what they are equal to, and lead everywhere."""
+"""Objects whose parts lead everywhere, and do not decide what the objects are equal to."""
 _FUNCTIONS = (FunctionType, types.BuiltinFunctionType)
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType, weakref.ReferenceType)
 SPECIALS = frozenset(
@@ -94,9 +93,7 @@ SPECIALS = frozenset(
         "format",
     ]
 )
-"""What a class defines to have a say in a comparison, an arithmetical check, a test for a class, or its own
-text.
-"""
+"""The methods by which a class takes part in comparisons, arithmetic, class checks or its own text."""
 
 _TEXTS = {"__str__", "__repr__", "__format__"}
 
@@ -107,7 +104,7 @@ if TYPE_CHECKING:
 class Operands:
     """Observes the functions of the file at `path` that begin on one of `lines`.
 
-    `is_environment` says of code whether it is that of the environment.
+    `is_environment(code)` is whether a code object belongs to the environment.
     """
 
     def __init__(self, path: str, lines: Iterable[int], is_environment: Callable[[CodeType], bool]) -> None:
@@ -116,12 +113,13 @@ class Operands:
         self._rows: dict[str, Row] = {}
         self._left, self._asks = _MOST_OBJECTS, _MOST_ASKED
         self._codes: dict[CodeType, CodeType] = {}
-        self._ours: set[int] = set()
+        self._observing_ids: set[int] = set()
         self._functions: dict[tuple[int, str], object] = {}
 
     def prepare(self) -> list[CodeType]:
-        """Learn the classes of the environment before the gist is there; return the code that the run may
-        execute.
+        """Record the classes of the environment; return the observing code, which the run may execute.
+
+        To be called before the gist is imported: whatever exists by then counts as the environment's.
         """
         for kind in _classes():
             self._known[id(kind)] = kind, ()
@@ -129,28 +127,32 @@ class Operands:
             for name, value in list(vars(owner).items()):
                 if type(value) in _FUNCTIONS:
                     self._functions[id(owner), name] = value
+        # The observing functions travel as constants of the code. A global name could be found and replaced
+        # by the gist, and a random text can't be guessed.
         marks = {f"gistpoint {os.urandom(16).hex()}": seen for seen in (self._deep, self._shallow)}
         self._codes = _observing(self._path, self._lines, *marks)
         self._codes = {code: _with_constants(new, marks) for code, new in self._codes.items()}
-        self._ours = {id(code) for code in self._codes.values()}
+        self._observing_ids = {id(code) for code in self._codes.values()}
         return list(self._codes.values())
 
     def start(self) -> None:
         """Give every function that exists by now its observing code."""
+        # The collector lists no frozen objects, and another part of the run may have frozen them.
         gc.unfreeze()
         for found in gc.get_objects():
             if type(found) is FunctionType:
                 self.observe(found)
 
     def observe(self, function: object) -> None:
-        """Give one function its observing code, if it is one of the file's."""
-        if type(function) is FunctionType and id(function.__code__) not in self._ours:
+        """Give one function its observing code, if it is defined in the file."""
+        if type(function) is FunctionType and id(function.__code__) not in self._observing_ids:
             code = self._codes.get(function.__code__)
+            # Python refuses code with another number of free variables, with an error inside the tested run.
             if code is not None and code.co_freevars == function.__code__.co_freevars:
                 function.__code__ = code
 
     def observe_doctest(self, doctest: Any) -> None:
-        """Let the examples of a doctest pass their values on."""
+        """Make the examples of a doctest pass their values to this observer."""
         if not hasattr(ast, "unparse"):  # Python 3.8
             return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
@@ -167,10 +169,10 @@ class Operands:
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
     def look(self, names: dict[str, Any]) -> None:
-        """Note which functions of the libraries are replaced, by now, for a test with these names.
+        """Record which functions of libraries have been replaced by now, for a test with these names.
 
-        In a module that the test names, nothing else may stand in their places; in all others, no code of the
-        gist.
+        In a module that the test names, any other value counts as a replacement; in all other modules, only
+        code of the gist does.
         """
         reached = {id(value) for value in names.values()}
         for owner in filter(self._is_of_a_library, _modules()):
@@ -191,7 +193,10 @@ class Operands:
         return code is not None and code.co_filename == self._path
 
     def _is_another(self, owner: object, name: str, value: object) -> bool:
-        """Whether a public function is one no more, or in C another one; pytest and the library set hooks."""
+        """Whether a public function was replaced by a value without Python code, such as a partial.
+
+        Hooks are excepted: pytest and libraries set them.
+        """
         before = self._functions.get((id(owner), name))
         if before is None or before is value or name[:1] == "_" or name.endswith("hook"):
             return False
@@ -202,18 +207,18 @@ class Operands:
             self._rows.setdefault(f"replaced {name}", {"names": [name[:_NAME]], "replaced": True})
 
     def rows(self) -> list[Row]:
-        """Return the classes that took part and are not the environment's."""
+        """Return the classes that took part, without those of the environment."""
         return list(self._rows.values())
 
     def all_classes(self) -> list[Row]:
-        """Return every class that exists and is not the environment's, whether it took part or not."""
+        """Return every class that exists, whether it took part or not, without those of the environment."""
         found: dict[str, Row] = {}
         for kind in _classes():
             for row in self._rows_of(kind):
                 found.setdefault(_key(row), row)
         return list(found.values())[:_MOST_CLASSES]
 
-    # What the observed code calls
+    # Called by the observing code
 
     def _shallow(self, value: object) -> object:
         if type(value) not in _PLAIN:
@@ -228,10 +233,8 @@ class Operands:
     def _look(self, value: object, depth: int) -> None:
         try:
             self._walk(value, depth)
-        except (
-            RuntimeError,
-            MemoryError,
-        ):  # the collector's view changed meanwhile, or the stack is at its end
+        except (RuntimeError, MemoryError):
+            # A container changed while it was read, or the stack is exhausted: the class alone has to do.
             self._note(type(value))
 
     def _walk(self, value: object, depth: int) -> None:
@@ -245,13 +248,15 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
+            # Before the parts: a proxy forwards everything, and only the collector shows its referent.
             elif kind in _PROXIES:
-                for referent in _behind(found):
+                for referent in _referents(found):
                     self._note(type(referent))
             elif left and self._left > 0 and not issubclass(kind, _CLOSED):
                 parts = [
                     one for one in gc.get_referents(found) if id(one) not in seen and type(one) not in _PLAIN
                 ]
+                # Bounded for the whole run: a test may compare large trees in a loop.
                 self._left -= len(parts) + 1
                 seen.update(map(id, parts))
                 waiting += [(one, left - 1) for one in parts if one is not kind]
@@ -262,7 +267,7 @@ class Operands:
                 self._rows.setdefault(_key(row), row)
 
     def _rows_of(self, kind: type) -> tuple[Row, ...]:
-        """Return the rows of a class and of its bases; none for the environment's."""
+        """Return the rows of a class and of its bases, without those of the environment."""
         known = self._known.get(id(kind))
         if known is None:
             rows = [self._row(one) for one in type.__dict__["__mro__"].__get__(kind)]
@@ -287,9 +292,7 @@ class Operands:
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
 
     def _origin(self, kind: type, special: str, value: object) -> tuple[str, int]:
-        """Return where what a class has under a special name is from, and its first line if it is in the
-        gist.
-        """
+        """Return where a special method comes from, and its first line if it is in the gist (else 0)."""
         if type(value) in (
             types.WrapperDescriptorType,
             types.MethodDescriptorType,
@@ -301,19 +304,18 @@ class Operands:
             return "elsewhere", 0
         if code.co_filename == self._path:
             return "gist", code.co_firstlineno
+        # A gist could lend its class the `__eq__` of an unrelated class of the environment, such as a mock's.
         is_given = self._is_environment(code) and not _is_borrowed(kind, special, code)
         return "environment" if is_given else "elsewhere", 0
 
     def _is_class_of_a_mock(self, kind: type) -> bool:
-        """Whether a class is the one that `unittest.mock` makes for each mock; such objects are noted as
-        wild.
-        """
+        """Whether `unittest.mock` made a class for a single mock; mocks themselves are recorded as wild."""
         base = type.__dict__["__bases__"].__get__(kind)[-1]
         known = self._known.get(id(base))
         return known is not None and not known[1] and _is_mock(base) and _names(base) == _names(kind)
 
     def _is_library(self, name: str) -> bool:
-        """Whether a name is that of a module which is neither the gist nor made by it."""
+        """Whether a name is that of a module that is not the gist, and that the gist did not create."""
         module = sys.modules.get(name)
         if type(module) is not ModuleType or name == "__main__":
             return False
@@ -323,13 +325,13 @@ class Operands:
         )
 
     def _bound(self, kind: type) -> list[str]:
-        """Return the names of the gist's top level that a class is bound to."""
+        """Return the top-level names of the gist that are bound to a class."""
         for module in list(sys.modules.values()):
             if getattr(module, "__file__", None) == self._path:
                 return [str(name)[:_NAME] for name, value in list(vars(module).items()) if value is kind]
         return []
 
-    # Objects of the environment that equal anything
+    # Objects of the environment that are equal to anything
 
     def _note_wild(self, value: object, kind: type) -> None:
         module, name = _names(kind)
@@ -338,9 +340,8 @@ class Operands:
             self._rows.setdefault(f"wild {module}.{name}", {"names": [name[:_NAME]], "wild": module[:_NAME]})
 
     def _equals_anything(self, value: object, kind: type) -> bool:
-        """Whether the environment's own `==`, written in Python, says yes to values that nothing honest
-        equals.
-        """
+        """Whether an `__eq__` of the environment, written in Python, accepts any value whatsoever."""
+        # Read from the namespaces of the classes: `getattr` would run a metaclass's or a descriptor's code.
         method: Any = None
         for one in type.__dict__["__mro__"].__get__(kind):
             method = method or type.__dict__["__dict__"].__get__(one).get("__eq__")
@@ -360,7 +361,7 @@ def _key(row: Row) -> str:
 
 
 def _names(kind: type) -> tuple[str, str]:
-    """Return module and qualified name of a class without asking its metaclass."""
+    """Return the module and the qualified name of a class without running code of its metaclass."""
     module = type.__dict__["__dict__"].__get__(kind).get("__module__")
     if not isinstance(module, str):
         module = "builtins" if not type.__dict__["__flags__"].__get__(kind) & _HEAP_TYPE else ""
@@ -389,15 +390,16 @@ def _classes() -> Iterator[type]:
         waiting += below
 
 
-def _behind(reference: object) -> list[object]:
-    """Return the object that a weak reference or a proxy stands for, without asking it for anything."""
+def _referents(reference: object) -> list[object]:
+    """Return the object behind a weak reference or a proxy, without running code of either."""
     objects = [one for one in gc.get_objects() if type.__dict__["__flags__"].__get__(type(one)) & _HEAP_TYPE]
     return [one for one in objects if any(found is reference for found in weakref.getweakrefs(one))]
 
 
 def _is_inherited(kind: type, special: str, value: Any) -> bool:
-    """Whether a method in C is one of the class or a base; an enumeration takes one text of a base for
-    another.
+    """Whether a method written in C belongs to the class or a base.
+
+    Enumerations use one text method of a base for another, so that those are interchangeable.
     """
     bases = type.__dict__["__mro__"].__get__(kind)
     same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)
@@ -405,7 +407,7 @@ def _is_inherited(kind: type, special: str, value: Any) -> bool:
 
 
 def _is_borrowed(kind: type, special: str, code: CodeType) -> bool:
-    """Whether code is that of a special method of a class which is no base."""
+    """Whether code belongs to a special method of a class that is not a base of `kind`."""
     owner, _, name = getattr(code, "co_qualname", code.co_name).rpartition(".")
     if not owner or owner.endswith("<locals>") or owner == _names(kind)[1] or name not in SPECIALS:
         return False
@@ -414,7 +416,7 @@ def _is_borrowed(kind: type, special: str, code: CodeType) -> bool:
 
 
 def _code_in(value: object) -> CodeType | None:
-    """Return the code of a function, also of one that is bound, a class's, a static or a property's."""
+    """Return the code of a function, of any kind of method, or of a property's getter; else None."""
     if type(value) in (staticmethod, classmethod, types.MethodType):
         value = value.__func__  # type: ignore[attr-defined]
     elif type(value) is property:
@@ -422,11 +424,11 @@ def _code_in(value: object) -> CodeType | None:
     return value.__code__ if type(value) is FunctionType else None
 
 
-# The observing code
+# Making the observing code
 
 
 def _observing(path: str, lines: frozenset[int], deep: str, shallow: str) -> dict[CodeType, CodeType]:
-    """Return the observing code for the code of each function of a file that begins on one of `lines`."""
+    """Return the observing code of each function that begins on one of `lines`, by its original code."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -450,7 +452,7 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 
 
 def _with_constants(code: CodeType, values: dict[str, Any]) -> CodeType:
-    """Return code in which texts among the constants are replaced by values, in inner functions as well."""
+    """Return code with texts among its constants replaced by values, in inner functions too."""
     constants = [
         _with_constants(one, values)
         if isinstance(one, CodeType)
@@ -500,17 +502,14 @@ _DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
     ast.ExceptHandler: ("type",),
     **({ast.Match: ("subject",)} if sys.version_info >= (3, 10) else {}),
 }
-"""The parts of a statement or an expression whose value, with all that is in it, has a say in what the test
-does.
-"""
+"""The parts of a node whose values, with everything in them, can decide what the test does."""
 
 
 class _Passing(ast.NodeTransformer):
-    """Passes the values in functions that begin on one of `lines`, everywhere without lines, to one of two
-    functions.
+    """Wraps the values in functions that begin on one of `lines` (in all code if `lines` is None) in calls.
 
-    `deep` and `shallow` make the nodes that stand for these: what is compared is looked through, and of all
-    else that is used the class is noted.
+    `deep` and `shallow` create the nodes of the two called functions: a value that is compared is searched
+    through, of any other value that is used only the class is recorded.
     """
 
     def __init__(
@@ -523,10 +522,11 @@ class _Passing(ast.NodeTransformer):
         self._inside = lines is None
 
     def visit(self, node: ast.AST) -> Any:
-        """Change a node and what is in it."""
+        """Change a node and its children."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
         is_case = node.__class__.__name__ == "match_case"
+        # Python before 3.10 has no `ast.match_case`, so that it is compared by name.
         if is_case or not self._inside:
             return self._plain(node)
         found = self._decided(node)
@@ -536,10 +536,10 @@ class _Passing(ast.NodeTransformer):
             or isinstance(found, ast.Starred)
         ):
             return found
-        return found if _is_target(found) else self._passed(found, self._shallow)
+        return found if _is_target(found) else self._wrapped(found, self._shallow)
 
     def _function(self, node: ast.AST) -> ast.AST:
-        """Change the body of a function that is observed; names and defaults belong to what is around it."""
+        """Change the body of an observed function; decorators and defaults belong to the outer code."""
         decorators = getattr(node, "decorator_list", ())
         first = min([node.lineno, *(one.lineno for one in decorators)])  # type: ignore[attr-defined]
         outer, self._inside = self._inside, self._inside or first in (self._lines or ())
@@ -550,7 +550,7 @@ class _Passing(ast.NodeTransformer):
         return node
 
     def _plain(self, node: Any) -> Any:
-        """Change what is in a node, and not the node: a pattern takes no calls, only what follows it does."""
+        """Change the children of a node, but not the node; of a `case`, only the body may contain calls."""
         if hasattr(node, "pattern") and hasattr(node, "body"):
             node.body = [self.visit(one) for one in node.body]
             return node
@@ -568,19 +568,24 @@ class _Passing(ast.NodeTransformer):
             self.generic_visit(node)
         for part in parts:
             value = getattr(node, part)
-            looked = [self._looked(one) for one in value] if isinstance(value, list) else self._looked(value)
+            # After the children were changed: a value that is decisive is looked through as well as noted.
+            looked = (
+                [self._looked_through(one) for one in value]
+                if isinstance(value, list)
+                else self._looked_through(value)
+            )
             setattr(node, part, looked)
         return node
 
-    def _looked(self, node: Any) -> Any:
+    def _looked_through(self, node: Any) -> Any:
         if isinstance(node, ast.Starred):
-            node.value = self._looked(node.value)
+            node.value = self._looked_through(node.value)
             return node
         if isinstance(node, ast.Call) and getattr(node.func, "passes", False):
             node = node.args[0]
-        return self._passed(node, self._deep) if isinstance(node, (*_VALUES, *_COLLECTIONS)) else node
+        return self._wrapped(node, self._deep) if isinstance(node, (*_VALUES, *_COLLECTIONS)) else node
 
-    def _passed(self, node: ast.expr, to: Callable[[], ast.expr]) -> ast.expr:
+    def _wrapped(self, node: ast.expr, to: Callable[[], ast.expr]) -> ast.expr:
         called = ast.copy_location(to(), node)
         called.passes = True  # type: ignore[attr-defined]
         return ast.copy_location(ast.Call(called, [node], []), node)

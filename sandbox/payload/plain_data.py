@@ -1,13 +1,12 @@
-"""Canonical plain data: what calls travel in between two processes (decision 113); runs in the target's
-interpreter.
+"""Canonical plain data: the messages in which calls travel between two processes (decision 113).
 
-A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value is a JSON scalar, `["#", number]`
-for a node, or a tagged list for what has no identity of its own (`_ENCODERS`). A node is a container, an
-object by class name and attributes, or something that stays where it is: a function, an iterator or an object
-that can't travel. Both sides know a node by the same number for as long as its call lasts, so a later message
-holds only the nodes that changed.
+Runs in the target's interpreter. A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value
+is a JSON scalar, `["#", number]` for a node, or a tagged list for a value without an identity of its own
+(`_ENCODERS`). A node is a container, an object by class name and attributes, or something that stays where it
+is: a function, an iterator or an object that can't travel. Both sides know a node by the same number for as
+long as its call lasts, so a later message contains only the nodes that changed.
 
-Objects are taken apart and put together without a constructor or a method of theirs.
+Objects are taken apart and put together without running their constructors or methods.
 """
 
 from __future__ import annotations
@@ -25,61 +24,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload.plain_sides import (
-        BY_PARTS,
-        CALLABLE_PARTS,
-        CONSTANTS,
-        DESCRIPTORS,
-        FACTORIES,
-        LOCKS,
-        NODE_KINDS,
-        PARTS,
-        PLAIN_BASES,
-        UNCHANGING,
-        VIEWS,
-        CannotTravelError,
-        Shared,
-        Unseen,
-        attributes_of,
-        base_of,
-        class_member,
-        fill_container,
-        mro_of,
-        refill_dict,
-        same_plain,
-        set_attributes,
-        type_name,
-    )
+    from gistpoint.sandbox.payload import plain_sides as sides
 else:
-    from gistpoint_sides import (
-        BY_PARTS,
-        CALLABLE_PARTS,
-        CONSTANTS,
-        DESCRIPTORS,
-        FACTORIES,
-        LOCKS,
-        NODE_KINDS,
-        PARTS,
-        PLAIN_BASES,
-        UNCHANGING,
-        VIEWS,
-        CannotTravelError,
-        Shared,
-        Unseen,
-        attributes_of,
-        base_of,
-        class_member,
-        fill_container,
-        mro_of,
-        refill_dict,
-        same_plain,
-        set_attributes,
-        type_name,
-    )
+    import gistpoint_sides as sides
 
 MOST_NODES = 20_000
 MOST_CHARACTERS = 700_000
-"""Of one message; a line of the result pipe holds a mebibyte."""
+"""The limit of one message; a line of the result pipe can hold a mebibyte."""
 _DEPTH = 60
 _SMALL = 1 << 62
 
@@ -90,9 +41,9 @@ Value = Any
 
 
 class Encoder:
-    """Takes values apart for one message."""
+    """Encodes values for one message."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: sides.Shared) -> None:
         self.shared = shared
         self.side = shared.side
         self.queue: collections.deque[int] = collections.deque()
@@ -102,8 +53,12 @@ class Encoder:
         """Whether the message refers to something that stays on its side."""
 
     def message(self, roots: Iterable[object]) -> dict[str, Any]:
-        """Return the message of these values and of all that both sides know. Raises `CannotTravelError`."""
+        """Return the message of these values and of all objects that both sides know.
+
+        Raises `CannotTravelError`.
+        """
         values = [self.value(root, 0) for root in roots]
+        # Also what no root refers to any more: the call may have changed it, and the other side still has it.
         for number in list(self.shared.objects):
             self.reach(number)
         heap, characters = {}, 0
@@ -111,12 +66,13 @@ class Encoder:
             number = self.queue.popleft()
             node = self.node(self.shared.objects[number])
             text = json.dumps(node)
+            # Compared as text: equal texts are equal nodes, without asking an object whether it changed.
             if self.shared.last.get(number) != text:
                 self.shared.last[number] = text
                 heap[str(number)] = node
                 characters += len(text)
             if len(self.reached) > MOST_NODES or characters > MOST_CHARACTERS:
-                raise CannotTravelError("what the call holds is too large")
+                raise sides.CannotTravelError("what the call holds is too large")
         heap.update((str(number), node) for number, node in self.heap.items())
         return {"roots": values, "heap": heap, **({"stays": True} if self.stays else {})}
 
@@ -126,58 +82,64 @@ class Encoder:
             self.queue.append(number)
 
     def value(self, value: Any, depth: int) -> Value:
-        """Return a value as JSON."""
+        """Return the JSON form of a value."""
         kind = type(value)
+        # Scalars come first, before the look into the table: most parts of most calls are scalars.
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
             return value if -_SMALL < value < _SMALL else ["i", hex(value)]
         if depth > _DEPTH:
-            raise CannotTravelError("what the call holds is nested too deeply")
+            raise sides.CannotTravelError("what the call holds is nested too deeply")
         encoder = _ENCODERS.get(kind)
         if encoder is not None:
             return encoder(self, value, depth + 1)
-        if value is NotImplemented or value is Ellipsis:
-            return ["k", "Ellipsis" if value is Ellipsis else "NotImplemented"]
+        return self.identified(value, kind, depth + 1)
+
+    def identified(self, value: Any, kind: type, depth: int) -> Value:
+        """Return the JSON form of a value with an identity: its name, else the number of its node."""
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]
         if isinstance(value, enum.Enum) and self.side.visible(kind):
-            return self.member(value, depth + 1)
+            return self.member(value, depth)
         if kind is types.MethodType or kind is types.BuiltinFunctionType:
-            bound = self.bound(value, depth + 1)
+            bound = self.bound(value, depth)
             if bound is not None:
                 return bound
         return self.reference(value)
 
     def bound(self, value: Any, depth: int) -> Value | None:
-        """Return a method with what it is bound to; None if the other side has no such method."""
+        """Return a method with its receiver; None if the other side has no such method."""
         receiver, name = value.__self__, value.__name__
         if receiver is None or isinstance(receiver, (type, types.ModuleType)):
             return None
-        found = class_member(type(receiver), name)
+        found = sides.class_member(type(receiver), name)
         own = getattr(value, "__func__", None)
         if not self.side.visible(type(receiver)) or (own is not None and found is not own) or found is None:
             return None
         return ["m", self.value(receiver, depth), name, *self.stand_in(value)]
 
     def member(self, value: Any, depth: int) -> Value:
-        """Return a member of an enumeration with the name of the built-in type that it extends."""
-        base = base_of(type(value))
-        return ["e", type_name(type(value)), self.value(value._value_, depth), base.__name__ if base else ""]
+        """Return a member of an enumeration, with the name of the built-in type that it extends."""
+        base = sides.base_of(type(value))
+        return [
+            "e",
+            sides.type_name(type(value)),
+            self.value(value._value_, depth),
+            base.__name__ if base else "",
+        ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return what the other side takes where it may not take a value by its name: for a callable one that
-        asks.
-        """
+        """Return what the other side uses if it may not take a value by name: a proxy, for a callable."""
         if isinstance(value, enum.Enum):
-            return [self.member(value, 1)] if isinstance(value, PLAIN_BASES) else []
-        if not self.side.stands_in(value):
+            return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
+        if not self.side.travels_as_proxy(value):
             return []
         return [["a", self.side.keep(value), *self.side.staying(value)]]
 
     def reference(self, value: object) -> Value:
-        """Return the number of an object, whose node follows."""
+        """Return the number of an object, whose node the message contains."""
         if id(value) in self.side.kept_numbers:
             self.stays = True
             return ["#", self.side.kept_numbers[id(value)]]
@@ -191,26 +153,27 @@ class Encoder:
         return ["#", number]
 
     def travels(self, value: object) -> bool:
-        """Whether an object can be made again on the other side."""
+        """Whether an object can be rebuilt on the other side."""
         kind = type(value)
-        if kind in NODE_KINDS:
+        if kind in sides.NODE_KINDS:
             return True
-        if isinstance(value, (type, types.FunctionType, types.ModuleType, *DESCRIPTORS)):
+        if isinstance(value, (type, types.FunctionType, types.ModuleType, *sides.DESCRIPTORS)):
             return False
-        base = base_of(kind)
+        base = sides.base_of(kind)
         return base is not None and self.side.travels(kind, base)
 
     def node(self, value: Any) -> list[Any]:
         """Return the node of an object that travels."""
         kind = type(value)
-        name = NODE_KINDS.get(kind)
+        name = sides.NODE_KINDS.get(kind)
         if name is not None:
             return [name, *self.contents(name, value)]
-        base = base_of(kind)
-        attributes = {key: self.value(part, 1) for key, part in attributes_of(value).items()}
+        base = sides.base_of(kind)
+        attributes = {key: self.value(part, 1) for key, part in sides.attributes_of(value).items()}
         if base is BaseException:
             cause = self.value(value.__cause__, 1)
-            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), type_name(kind))
+            # An exception that arrived as its built-in base keeps the name of its class on the way back.
+            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), sides.type_name(kind))
             arguments = self.value(_arguments(value), 1)
             return ["exception", called, arguments, attributes, cause, _builtin_base(kind).__name__]
         held = None
@@ -218,50 +181,28 @@ class Encoder:
             held = self.base_contents(base, value)
         return [
             "object",
-            type_name(kind),
+            sides.type_name(kind),
             attributes,
             base.__name__ if held is not None and base else "",
             held,
         ]
 
     def base_contents(self, base: Any, value: Any) -> Value:
-        """Return what an object of a class that extends a built-in type holds in it."""
-        if base in (str, int, float, complex, bytes, frozenset, tuple):
-            plain = base(base.__iter__(value)) if base in (tuple, frozenset) else _scalar(base, value)
-            return self.value(plain, 1)
-        if base is dict:
-            return self.pairs(dict.items(value))
-        if base is bytearray:
-            return base64.b64encode(bytes(bytearray.__getitem__(value, slice(None)))).decode("ascii")
-        parts = self.parts(base.__iter__(value))
-        return _ordered(parts) if base is set else parts
+        """Return the contents of an object whose class extends a built-in type."""
+        plain = _PLAIN_VALUES.get(base)
+        if plain is not None:
+            return self.value(plain(value), 1)
+        return _BASE_CONTENTS[base](self, value)
 
     def contents(self, name: str, value: Any) -> list[Any]:
         """Return the contents of a container of a built-in type."""
-        if name in ("dict", "ordered", "counter"):
-            return [self.pairs(value.items())]
-        if name == "default":
-            return [self.pairs(value.items()), self.value(value.default_factory, 1)]
-        if name == "namespace":
-            return [self.pairs(vars(value).items())]
-        if name == "set":
-            return [_ordered(self.parts(value))]
-        if name == "deque":
-            return [self.parts(value), value.maxlen]
-        if name == "bytearray":
-            return [base64.b64encode(bytes(value)).decode("ascii")]
-        if name == "text file":
-            return [value.getvalue(), value.tell()]
-        if name == "byte file":
-            return [base64.b64encode(value.getvalue()).decode("ascii"), value.tell()]
-        if name == "lock":
-            return [type(value).__name__]
-        return [self.parts(value)]
+        contents = _CONTENTS.get(name)
+        return contents(self, value) if contents is not None else [self.parts(value)]
 
     def parts(self, values: Iterable[object]) -> list[Value]:
         found = [self.value(part, 1) for part in values]
         if len(found) > MOST_NODES * 5:
-            raise CannotTravelError("what the call holds is too large")
+            raise sides.CannotTravelError("what the call holds is too large")
         return found
 
     def pairs(self, items: Iterable[tuple[object, object]]) -> list[list[Value]]:
@@ -275,8 +216,8 @@ class Encoder:
 
 
 def _builtin_base(kind: type) -> type:
-    """Return the nearest built-in class that an exception class extends, or itself."""
-    return next(part for part in mro_of(kind) if part.__module__ == "builtins")
+    """Return the nearest built-in class that an exception class extends, or the class itself."""
+    return next(part for part in sides.mro_of(kind) if part.__module__ == "builtins")
 
 
 def _names_file(error: BaseException) -> bool:
@@ -284,18 +225,8 @@ def _names_file(error: BaseException) -> bool:
 
 
 def _arguments(error: Any) -> tuple[Any, ...]:
-    """Return what an exception was made from: one of the system keeps the name of a file elsewhere."""
+    """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
     return (*error.args, error.filename) if _names_file(error) and len(error.args) == 2 else error.args
-
-
-def _scalar(base: Any, value: Any) -> object:
-    if base is str:
-        return str.__str__(value)
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))
-    if base is complex:
-        return complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value)))
-    return base.__add__(value, base(0))
 
 
 def _ordered(parts: list[Value]) -> list[Value]:
@@ -313,7 +244,7 @@ def _partial(encoder: Encoder, value: functools.partial[Any], depth: int) -> Val
 
 def _view(encoder: Encoder, value: Any, depth: int) -> Value:
     held: dict[Any, Any] = dict(value.mapping) if hasattr(value, "mapping") else dict.fromkeys(value)
-    return ["v", VIEWS[type(value)], encoder.reference(held) if depth else None]
+    return ["v", sides.VIEWS[type(value)], encoder.reference(held) if depth else None]
 
 
 _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
@@ -332,18 +263,58 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
     logging.Logger: lambda encoder, value, depth: ["l", value.name],
     types.MappingProxyType: lambda encoder, value, depth: ["mp", encoder.reference(dict(value))],
     weakref.ref: lambda encoder, value, depth: ["w", encoder.value(value(), depth)],
-    **dict.fromkeys(BY_PARTS, Encoder.by_parts),
-    **dict.fromkeys(VIEWS, _view),
+    type(...): lambda encoder, value, depth: ["k", "Ellipsis"],
+    type(NotImplemented): lambda encoder, value, depth: ["k", "NotImplemented"],
+    **dict.fromkeys(sides.BY_PARTS, Encoder.by_parts),
+    **dict.fromkeys(sides.VIEWS, _view),
 }
+
+
+# The methods of the built-in types, never those of the object's own class, which may do anything.
+_PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    int: lambda value: int.__add__(value, 0),
+    float: lambda value: float.__add__(value, 0.0),
+    complex: lambda value: complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value))),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+"""Functions that return the value of an object as one of its unchangeable built-in base."""
+_BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
+    dict: lambda encoder, value: encoder.pairs(dict.items(value)),
+    list: lambda encoder, value: encoder.parts(list.__iter__(value)),
+    set: lambda encoder, value: _ordered(encoder.parts(set.__iter__(value))),
+    collections.deque: lambda encoder, value: encoder.parts(collections.deque.__iter__(value)),
+    bytearray: lambda encoder, value: base64.b64encode(
+        bytes(bytearray.__getitem__(value, slice(None)))
+    ).decode("ascii"),
+}
+"""Functions that return the contents of an object, by its changeable built-in base."""
+_CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
+    **dict.fromkeys(("dict", "ordered", "counter"), lambda encoder, value: [encoder.pairs(value.items())]),
+    "default": lambda encoder, value: [
+        encoder.pairs(value.items()),
+        encoder.value(value.default_factory, 1),
+    ],
+    "namespace": lambda encoder, value: [encoder.pairs(vars(value).items())],
+    "set": lambda encoder, value: [_ordered(encoder.parts(value))],
+    "deque": lambda encoder, value: [encoder.parts(value), value.maxlen],
+    "bytearray": lambda encoder, value: [base64.b64encode(bytes(value)).decode("ascii")],
+    "text file": lambda encoder, value: [value.getvalue(), value.tell()],
+    "byte file": lambda encoder, value: [base64.b64encode(value.getvalue()).decode("ascii"), value.tell()],
+    "lock": lambda encoder, value: [type(value).__name__],
+}
+"""Functions that return a container's contents, by the name of its kind; the others have parts alone."""
 
 
 # Putting values together
 
 
 class Decoder:
-    """Puts the values of one message together."""
+    """Decodes the values of one message."""
 
-    def __init__(self, shared: Shared, message: dict[str, Any]) -> None:
+    def __init__(self, shared: sides.Shared, message: dict[str, Any]) -> None:
         self.shared = shared
         self.side = shared.side
         self.roots: list[Value] = message["roots"]
@@ -358,6 +329,7 @@ class Decoder:
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
             self.known(number)
+        # Containers last. A set or a dictionary hashes its members, and a hash may need their attributes.
         ordered = sorted(
             self.heap, key=lambda number: self.heap[number][0] not in ("object", "exception", "namespace")
         )
@@ -367,17 +339,17 @@ class Decoder:
         return [self.value(root) for root in self.roots]
 
     def known(self, number: int) -> Any:
-        """Return the object of a number, which may not be filled yet."""
+        """Return the object with a number; it may still be empty."""
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:
             return self.side.kept[number]
         if number not in self.heap or number in self.making:
-            raise CannotTravelError(f"there is no object {number}")
+            raise sides.CannotTravelError(f"there is no object {number}")
         self.making.add(number)
         node = self.heap[number]
         if node[0] in ("function", "iterator", "token"):
-            made = self.side.standing_for(number, node)
+            made = self.side.proxy_for(number, node)
             self.side.keep(made, number)
             return made
         made = self.shell(node)
@@ -388,37 +360,34 @@ class Decoder:
         return made
 
     def shell(self, node: list[Any]) -> Any:
-        """Return an object that has no contents yet, unless they can't be set later."""
-        name = node[0]
-        if name == "object":
-            return self.shell_of_class(node)
-        if name == "exception":
-            return self.exception(node)
-        if name == "deque":
-            return collections.deque(maxlen=node[2])
-        if name == "default":
-            return collections.defaultdict(self.factory(node[2]))
-        if name == "lock":
-            return next(make for kind, make in LOCKS.items() if kind.__name__ == node[1])()
-        for kind, known in NODE_KINDS.items():
-            if known == name:
-                return kind()
-        raise CannotTravelError(f"there is no kind of object {name!r}")
+        """Return an empty object for a node; one that can't be changed later gets its contents at once."""
+        make = _SHELLS.get(node[0])
+        if make is not None:
+            return make(self, node)
+        kind = _KINDS.get(node[0])
+        if kind is None:
+            raise sides.CannotTravelError(f"there is no kind of object {node[0]!r}")
+        return kind()
+
+    def lock(self, node: list[Any]) -> Any:
+        """Return a new lock of the kind that a node names."""
+        return next(make for kind, make in sides.LOCKS.items() if kind.__name__ == node[1])()
 
     def factory(self, value: Value) -> Any:
-        """Return what a dictionary makes its missing values with."""
+        """Return the function by which a `defaultdict` makes missing values."""
         name = value[1] if type(value) is list and len(value) > 1 and value[0] == "n" else None
-        return FACTORIES[name] if type(name) is str and name in FACTORIES else self.value(value)
+        return sides.FACTORIES[name] if type(name) is str and name in sides.FACTORIES else self.value(value)
 
     def shell_of_class(self, node: list[Any]) -> Any:
         _, name, _, base_name, held = node
         kind = self.side.kind_named(name, base_name)
-        base: Any = next((base for base in PLAIN_BASES if base.__name__ == base_name), object)
+        base: Any = next((base for base in sides.PLAIN_BASES if base.__name__ == base_name), object)
         if kind is None:
             kind = base
-        elif base_of(kind) is not base:
-            raise CannotTravelError(f"{name} does not extend {base.__name__}")
-        if base in UNCHANGING:
+        elif sides.base_of(kind) is not base:
+            raise sides.CannotTravelError(f"{name} does not extend {base.__name__}")
+        # Such an object can't be filled later. Nor can its contents refer back to it.
+        if base in sides.UNCHANGING:
             return base.__new__(kind, self.value(held))
         return base.__new__(kind)
 
@@ -426,11 +395,12 @@ class Decoder:
         _, name, arguments, _, _, *base = node
         kind = self.side.exception_named(name, base[0] if base else "")
         if not issubclass(kind, BaseException):
-            raise CannotTravelError(f"{name} is no exception")
+            raise sides.CannotTravelError(f"{name} is no exception")
         builtin: Any = _builtin_base(kind)
         given = self.value(arguments)
         made: BaseException = builtin.__new__(kind, *given)
         try:
+            # The built-in initialiser, not that of the tree's class, which may do anything.
             builtin.__init__(made, *given)
         except TypeError:
             made = builtin.__new__(kind)
@@ -439,34 +409,34 @@ class Decoder:
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` is one that this side had before."""
+        """Give an object its contents; `changed` is whether this side had the object before."""
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
-            raise CannotTravelError("an object became one of another class")
+            raise sides.CannotTravelError("an object became one of another class")
         if node[0] == "object":
             self.fill_attributes(target, node[2], changed)
-            if node[3] and type(target).__mro__ and not isinstance(target, UNCHANGING):
+            if node[3] and type(target).__mro__ and not isinstance(target, sides.UNCHANGING):
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
             self.fill_attributes(target, node[3], changed)
             self.fill_cause(target, self.value(node[4]), changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
-            fill_container(self, target, node)
+            sides.fill_container(self, target, node)
 
     def fill_cause(self, target: Any, cause: Any, changed: bool) -> None:
-        key = f"{type_name(type(target))}.__cause__"
+        key = f"{sides.type_name(type(target))}.__cause__"
         if target.__cause__ is not cause and (not changed or self.side.may_write(target, key, new=False)):
             target.__cause__ = cause
 
     def matches(self, node: list[Any], number: int, target: object) -> bool:
         kind = type(target)
         if node[0] in ("object", "exception"):
-            return bool(node[1] == self.shared.called.get(number, type_name(kind)))
-        return bool(NODE_KINDS.get(kind) == node[0])
+            return bool(node[1] == self.shared.called.get(number, sides.type_name(kind)))
+        return bool(sides.NODE_KINDS.get(kind) == node[0])
 
     def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
         parts = {name: self.value(part) for name, part in wanted.items()}
-        held = attributes_of(target)
+        held = sides.attributes_of(target)
         kind = type(target)
         if changed:
             parts = self.allowed(kind, target, held, parts)
@@ -474,16 +444,17 @@ class Decoder:
             if name not in held or held[name] is not part:
                 self.side.check_attribute(kind, name, part)
         if parts or held:
-            set_attributes(target, parts)
+            sides.set_attributes(target, parts)
 
     def allowed(
         self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the attributes that an object is to have, of those that a message wants to change."""
+        """Return the attributes that an object gets, out of those that a message wants to change."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):
-            same = name in held and name in parts and same_plain(held[name], parts[name])
-            key, is_new = f"{type_name(kind)}.{name}", name not in held
+            same = name in held and name in parts and sides.same_plain(held[name], parts[name])
+            key, is_new = f"{sides.type_name(kind)}.{name}", name not in held
+            # An attribute can hide a method of the class from every test that follows: decision 113.
             if is_new and not self.side.may_hide(target, name, parts[name]):
                 continue
             if same or self.side.may_write(target, key, new=is_new):
@@ -496,18 +467,7 @@ class Decoder:
     def fill_base(self, target: Any, node: list[Any], changed: bool) -> None:
         if changed and not self.side.may_write(target, node[3], new=False):
             return
-        if node[3] == "dict":
-            refill_dict(dict, target, self.pairs(node[4]))
-        elif node[3] == "list":
-            list.__setitem__(target, slice(None), self.parts(node[4]))
-        elif node[3] == "bytearray":
-            bytearray.__setitem__(target, slice(None), base64.b64decode(node[4]))
-        else:
-            base: Any = set if node[3] == "set" else collections.deque
-            add: Any = set.add if node[3] == "set" else collections.deque.append
-            base.clear(target)
-            for part in self.parts(node[4]):
-                add(target, part)
+        _BASE_FILLERS[node[3]](self, target, node[4])
 
     def parts(self, values: list[Value]) -> list[Any]:
         return [self.value(part) for part in values]
@@ -516,14 +476,15 @@ class Decoder:
         return [(self.value(key), self.value(part)) for key, part in values]
 
     def value(self, value: Value) -> Any:
-        """Return the value that JSON stands for."""
+        """Return the value of a JSON form."""
         if type(value) is dict:
-            raise CannotTravelError("an object of JSON is no value")
+            # Only lists are tagged; a dictionary at this place can't come from an honest encoder.
+            raise sides.CannotTravelError("an object of JSON is no value")
         if type(value) is not list:
             return value
         decoder = _DECODERS.get(value[0])
         if decoder is None:
-            raise CannotTravelError(f"there is no kind of value {value[0]!r}")
+            raise sides.CannotTravelError(f"there is no kind of value {value[0]!r}")
         return decoder(self, *value[1:])
 
     def named(self, name: str, otherwise: Value = None) -> object:
@@ -531,22 +492,22 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Note what an answer holds; return what comes in its place if it may not hold that, else None."""
+        """Record a name in an answer; return the substitute if the answer may not contain it, else None."""
         try:
             self.side.answered(name)
-        except Unseen:
+        except sides.Unseen:
             if type(otherwise) is not list:
                 raise
             return self.value(otherwise)
         return None
 
     def stand_in_for(self, number: int, *node: Any) -> object:
-        """Return a function that asks, which stands for a callable that may not be taken by its name."""
+        """Return a proxy for a callable that may not be taken by its name."""
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":
-            raise CannotTravelError(f"{node[0]} does not ask")
-        made = self.side.standing_for(number, list(node))
+            raise sides.CannotTravelError(f"{node[0]} does not ask")
+        made = self.side.proxy_for(number, list(node))
         self.side.keep(made, number)
         return made
 
@@ -555,25 +516,25 @@ class Decoder:
         if kind is None:
             found = self.value(value)
             if type(found).__name__ != base:
-                raise CannotTravelError(f"{name} does not extend {base}")
+                raise sides.CannotTravelError(f"{name} does not extend {base}")
             return found
         if not issubclass(kind, enum.Enum):
-            raise CannotTravelError(f"{name} is no enumeration")  # no constructor of the tree runs
+            raise sides.CannotTravelError(f"{name} is no enumeration")  # no constructor of the tree runs
         return kind(self.value(value))
 
     def method(self, receiver: Value, name: str, otherwise: Value = None) -> object:
         found = self.value(receiver)
-        instead = self.instead(f"{type_name(type(found))}.{name}", otherwise)
+        instead = self.instead(f"{sides.type_name(type(found))}.{name}", otherwise)
         return getattr(found, name) if instead is None else instead
 
     def view(self, name: str, held: Value) -> object:
-        if name not in VIEWS.values():
-            raise CannotTravelError(f"there is no view {name!r}")
+        if name not in sides.VIEWS.values():
+            raise sides.CannotTravelError(f"there is no view {name!r}")
         return getattr(dict, name)(self.value(held))
 
     def by_parts(self, name: str, arguments: Value, otherwise: Value = None) -> object:
-        instead = self.instead(name, otherwise) if name in CALLABLE_PARTS else None
-        return PARTS[name](*self.value(arguments)) if instead is None else instead
+        instead = self.instead(name, otherwise) if name in sides.CALLABLE_PARTS else None
+        return sides.PARTS[name](*self.value(arguments)) if instead is None else instead
 
     def partial(self, function: Value, arguments: Value, keywords: Value, otherwise: Value = None) -> object:
         instead = self.instead("partial", otherwise)
@@ -582,6 +543,34 @@ class Decoder:
         return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
 
 
+def _fill_set(decoder: Decoder, target: Any, contents: Value) -> None:
+    set.clear(target)
+    set.update(target, decoder.parts(contents))
+
+
+def _fill_deque(decoder: Decoder, target: Any, contents: Value) -> None:
+    collections.deque.clear(target)
+    collections.deque.extend(target, decoder.parts(contents))
+
+
+_BASE_FILLERS: dict[str, Callable[[Decoder, Any, Value], None]] = {
+    "dict": lambda decoder, target, contents: sides.refill_dict(dict, target, decoder.pairs(contents)),
+    "list": lambda decoder, target, contents: list.__setitem__(target, slice(None), decoder.parts(contents)),
+    "bytearray": lambda decoder, target, contents: bytearray.__setitem__(
+        target, slice(None), base64.b64decode(contents)
+    ),
+    "set": _fill_set,
+    "deque": _fill_deque,
+}
+"""Functions that fill an object of a class that extends a built-in type, by the name of that type."""
+_SHELLS: dict[str, Callable[[Decoder, list[Any]], Any]] = {
+    "object": Decoder.shell_of_class,
+    "exception": Decoder.exception,
+    "deque": lambda decoder, node: collections.deque(maxlen=node[2]),
+    "default": lambda decoder, node: collections.defaultdict(decoder.factory(node[2])),
+    "lock": Decoder.lock,
+}
+_KINDS: dict[str, Any] = {name: kind for kind, name in sides.NODE_KINDS.items() if name not in _SHELLS}
 _DECODERS: dict[str, Callable[..., Any]] = {
     "#": Decoder.known,
     "a": Decoder.stand_in_for,
@@ -593,7 +582,7 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "z": lambda decoder, parts: frozenset(decoder.parts(parts)),
     "r": lambda decoder, *parts: range(*map(int, parts)),
     "s": lambda decoder, *parts: slice(*decoder.parts(list(parts))),
-    "k": lambda decoder, name: CONSTANTS[name],
+    "k": lambda decoder, name: sides.CONSTANTS[name],
     "n": Decoder.named,
     "e": Decoder.member,
     "m": Decoder.method,

@@ -1,8 +1,7 @@
-"""What two processes that exchange plain data agree on: names, classes, and what stays where it is
-(decision 113).
+"""What two processes that exchange plain data agree on: names, classes, and what stays (decision 113).
 
-Runs in the target's interpreter. Objects are taken apart and put together without a constructor or a method
-of theirs.
+Runs in the target's interpreter. Objects are taken apart and put together without running their constructors
+or methods.
 """
 
 from __future__ import annotations
@@ -28,13 +27,14 @@ from typing import Any
 
 
 class CannotTravelError(BaseException):
-    """What a message would have to hold, or holds, is not plain data. No `except Exception` of a test catches
-    it.
+    """A message contains, or would have to contain, a value that is not plain data.
+
+    It is no `Exception`, so that a test's `except Exception` does not catch it.
     """
 
 
 class Unseen(BaseException):
-    """An answer holds a class or a name that the true function was never seen to answer with."""
+    """An answer contains a class or a name that no answer of the true function was seen to contain."""
 
 
 LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
@@ -43,7 +43,7 @@ FACTORIES: dict[str, Any] = {
     f"builtins:{kind.__name__}": kind
     for kind in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 }
-"""What a dictionary may make its missing values with, whatever the true function was seen to answer with."""
+"""Functions that a `defaultdict` may always have, whether or not the true function answered with them."""
 BY_PARTS: tuple[type, ...] = (
     datetime.date,
     datetime.datetime,
@@ -59,7 +59,7 @@ BY_PARTS: tuple[type, ...] = (
     operator.attrgetter,
     operator.methodcaller,
 )
-"""Types of the standard library that are made again from the arguments that they reduce to."""
+"""Types of the standard library whose objects are rebuilt from the arguments of their `__reduce__`."""
 PARTS = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in BY_PARTS}
 CALLABLE_PARTS = frozenset(("operator.itemgetter", "operator.attrgetter", "operator.methodcaller", "partial"))
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
@@ -96,18 +96,18 @@ NODE_KINDS: dict[type, str] = {
 
 
 def type_name(kind: type) -> str:
-    """Return `module:qualname` of a class."""
+    """Return the name of a class as `module:qualname`."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def mro_of(kind: type) -> tuple[type, ...]:
-    """Return the classes that a class consists of, whatever its metaclass says."""
+    """Return the classes in the method resolution order, without running code of the metaclass."""
     found: tuple[type, ...] = type.__dict__["__mro__"].__get__(kind)
     return found
 
 
 def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the names and descriptors of the slots of a class."""
+    """Yield the name and the descriptor of each slot of a class."""
     for part in mro_of(kind):
         for name, found in type.__dict__["__dict__"].__get__(part).items():
             if type(found) is types.MemberDescriptorType and "__slots__" in vars(part):
@@ -115,7 +115,7 @@ def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def class_member(kind: type, name: str) -> object:
-    """Return what a class has under a name, without running a descriptor; None if it has nothing."""
+    """Return the value of a name in a class or its bases, without running a descriptor; else None."""
     for part in mro_of(kind):
         held = type.__dict__["__dict__"].__get__(part)
         if name in held:
@@ -125,12 +125,13 @@ def class_member(kind: type, name: str) -> object:
 
 
 def attributes_of(value: object) -> dict[str, object]:
-    """Return the attributes that an object holds itself, those in slots among them."""
+    """Return the attributes that an object holds itself, including those in slots."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
         own = None
     held = dict(own) if type(own) is dict else {}
+    # An empty slot raises AttributeError; it is then no attribute at all.
     for name, slot in slots_of(type(value)):
         try:
             held[name] = slot.__get__(value)
@@ -140,7 +141,7 @@ def attributes_of(value: object) -> dict[str, object]:
 
 
 def contained(value: Any) -> list[object]:
-    """Return what a built-in container holds, or the values of a dictionary; nothing for anything else."""
+    """Return the members of a built-in container, or the values of a dictionary; else an empty list."""
     kind = type(value)
     if kind in (list, set, collections.deque):
         return list(value)
@@ -148,7 +149,7 @@ def contained(value: Any) -> list[object]:
 
 
 def set_attributes(value: object, wanted: dict[str, object]) -> None:
-    """Make these the attributes that an object holds itself."""
+    """Replace all attributes that an object holds itself."""
     slots = dict(slots_of(type(value)))
     for name, slot in slots.items():
         if name in wanted:
@@ -167,9 +168,11 @@ def set_attributes(value: object, wanted: dict[str, object]) -> None:
 
 
 def base_of(kind: type) -> Any:
-    """Return the built-in type that a class extends: `object` if none does; None if its objects can't be
-    rebuilt.
+    """Return the built-in type that a class extends, or `object` if it extends none.
+
+    Returns None if objects of the class can't be rebuilt.
     """
+    # The order does not matter: the layouts of these types conflict, so a class can extend only one.
     for base in PLAIN_BASES:
         if issubclass(kind, base):
             return base if _makes(kind, base) else None
@@ -182,7 +185,8 @@ _MADE: dict[tuple[Any, Any], bool] = {}
 
 
 def _makes(kind: Any, base: Any) -> bool:
-    """Whether the constructor of `base` may make an empty object of `kind`: a type written in C refuses that."""
+    """Whether `base.__new__` accepts `kind`; a type written in C may refuse this."""
+    # Tried once per class: every value of every call asks, and a refusal costs an exception.
     if (kind, base) not in _MADE:
         try:
             base.__new__(kind)
@@ -194,7 +198,7 @@ def _makes(kind: Any, base: Any) -> bool:
 
 
 def resolved(name: str) -> object:
-    """Return what `module:qualname` names. Raises `CannotTravelError` if there is nothing of that name."""
+    """Return the object with the name `module:qualname`. Raises `CannotTravelError` if there is none."""
     module, _, path = name.partition(":")
     try:
         found: object = importlib.import_module(module)
@@ -206,8 +210,9 @@ def resolved(name: str) -> object:
 
 
 def name_of(value: Any) -> str:
-    """Return `module:qualname` of a class, function, module, logger or enum member; empty if no name leads to
-    it.
+    """Return the `module:qualname` of a class, function, module, descriptor or enum member.
+
+    The text is empty if the name does not lead back to the object.
     """
     kind = type(value)
     if kind is types.ModuleType:
@@ -241,6 +246,7 @@ def _confirmed_name(value: object, module: object, path: str) -> str:
         return ""
     for part in path.split("."):
         found = getattr(found, part, None)
+    # A bound method is a new object at each access, so that it is compared by equality.
     same = found is value or (
         type(value) is types.MethodType and type(found) is types.MethodType and found == value
     )
@@ -248,27 +254,27 @@ def _confirmed_name(value: object, module: object, path: str) -> str:
 
 
 _REAL_FILES: dict[str, str] = {}
-"""Paths of modules without links, by the paths that the modules have."""
+"""The resolved paths of modules' files, by the paths in `__file__`."""
 
 
 class Singletons:
-    """What modules and classes of a tree hold under a name: both sides have such an object, each its own."""
+    """Objects that modules and classes of the tree hold under a name; each process has its own copy."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
         self.names: dict[int, str] = {}
         self.held: list[object] = []
-        """Keeps them alive, so that no other object gets their ids."""
+        """Keeps the named objects alive, so that no other object gets their ids."""
         self.modules = 0
 
     def name(self, value: object) -> str:
-        """Return the name of an object; empty if it has none."""
+        """Return the name of an object, or an empty text."""
         if len(sys.modules) != self.modules:
             self.look()
         return self.names.get(id(value), "")
 
     def look(self) -> None:
-        """Look through the modules that are there now."""
+        """Search the modules that are imported by now."""
         self.modules = len(sys.modules)
         self.names, self.held = {}, []
         for name, module in sorted(sys.modules.items()):
@@ -276,12 +282,11 @@ class Singletons:
                 self.add(f"{name}:", dict(vars(module)), name)
 
     def is_of_tree(self, module: types.ModuleType) -> bool:
-        """Whether a module's file is in the tree."""
+        """Whether the file of a module is in the tree."""
         file = getattr(module, "__file__", None)
         if type(file) is not str:
             return False
-        # Every import makes `look` ask again about all modules, and resolving a path costs a system call for
-        # each part.
+        # Every import makes `look` ask again about all modules, and resolving a path is expensive.
         if file not in _REAL_FILES:
             _REAL_FILES[file] = os.path.realpath(file)
         return _REAL_FILES[file].startswith(self.root)
@@ -292,6 +297,7 @@ class Singletons:
                 if value.__module__ == module and value.__qualname__ == f"{prefix.partition(':')[2]}{name}":
                     self.add(f"{prefix}{name}.", dict(type.__dict__["__dict__"].__get__(value)), module)
             elif not name.startswith("__") and type(value) not in _WITHOUT_IDENTITY:
+                # The first name wins; sorted modules make both sides choose the same one.
                 self.names.setdefault(id(value), prefix + name)
                 self.held.append(value)
 
@@ -306,7 +312,7 @@ _WITHOUT_IDENTITY = frozenset(
 
 
 def same_plain(before: object, after: object) -> bool:
-    """Whether a plain value is the one that was there: only values without an identity are compared."""
+    """Whether a plain value is unchanged; only values without an identity are compared by content."""
     if before is after:
         return True
     if type(before) is tuple and type(after) is tuple:
@@ -315,6 +321,7 @@ def same_plain(before: object, after: object) -> bool:
         return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
     if type(before) is not type(after) or type(before) not in _COMPARED:
         return False
+    # NaN is not equal to itself, but it is no change either.
     are_no_numbers = before != before and after != after
     return before == after or are_no_numbers
 
@@ -329,7 +336,7 @@ def refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
 
 
 def _fill_nothing(decoder: Any, target: Any, node: list[Any]) -> None:
-    """A lock has no contents that travel."""
+    """Do nothing: the state of a lock does not travel."""
 
 
 def _fill_list(decoder: Any, target: list[Any], node: list[Any]) -> None:
@@ -375,48 +382,47 @@ _FILLERS: dict[str, Callable[[Any, Any, list[Any]], None]] = {
 
 
 def fill_container(decoder: Any, target: object, node: list[Any]) -> None:
-    """Give a container of a built-in type the contents of its node, which `decoder` puts together."""
+    """Fill a container of a built-in type from its node, whose values `decoder` decodes."""
     _FILLERS.get(node[0], _fill_nothing)(decoder, target, node)
 
 
 class ProcessSide:
-    """What one of the two processes decides: names, what stays where it is, and what may be taken."""
+    """The decisions of one of the two processes: names, what stays where it is, and what is accepted."""
 
     def __init__(self, step: int, root: str) -> None:
-        """`step` is 1 or -1: the numbers that this side gives count up or down from it. `root` is the tree's
-        folder.
-        """
+        """`step` (1 or -1) is the direction in which this side numbers objects, `root` the tree's folder."""
         self.step = step
         self.singletons = Singletons(root)
         self.kept: dict[int, object] = {}
-        """What stays on its side, or stands for what stays on the other, by number."""
+        """Objects that stay on this side, and proxies of those that stay on the other, by number."""
         self.kept_numbers: dict[int, int] = {}
+        # Far from the numbers of travelling objects, which start at `step`: the two must never meet.
         self._next_kept = step * 1_000_000_000
 
     def name(self, value: object) -> str:
-        """Return the name under which the other side has the same thing; empty if it has not."""
+        """Return the name under which the other side has the same object, or an empty text."""
         return self.singletons.name(value) or name_of(value)
 
     def named(self, name: str) -> object:
-        """Return what a name from the other side stands for."""
+        """Return the object for a name that the other side sent."""
         return resolved(name)
 
     def kind_named(self, name: str, base: str) -> type | None:
-        """Return the class of an object from the other side; None to take the built-in one that it extends."""
+        """Return the class of an object from the other side; None to use the built-in class it extends."""
         found = resolved(name)
         if not isinstance(found, type):
             raise CannotTravelError(f"{name} is no class")
         return found
 
     def exception_named(self, name: str, base: str) -> type:
-        """Return the class of an exception from the other side; `base` is the built-in one that it extends."""
+        """Return the class of an exception from the other side; `base` is the built-in class it extends."""
         found = self.kind_named(name, "BaseException")
         if found is None:
             raise CannotTravelError(f"{name} is no exception")
         return found
 
-    def stands_in(self, value: object) -> bool:
-        """Whether a function that asks travels with a callable, for a side that may not take it by its name."""
+    def travels_as_proxy(self, value: object) -> bool:
+        """Whether a proxy accompanies a callable, in case the other side may not take it by its name."""
         return False
 
     def visible(self, kind: type) -> bool:
@@ -424,35 +430,33 @@ class ProcessSide:
         return bool(self.name(kind))
 
     def travels(self, kind: type, base: type) -> bool:
-        """Whether objects of a class that extends a built-in type can be made again on the other side."""
+        """Whether objects of a class can be rebuilt on the other side; `base` is the built-in it extends."""
         return self.visible(kind)
 
     def staying(self, value: object) -> list[Any]:
-        """Return the node of something that stays here."""
+        """Return the node of an object that stays on this side."""
         raise NotImplementedError
 
-    def standing_for(self, number: int, node: list[Any]) -> object:
-        """Return what stands here for something that stays on the other side."""
+    def proxy_for(self, number: int, node: list[Any]) -> object:
+        """Return a proxy of an object that stays on the other side."""
         raise NotImplementedError
 
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
-        """Whether a message may change what was given: an attribute, named by `key`, or a container of that
-        kind.
-        """
+        """Whether a message may change an attribute, named by `key`, or a container of that kind."""
         return True
 
     def may_hide(self, value: object, name: str, part: object) -> bool:
-        """Whether a message may give an attribute to an object of this side, in view of what its class has."""
+        """Whether a message may set an attribute that could hide a member of the object's class."""
         return True
 
     def check_attribute(self, kind: type, name: str, part: object) -> None:
-        """Raise `Unseen` if an object of this class may not hold such an attribute."""
+        """Raise `Unseen` if an object of this class may not have such an attribute."""
 
     def answered(self, name: str) -> None:
-        """Note that a message holds a class or name; raise `Unseen` if it may not."""
+        """Record that a message contains a class or a name; raise `Unseen` if it may not."""
 
     def keep(self, value: object, number: int = 0) -> int:
-        """Keep something by a number of its own, the same each time."""
+        """Return the number under which an object that stays is kept; it is the same each time."""
         if id(value) in self.kept_numbers:
             return self.kept_numbers[id(value)]
         if not number:
@@ -464,20 +468,20 @@ class ProcessSide:
 
 
 class Shared:
-    """The objects that both sides know by number while a call lasts."""
+    """The objects that both sides know by number for as long as a call lasts."""
 
     def __init__(self, side: ProcessSide) -> None:
         self.side = side
         self.objects: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}
         self.last: dict[int, str] = {}
-        """The node of each number as both sides know it, as a text."""
+        """The JSON text of each node as both sides know it, by number."""
         self.called: dict[int, str] = {}
-        """What the other side calls the class of an object that arrived as one of the class's built-in base."""
+        """The other side's names of the classes of objects that arrived as a built-in base, by number."""
         self._next = side.step
 
     def number(self, value: object) -> int:
-        """Return the number of an object, which may be a new one."""
+        """Return the number of an object; an unknown object gets a new number."""
         found = self.numbers.get(id(value))
         if found is None:
             found = self._next
@@ -486,6 +490,6 @@ class Shared:
         return found
 
     def add(self, number: int, value: object) -> None:
-        """Know an object by a number."""
+        """Register an object under a number."""
         self.objects[number] = value
         self.numbers[id(value)] = number

@@ -1,4 +1,4 @@
-"""Folders that are restored after each of many runs in one place."""
+"""Folders that are restored after each of many runs in the same place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TooLargeError(Exception):
-    """The folders are too large to keep in memory."""
+    """The folders are too large to be kept in memory."""
 
 
 def _print_of(found: os.stat_result) -> _Print:
@@ -44,6 +44,7 @@ class Pristine:
             try:
                 entries = list(os.scandir(folder))
             except PermissionError:
+                # A run may have closed a folder of its own to everybody.
                 os.chmod(folder, 0o700)
                 entries = list(os.scandir(folder))
             for entry in entries:
@@ -60,6 +61,7 @@ class Pristine:
         for path in sorted(seen.keys() - self.contents.keys()):
             _remove(path)
         changed = [p for p in self.contents if p not in seen or not self._unchanged(p, seen[p])]
+        # Sorted: a folder comes before its entries.
         for path in sorted(changed):
             self._write(path)
 

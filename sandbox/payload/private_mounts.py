@@ -1,11 +1,10 @@
-"""Started as root before an isolated command: shows it the folders that it needs, then becomes an ordinary
-user.
+"""Shows an isolated command the folders that it needs: starts as root, becomes an ordinary user.
 
 Its one argument is a JSON object: `sources` (host paths), `place` (an empty folder that everyone can reach,
 or ""), `user`, `arguments` and `parent`. In a mount namespace of its own, each source appears as
 `place`/INDEX, even if it is below a folder that only root may enter. Without a place each one stays at its
 path: the folders above it that only root may enter are covered by empty ones. The namespace, with all of its
-mounts, ends with the process.
+mounts, ends with the process (decision 9).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def _check(result: int, what: str) -> None:
 
 
 def _closed_above(path: str) -> str:
-    """Return the outermost folder above `path` that only its owner may enter, "" if there is none."""
+    """Return the outermost folder above `path` that only its owner may enter, or an empty text."""
     here = ""
     for part in os.path.dirname(path).split("/"):
         here = here.rstrip("/") + "/" + part
@@ -37,7 +36,8 @@ def _closed_above(path: str) -> str:
 
 
 def _show(libc: ctypes.CDLL, targets: list[tuple[str, str]], covered: set[str]) -> None:
-    """Mount empty folders over `covered`, and each source at its target, which is below one of them."""
+    """Mount empty folders over `covered`, and each source at its target below one of them."""
+    # Opened before the empty folders cover them.
     handles = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in targets]
     options = b"mode=0755,size=1m"
     for place in sorted(covered):
@@ -66,6 +66,7 @@ def main() -> None:
     )
     if order["place"] or closed:
         _check(libc.unshare(_CLONE_NEWNS), "a private mount namespace can't be made")
+        # Private: on most systems a mount would otherwise appear on the host as well.
         _check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts can't be made private")
         if order["place"]:
             place: str = order["place"]
@@ -76,6 +77,7 @@ def main() -> None:
     os.setresgid(order["user"], order["user"], order["user"])
     os.setresuid(order["user"], order["user"], order["user"])
     libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    # The parent may have died before the signal was asked for.
     if os.getppid() != order["parent"]:
         sys.exit("gistpoint: the program that asked for this run is gone")
     os.execve(order["arguments"][0], order["arguments"], {})

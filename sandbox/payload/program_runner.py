@@ -1,11 +1,10 @@
-"""Runs a program that is not a test as a child, and reports from outside: `python program_runner.py ORDER
-COMMAND...`.
+"""Runs a program that is not a test as a child, and reports on it from outside.
 
-ORDER is a JSON object with `folder`, where the program starts, `files`, whose hashes are reported, and
-`stdin`, the file that is its standard input; without one it has none. Records go to the descriptor in
-GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s of the child, `stream` (its output), `file`, and at last
-`finish` with the child's exit status from the system. The child does not hold that descriptor and can't look
-into this process.
+Usage: `python program_runner.py ORDER COMMAND...`. ORDER is a JSON object with `folder`, where the program
+starts, `files`, whose hashes are reported, and `stdin`, the file that is its standard input; without one its
+input is empty. Records go to the descriptor in GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s of the
+child, `stream` (its output), `file`, and at last `finish` with the child's exit status from the system. The
+child does not hold that descriptor and can't look into this process.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _PR_SET_DUMPABLE = 4
 
 
 class Channel:
-    """Numbered records on the pipe of results."""
+    """Writes numbered records to the result pipe."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_inheritable(descriptor, False)
@@ -45,7 +44,7 @@ class Channel:
 
 
 class Stream(threading.Thread):
-    """The content of a pipe up to a bound; for the rest only the hash is kept."""
+    """Reads a pipe, keeping its content up to a bound; of the remainder only the hash is kept."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         super().__init__(daemon=True)
@@ -79,8 +78,9 @@ def _hash(path: str) -> str:
 
 
 def main(order: Mapping[str, Any], command: list[str]) -> int:
-    """Run `command` and report it; always returns 0."""
+    """Run `command` and report on it; always exits with status 0."""
     with contextlib.suppress(OSError, AttributeError):
+        # Not dumpable: the child, which has the same user, can then neither trace nor read this process.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     channel = Channel(int(os.environ.pop("GISTPOINT_RESULTS")))
     reading, writing = os.pipe()
@@ -99,8 +99,10 @@ def main(order: Mapping[str, Any], command: list[str]) -> int:
     with os.fdopen(reading, "rb", buffering=0) as records_pipe:
         out, err = Stream(child.stdout, _STREAM), Stream(child.stderr, _STREAM)
         records = Stream(records_pipe, _RECORDS)
+        # The status comes from the system, not from the child's records: it is the one thing it can't forge.
         status = child.wait()
         for stream in (out, err, records):
+            # Bounded, because a process that the child left may keep the pipe open.
             stream.join(_LINGER_S)
         _report(channel, order, {"stdout": out.text(), "stderr": err.text()}, bytes(records.data))
     channel.put("finish", exit=status)
@@ -113,6 +115,7 @@ def _report(channel: Channel, order: Mapping[str, Any], streams: Mapping[str, st
             note = json.loads(line)
         except ValueError:
             continue
+        # Only notes without `e` and `n`: the child may not number its records, or end the run with one.
         if isinstance(note, dict) and isinstance(note.get("kind"), str) and not {"e", "n"} & note.keys():
             channel.put("note", **note)
     for name, text in streams.items():

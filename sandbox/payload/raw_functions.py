@@ -11,8 +11,9 @@ _LINKS = ("fget", "fset", "fdel", "__func__", "__wrapped__", "func")
 
 
 def the_function(module: Any, qualname: str, path: str) -> Any:
-    """Return the function with this name in this file; `name#2` is the second of that name. Raises
-    `LookupError`.
+    """Return the function with this name in this file; `name#2` is the second with that name.
+
+    Raises `LookupError` if there is none.
     """
     plain, _, number = qualname.partition("#")
     *outer, name = plain.split(".")
@@ -20,15 +21,17 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
     for part in outer:
         holder = getattr(holder, part)
     found = sorted(
-        _below(_held(holder, name), name, path), key=lambda function: function.__code__.co_firstlineno
+        # By line: wrappers are found in the order of their nesting, which is not that of the file.
+        _below(_member(holder, name), name, path),
+        key=lambda function: function.__code__.co_firstlineno,
     )
     if not found:
         raise LookupError(f"{qualname} is no function that can be called by itself.")
     return found[min(int(number or 1), len(found)) - 1] if number else found[0]
 
 
-def _held(holder: Any, name: str) -> Any:
-    """Return what a module or class has under a name; a private name of a class is stored with the class's."""
+def _member(holder: Any, name: str) -> Any:
+    """Return the value of a name in a module or class; a private name may be stored mangled."""
     try:
         return inspect.getattr_static(holder, name)
     except AttributeError:
@@ -36,7 +39,7 @@ def _held(holder: Any, name: str) -> Any:
 
 
 def _below(found: Any, name: str, path: str) -> Iterator[Any]:
-    """Yield the functions of this name that an object wraps, itself among them."""
+    """Yield the functions of this name that an object wraps, including the object itself."""
     queue, seen = [found], set()
     while queue:
         item = queue.pop(0)

@@ -1,11 +1,12 @@
-"""pytest plugin that reports a run over a pipe, one JSON object a line; runs in the target's interpreter.
+"""pytest plugin that reports a run over a pipe, one JSON object per line.
 
-Serves pytest 8 and 9. `begin` reads the order of the run from standard input, removing it from there, before
-anything of the repository is imported. Records, each with a sequence number `n`: `begin` (before that
-import), `start` (of pytest's session), `collect_error`, `items` (ids in chunks), `collected`, `run` (a test
-begins), `test` (it ended: what it raised, as seen before any other plugin, and what was reported), `stray`,
-`note` (a message of a `kind` from other files of ours on this channel), `finish`. With a `key` in the order
-each line begins with a tag, 32 hexadecimal digits and a blank, that depends on all lines before it.
+Runs in the target's interpreter, with pytest 8 and 9. `begin` reads the order of the run from standard input,
+removing it from there, before anything of the repository is imported. Records, each with a sequence number
+`n`: `begin` (before that import), `start` (of pytest's session), `collect_error`, `items` (ids in chunks),
+`collected`, `run` (a test begins), `test` (it ended: what it raised, as seen before any other plugin, and
+what was reported), `stray`, `note` (a message of a `kind` from other payload files on this channel),
+`finish`. With a `key` in the order each line begins with a tag, 32 hexadecimal digits and a blank, that
+depends on all lines before it.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ def _bounded(text: str) -> str:
 
 
 def taken_order() -> dict[str, Any]:
-    """Read exactly the order from standard input, after the line with its length."""
+    """Read the order from standard input: a line with its length, then exactly that many bytes."""
     length = b""
     while not length.endswith(b"\n"):
+        # Byte by byte: a buffered reader would take bytes that belong to what follows the order.
         length += os.read(0, 1) or b"\n"
     parts, missing = [], int(length or 0)
     while missing:
@@ -61,7 +63,7 @@ def taken_order() -> dict[str, Any]:
 
 
 def close_input() -> None:
-    """Leave standard input empty, so that no later reader finds data there or waits for it."""
+    """Replace standard input by an empty one, so that no later reader finds data there or waits for it."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -70,7 +72,7 @@ def close_input() -> None:
 def moved_up(fd: int) -> int:
     """Return a copy of a descriptor with a high number below the limit of open files, closed on exec.
 
-    So programs that the tests start neither inherit it nor collide with it.
+    Programs that the tests start then neither inherit it nor collide with it.
     """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     high = _HIGH if limit == resource.RLIM_INFINITY else max(0, min(_HIGH, limit - _SPARE))
@@ -80,8 +82,8 @@ def moved_up(fd: int) -> int:
 def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
     """Return a function that writes a record to the pipe, only from this process.
 
-    It keeps private copies of what it needs: the tested code's replacements in other modules do not reach it.
-    The key of a record is deleted once the record is written.
+    It keeps private copies of the functions that it needs: whatever the tested code replaces in other modules
+    does not reach it. The key of a record is deleted once the record is written.
     """
     high = moved_up(fd)
     os.close(fd)
@@ -97,6 +99,7 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
             number += 1
             line = encode({"e": event, "n": number, **fields}).encode()
             if chain:
+                # Code that reads this memory later finds the next record's key, and can't forge earlier ones.
                 tag = digest(line, key=chain, digest_size=16, person=b"record").hexdigest()
                 chain = digest(line, key=chain, digest_size=32, person=b"next").digest()
                 line = tag.encode() + b" " + line
@@ -108,9 +111,7 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
 
 
 def _private(module: ModuleType) -> Any:
-    """Return a copy of a module of the standard library that is in no table of modules, with builtins of its
-    own.
-    """
+    """Return a copy of a standard module that is in no table of modules, with builtins of its own."""
     spec = module.__spec__
     assert spec is not None
     assert spec.loader is not None
@@ -121,7 +122,7 @@ def _private(module: ModuleType) -> Any:
 
 
 class Results:
-    """The reporting of one run."""
+    """Reports one run."""
 
     def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], watch: Any = None) -> None:
         self.put = put
@@ -153,7 +154,7 @@ class Results:
         return text
 
     def location(self, longrepr: Any) -> str | None:
-        """Return `path:line` of the innermost frame in the repository, else of the innermost one."""
+        """Return `path:line` of the innermost frame in the repository, or else of the innermost one."""
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
             return None
@@ -214,15 +215,17 @@ class Results:
             self.put("items", ids=ids[start : start + _CHUNK])
         for id in ids:
             self.index.setdefault(id, len(self.index))
+        # Last, so that they also detect what the tests before them replaced in pytest or in `assert`.
         sentinels = self.sentinel_items() if ids else []
         items.extend(sentinels)
         for item in sentinels:
             self.index[item.nodeid] = item.listchain()[2].name
+        # Dropped, so that a search of the memory does not find the texts of the sentinels.
         self.select, self.first, self.sentinels = [], {}, ""
         self.put("collected", count=len(ids), sentinels=len(sentinels))
 
     def sentinel_items(self) -> list[pytest.Item]:
-        """Return the tests whose outcome is known beforehand; no fixture of the repository applies to them."""
+        """Return the tests whose outcomes are known beforehand, without fixtures of the repository."""
         items = list(self.known.collect())
         for item in items:
             names: list[str] = getattr(item, "fixturenames", [])
@@ -232,9 +235,8 @@ class Results:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         if isinstance(self.index.get(item.nodeid), str):
-            item.config.option.runxfail = (
-                False  # one of them must visibly fail as expected; no other test follows
-            )
+            # One sentinel must visibly fail as expected. No test of the repository follows.
+            item.config.option.runxfail = False
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.current, self.raised, self.reports, self.text, self.seconds = nodeid, [], [], "", 0.0
@@ -257,6 +259,7 @@ class Results:
     ) -> Generator[None, Any, Any]:
         if self.inside:  # a subtest's own report
             return (yield)
+        # The exception is read before any report is made: a plugin of the tree could rewrite the report.
         held = getattr(item, "_excinfo", None)  # where unittest's cases keep their exception
         seen = call.excinfo or (held[0] if held and call.when == "call" else None)
         if call.when == "call":
@@ -271,6 +274,7 @@ class Results:
         if report.nodeid != self.current:
             self.put("stray", id=report.nodeid)
             return
+        # Subtests report under the id of their test, in addition to its own report.
         part = hasattr(report, "context") and type(report).__name__.lower() == "subtestreport"
         if not part:
             self.seconds += report.duration
@@ -298,10 +302,10 @@ class Results:
 
 
 class _Known(pytest.Module):
-    """A module that was passed as text and is in no file and no table of modules."""
+    """A module that was passed as text, and is in no file and no table of modules."""
 
     def execute(self, text: str) -> None:
-        """Execute the module before the tested code is imported, so that that code can't interfere."""
+        """Execute the module before the tested code is imported, so that this code can't interfere."""
         self.obj = ModuleType(self.path.stem)
         tree = ast.parse(text)
         if self.config.getoption("assertmode") == "rewrite":
@@ -309,7 +313,7 @@ class _Known(pytest.Module):
         exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(self.obj))
 
     def collect(self) -> Iterator[Any]:
-        """Yield its tests by their own names, ignoring the repository's naming rules."""
+        """Yield its tests by their own names, whatever naming rules the repository has."""
         for name, value in vars(self.obj).items():
             if not name.startswith("test_"):
                 continue
@@ -321,8 +325,9 @@ class _Known(pytest.Module):
 
 
 class Registering:
-    """Registers `plugin` as pytest is configured, after the first `conftest.py`, under a name that can't be
-    guessed.
+    """Registers `plugin` while pytest is configured, under a name that can't be guessed.
+
+    This happens after the first `conftest.py` was loaded.
     """
 
     def __init__(self, plugin: object) -> None:
@@ -341,11 +346,12 @@ def begin() -> Registering:
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
     put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
-    watch = _beside("run_watch.py").started(order, root) if order.get("watched") else None
+    # Before the registration: the watch has to see what the first conftest.py does.
+    watch = _control_file("run_watch.py").started(order, root) if order.get("watched") else None
     return Registering(Results(order, root, put, watch))
 
 
-def _beside(file: str) -> Any:
+def _control_file(file: str) -> Any:
     """Return a module of the control folder that is in no table of modules."""
     spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), Path(__file__).with_name(file))
     assert spec is not None
@@ -356,10 +362,10 @@ def _beside(file: str) -> Any:
 
 
 def _undisturbed() -> ModuleType:
-    """Return the `ast` by which pytest finds the lines of a failure, with a `parse` that retries.
+    """Return the `ast` with which pytest finds the lines of a failure, with a `parse` that retries.
 
     Python up to 3.12 counts the depth of a tree in one place for all threads: if a thread of the tested code
-    meanwhile dies with a traceback, the whole session would end with `SystemError` (see
+    dies with a traceback meanwhile, the whole session would end with `SystemError` (see
     `core/code/parsing.py`).
     """
     original = ast.parse

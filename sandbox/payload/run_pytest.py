@@ -1,7 +1,8 @@
-"""Runs pytest with a plugin of ours, as `python -m pytest` runs it: `python -m NAME PLUGIN ARGUMENTS...`.
+"""Runs pytest with a plugin, as `python -m pytest` does: `python -m NAME PLUGIN ARGUMENTS...`.
 
-PLUGIN is a file whose `begin` returns what pytest has to register; it reads the order of the run before
-anything of the repository can be imported. Neither this module nor the plugin is in `sys.modules` afterwards.
+PLUGIN is a file whose `begin` returns the object that pytest has to register; it reads the order of the run
+before anything of the repository can be imported. Neither this module nor the plugin is in `sys.modules`
+afterwards.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def _loaded(path: str) -> ModuleType:
 
 
 def _main() -> int:
+    # Before pytest: its import looks for plugins in the environment, which can run code of the tree.
     plugin = _loaded(sys.argv[1]).begin()
     import pytest
 
@@ -30,6 +32,7 @@ def _main() -> int:
     assert spec.origin is not None
     shown = importlib.util.module_from_spec(spec)
     shown.__name__ = "__main__"
+    # Tests that look for `__main__` find what they would find under `python -m pytest`.
     sys.modules["__main__"] = shown
     sys.argv[:2] = [spec.origin]
     getattr(sys, "orig_argv", [])[-len(sys.argv) - 1 :] = ["pytest", *sys.argv[1:]]

@@ -1,10 +1,9 @@
-"""Watches a run for what submitted code does in its process; runs in the target's interpreter, Python 3.9 and
-later.
+"""Watches what submitted code does in the process of a run, by audit events (decision 116).
 
-`started` sets an audit hook (PEP 578) before anything of the repository is imported, and keeps what pytest,
-unittest and builtins define. An event counts if a frame of the submitted lines is on the stack. What has no
-event (`f_back`, `f_locals`, `__globals__`) is not seen. The hook lies in the process that it watches: code
-that reaches it can blind it.
+Runs in the target's interpreter, Python 3.9 or later. `started` sets an audit hook (PEP 578) before anything
+of the repository is imported, and remembers what pytest, unittest and builtins define. An event counts if a
+frame of the submitted lines is on the stack. What has no event (`f_back`, `f_locals`, `__globals__`) is not
+seen. The hook is in the process that it watches: code that reaches it can blind it.
 """
 
 from __future__ import annotations
@@ -19,29 +18,62 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 _JUDGES = ("_pytest", "builtins", "pluggy", "pytest", "unittest")
-_ALWAYS = frozenset({
-    "_thread.start_new_thread", "code.__new__", "function.__new__", "gc.get_objects", "gc.get_referents",
-    "gc.get_referrers", "marshal.load", "marshal.loads", "object.__delattr__", "object.__setattr__", "os.exec",
-    "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pickle.find_class", "subprocess.Popen",
-    "sys._current_exceptions", "sys._current_frames", "sys._getframe", "sys._getframemodulename", "sys.addaudithook",
-    "sys.setprofile", "sys.settrace",
-})  # fmt: skip
+_ALWAYS = frozenset(
+    {
+        "_thread.start_new_thread",
+        "code.__new__",
+        "function.__new__",
+        "gc.get_objects",
+        "gc.get_referents",
+        "gc.get_referrers",
+        "marshal.load",
+        "marshal.loads",
+        "object.__delattr__",
+        "object.__setattr__",
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.system",
+        "pickle.find_class",
+        "subprocess.Popen",
+        "sys._current_exceptions",
+        "sys._current_frames",
+        "sys._getframe",
+        "sys._getframemodulename",
+        "sys.addaudithook",
+        "sys.setprofile",
+        "sys.settrace",
+    }
+)
 _FILES = frozenset(
     {"open", "os.link", "os.listdir", "os.rename", "os.scandir", "os.symlink", "shutil.copyfile"}
 )
-_FRAMES = frozenset({
-    "__closure__", "__code__", "__defaults__", "__kwdefaults__", "ag_code", "ag_frame", "cr_code", "cr_frame", "f_code",
-    "gi_code", "gi_frame", "tb_frame",
-})  # fmt: skip
+_FRAMES = frozenset(
+    {
+        "__closure__",
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "ag_code",
+        "ag_frame",
+        "cr_code",
+        "cr_frame",
+        "f_code",
+        "gi_code",
+        "gi_frame",
+        "tb_frame",
+    }
+)
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
 _QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
-"""Modules that run code of checked names to make a class, or import a module: what happens below is not told.
-"""
+"""Modules that import modules, or run checked text to make a class: their events do not count."""
 _MOST, _LONGEST = 100, 160
 
 
 class RunWatch:
-    """What was seen so far in one run."""
+    """The findings of one run."""
 
     def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
         self.found: set[str] = set()
@@ -59,19 +91,21 @@ class RunWatch:
         self._before = _definitions()
 
     def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
-        """Return the audit hook: it holds what it needs, so that nobody can replace that in a module."""
+        """Return the audit hook, which binds what it needs: replacing a module's names does not reach it."""
         interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
-        getframe, get_ident, told, add = sys._getframe, threading.get_ident, self._told, self.found.add
+        getframe, get_ident = sys._getframe, threading.get_ident
+        describe, add = self._described, self.found.add
         is_submitted, busy, found, most = self._is_submitted, set(), self.found, _MOST
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
+            # The set first: nearly all events of a run are of no interest, and this is on their path.
             if event not in interesting or get_ident() in busy or len(found) >= most:
                 return
             busy.add(get_ident())  # asking for frames is such an event itself
             try:
                 frame = getframe(1)
                 if is_submitted(frame):
-                    text = told(event, arguments)
+                    text = describe(event, arguments)
                     if text:
                         add(text[:_LONGEST])
             finally:
@@ -80,7 +114,7 @@ class RunWatch:
         return hook
 
     def _is_submitted(self, frame: FrameType | None) -> bool:
-        """Whether submitted lines run in a frame or in one of its callers, with no quiet module in between."""
+        """Whether submitted lines run in a frame or its callers, with no quiet module in between."""
         while frame is not None:
             name = frame.f_globals.get("__name__")
             for first, last in self._spans.get(frame.f_code.co_filename, ()):
@@ -91,8 +125,8 @@ class RunWatch:
             frame = frame.f_back
         return False
 
-    def _told(self, event: str, arguments: tuple[Any, ...]) -> str:
-        """Return what an event says about the submission; empty if it is nothing."""
+    def _described(self, event: str, arguments: tuple[Any, ...]) -> str:
+        """Return a description of what an event shows the submission doing, or an empty text."""
         if event in _FILES:
             return self._of_file(event, arguments)
         if event == "object.__getattr__":
@@ -112,6 +146,7 @@ class RunWatch:
             if not isinstance(given, (str, bytes)):
                 continue
             path = os.path.normpath(os.path.join(os.getcwd(), os.fsdecode(given)))
+            # A link to a test file is a test file.
             names = {os.path.basename(path), os.path.basename(os.path.realpath(path))}
             if not self._tests.isdisjoint(names):
                 return f"the run opens the tests ({event} {min(names & self._tests)})"
@@ -120,10 +155,11 @@ class RunWatch:
         return ""
 
     def compare(self) -> None:
-        """Note what pytest, unittest and builtins no longer define as before the run."""
+        """Record which definitions of pytest, unittest and builtins have changed since before the run."""
         missing = object()
         for name, (owner, before) in self._before.items():
             now = _vars(owner).get(name.rpartition(".")[2], missing)
+            # A function can also be replaced in place, by giving it other code.
             code = now.__code__ if isinstance(now, FunctionType) else None
             if (
                 (now, code) != before
@@ -134,7 +170,7 @@ class RunWatch:
 
 
 def started(order: Mapping[str, Any], root: str) -> RunWatch:
-    """Set the hook for what `order` names, and return what it will see."""
+    """Set the hook for the spans and tests in `order`, and return the watch."""
     for name in ("unittest", "unittest.case"):
         importlib.import_module(name)
     watch = RunWatch(order["watched"], order["tests"], root.rstrip("/"))
@@ -143,7 +179,7 @@ def started(order: Mapping[str, Any], root: str) -> RunWatch:
 
 
 def _definitions() -> dict[str, tuple[Any, tuple[Any, Any]]]:
-    """Return the functions and classes of those who judge, by name, each with its owner and its code."""
+    """Return the functions and classes of the judging modules by name, each with its owner and its code."""
     found: dict[str, tuple[Any, tuple[Any, Any]]] = {}
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in _JUDGES and isinstance(module, ModuleType):

@@ -1,11 +1,10 @@
-"""Answers calls with the submitted functions, in a process that holds no test; runs in the target's
-interpreter.
+"""Answers calls with the submitted functions, in a process that holds no test (decision 113).
 
-The order has the `functions` (`path` and `qualname`). Requests come over standard input after it, one JSON
-object a line; each gets one line over the pipe. `do` of a request is `load`, `forget`, `call`, `apply`,
-`next`, `throw` or `close`, and `return`, `raise` or `stop` for what this process asked for; `re` of an answer
-is `value`, `raised`, `stop`, `callback`, `done` or `unplain`. Nothing that this process says is believed: it
-can forge only its own answers (decision 113).
+Runs in the target's interpreter. The order has the `functions` (`path` and `qualname`). Requests come over
+standard input after it, one JSON object per line; each is answered by one line over the pipe. `do` of a
+request is `load`, `forget`, `call`, `apply`, `next`, `throw` or `close`, and `return`, `raise` or `stop` in
+reply to a question of this process; `re` of an answer is `value`, `raised`, `stop`, `callback`, `done` or
+`unplain`. Nothing that this process writes is trusted: it can forge only its own answers.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
 
-    def _beside(name: str) -> types.ModuleType:
+    def _sibling(name: str) -> types.ModuleType:
         spec = importlib.util.spec_from_file_location(
             "_" + name.partition(".")[0], os.path.join(os.path.dirname(__file__), name)
         )
@@ -39,10 +38,10 @@ else:
         spec.loader.exec_module(module)
         return module
 
-    sides = _beside("gistpoint_sides.py")
+    sides = _sibling("gistpoint_sides.py")
     sys.modules["gistpoint_sides"] = sides
-    plain = _beside("gistpoint_plain.py")
-    the_function = _beside("gistpoint_functions.py").the_function
+    plain = _sibling("gistpoint_plain.py")
+    the_function = _sibling("gistpoint_functions.py").the_function
 
 _LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
@@ -50,7 +49,7 @@ _MOST_SHARED = 200
 
 
 class _NoPytest(importlib.abc.MetaPathFinder):
-    """Keeps pytest from being imported: code that needs it belongs to tests."""
+    """Prevents the import of pytest: code that needs it belongs to tests."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         if fullname.partition(".")[0] in _ABSENT:
@@ -58,7 +57,7 @@ class _NoPytest(importlib.abc.MetaPathFinder):
 
 
 class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
-    """The process that holds the submission."""
+    """The side of the process that holds the submission."""
 
     def __init__(self, server: SubmissionServer, root: str) -> None:
         super().__init__(-1, root)
@@ -72,21 +71,21 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
             return ["function", value.__name__, value.__doc__]
         if any("__next__" in vars(part) for part in type(value).__mro__):
             return ["iterator", "", None]
-        if self.stands_in(value):
+        if self.travels_as_proxy(value):
             return ["function", getattr(value, "__name__", type(value).__name__), None]
         return ["token", "", None]
 
-    def stands_in(self, value: Any) -> bool:
+    def travels_as_proxy(self, value: Any) -> bool:
         return callable(value) and not isinstance(value, type)
 
-    def standing_for(self, number: int, node: list[Any]) -> object:
+    def proxy_for(self, number: int, node: list[Any]) -> object:
         if node[0] == "function":
             return self.server.function(number, node[1])
         return self.server.iterator(number) if node[0] == "iterator" else _Elsewhere()
 
 
 class _Elsewhere:
-    """Stands for an object that can't leave the tests' process; it can only be passed back."""
+    """A placeholder for an object that can't leave the tests' process; it can only be passed back."""
 
 
 class SubmissionServer:
@@ -105,7 +104,7 @@ class SubmissionServer:
         self.logged: list[list[Any]] = []
 
     def serve(self) -> None:
-        """Answer until standard input ends."""
+        """Answer requests until standard input ends."""
         while True:
             line = self.requests.readline()
             if not line:
@@ -126,11 +125,12 @@ class SubmissionServer:
         shared = self.shared.setdefault(request["call"], sides.Shared(self.side))
         self.current.append(shared)
         try:
-            answer = self.answered(request, shared)
+            answer = self.answer_to(request, shared)
         except sides.CannotTravelError as error:
             answer = {"re": "unplain", "reason": "not_plain_data", "words": str(error)}
         finally:
             self.current.pop()
+        # Something that stayed here may be called after the call has ended, and then needs its numbers.
         if not self.side.kept or len(self.shared) > _MOST_SHARED:
             self.shared.pop(request["call"], None)
         self.send(answer)
@@ -141,12 +141,13 @@ class SubmissionServer:
             self.function_of(request)
         self.send({"re": "done"})
 
-    def answered(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
+    def answer_to(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
         roots = plain.Decoder(shared, request).values()
         kind = "value"
         try:
-            value = self.done(request, roots)
+            value = self.carry_out(request, roots)
         except StopIteration as ended:
+            # A StopIteration ends an iterator, but raised by a function it is an exception like any other.
             of_iterator = request["do"] in ("next", "throw")
             kind, value = ("stop", ended.value) if of_iterator else ("raised", ended)
         except sides.CannotTravelError:
@@ -155,20 +156,14 @@ class SubmissionServer:
             kind, value = "raised", error
         return {"re": kind, **plain.Encoder(shared).message([value])}
 
-    def done(self, request: dict[str, Any], roots: list[Any]) -> Any:
-        """Do what a request asks for, and return the result."""
+    def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
+        """Carry out a request, and return the result."""
         if request["do"] == "call":
             return _called(self.function_of(request), request["shape"], roots)
         held: Any = self.side.kept.get(request["of"])
         if held is None:
             raise sides.CannotTravelError("something was called that is not there")
-        if request["do"] == "apply":
-            return held(*roots[0], **dict(roots[1]))
-        if request["do"] == "throw":
-            return held.throw(roots[0])
-        if request["do"] == "close":
-            return held.close() if hasattr(held, "close") else None
-        return held.send(roots[0]) if roots[0] is not None else next(held)
+        return _ACTIONS[request["do"]](held, roots)
 
     def function_of(self, request: dict[str, Any]) -> Callable[..., Any]:
         number = request["function"]
@@ -180,29 +175,29 @@ class SubmissionServer:
                 raise sides.CannotTravelError(f"{qualname} can't be called by itself: {error}") from None
         return self.found[number]
 
-    # What this process asks for
+    # Questions to the tests' process
 
     def function(self, number: int, name: str) -> Callable[..., Any]:
-        """Return a function that calls one of the tests' process, with its name."""
+        """Return a function that calls one of the tests' process, under its name."""
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
-            return self.asked({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
+            return self.ask({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
 
         elsewhere.__qualname__ = name
         elsewhere.__name__ = name.rpartition(".")[2]
         return elsewhere
 
     def iterator(self, number: int) -> Generator[Any, None, Any]:
-        """Yield what an iterator of the tests' process yields."""
+        """Yield the items of an iterator of the tests' process."""
         while True:
             try:
-                value = self.asked({"do": "next", "of": number}, [(), ()])
+                value = self.ask({"do": "next", "of": number}, [(), ()])
             except StopIteration as ended:
                 return ended.value
             yield value
 
-    def asked(self, question: dict[str, Any], roots: list[Any]) -> Any:
-        """Ask the tests' process, and answer what it asks for meanwhile."""
+    def ask(self, question: dict[str, Any], roots: list[Any]) -> Any:
+        """Ask the tests' process, and handle its requests until it replies."""
         shared = self.current[-1]
         self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots)})
         while True:
@@ -220,13 +215,13 @@ class SubmissionServer:
 
     def send(self, answer: dict[str, Any]) -> None:
         """Write an answer, with what was written, warned and logged since the last one."""
-        beside = {
+        side_effects = {
             "out": self.out.getvalue(),
             "err": self.err.getvalue(),
             "warnings": self.warned,
             "logs": self.logged,
         }
-        answer.update((name, value) for name, value in beside.items() if value)
+        answer.update((name, value) for name, value in side_effects.items() if value)
         for stream in (self.out, self.err):
             stream.seek(0)
             stream.truncate()
@@ -235,10 +230,10 @@ class SubmissionServer:
         while line:
             line = line[os.write(self.results, line) :]
 
-    # What the code beside its answers does
+    # Side effects of the submitted code
 
     def listen(self) -> None:
-        """Take what is written, warned and logged from now on."""
+        """Capture what is written, warned and logged from now on."""
         sys.stdout, sys.stderr = self.out, self.err
         warnings.simplefilter("always")
         warnings.showwarning = self.warn
@@ -248,12 +243,21 @@ class SubmissionServer:
         logging.root.setLevel(1)
 
     def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        """Take a warning."""
+        """Capture a warning."""
         self.warned.append([sides.type_name(category), str(message)])
 
     def log(self, record: logging.LogRecord) -> None:
-        """Take a log record."""
+        """Capture a log record."""
         self.logged.append([record.name, record.levelno, record.getMessage()])
+
+
+_ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    "apply": lambda function, roots: function(*roots[0], **dict(roots[1])),
+    "throw": lambda iterator, roots: iterator.throw(roots[0]),
+    "close": lambda iterator, roots: iterator.close() if hasattr(iterator, "close") else None,
+    "next": lambda iterator, roots: next(iterator) if roots[0] is None else iterator.send(roots[0]),
+}
+"""Requests for an object that stayed in this process: what is done with it."""
 
 
 def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:
@@ -280,7 +284,7 @@ def _taken_order() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read the order and serve."""
+    """Read the order, and serve until standard input ends."""
     order = _taken_order()
     # Descriptors that programs of the submission do not inherit; any number will do.
     requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _LOWEST), "rb")
@@ -289,6 +293,7 @@ def main() -> None:
     results = fcntl.fcntl(int(os.environ.pop("GISTPOINT_RESULTS")), fcntl.F_DUPFD_CLOEXEC, _LOWEST)
     root = os.environ.pop("GISTPOINT_ROOT")
     sys.argv = ["answers"]
+    # The tree must not find files of this folder under its own imports.
     sys.path[:] = [
         place for place in sys.path if os.path.realpath(place) != os.path.dirname(os.path.realpath(__file__))
     ]

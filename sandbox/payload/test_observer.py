@@ -1,6 +1,4 @@
-"""A pytest plugin that reports the output and exception of each test, and whether pytest itself was tampered
-with.
-"""
+"""pytest plugin that reports each test's output and exception, and any tampering with pytest itself."""
 
 from __future__ import annotations
 
@@ -19,14 +17,14 @@ _NESTED = 8
 
 
 class TestObserver:
-    """Calls `report` with a kind and its fields: `outcome` for each test, and `tampered`; `finish` reports
-    the rest.
+    """Calls `report` with the kind `outcome` for each test, and with `tampered` if pytest was changed.
 
-    `begin` is called before anything is collected, `measure` with whether tests follow, `look` before and
-    after each test of the file, with the names that it sees and its module. `guard` describes the test in the
-    file at `path`: its lines `first` to `last`, whether it is `decorated`, and `pytest_names`, those that the
-    file imports from pytest, each with the attribute of pytest that it must be bound to, or an empty text for
-    pytest itself. `owned` are the top-level names of the codebase.
+    `begin` is called before anything is collected, and `finish` at the end of the session: it reports the
+    measurements. `measure` is called with whether tests follow, `look` before and after each test of the
+    file, with the names that the test sees and its module. `guard` describes the test in the file at `path`:
+    its lines `first` to `last`, whether it is `decorated`, and `pytest_names`, the names that the file
+    imports from pytest, each with the attribute of pytest that it must be bound to (an empty text for pytest
+    itself). `owned` are the top-level names of the codebase.
     """
 
     __test__ = False
@@ -54,15 +52,16 @@ class TestObserver:
         self._phase = ""
         self._streams = ("", "")
         self._origin: dict[str, Any] = {}
-        self._whole: list[tuple[Any, str, object, object]] = []
+        self._definitions: list[tuple[Any, str, object, object]] = []
         self._tampered = False
         self.operands: Any = None
-        """What observes the values that the tests use, if they are observed."""
+        """The observer of the values that the tests use (`operands.Operands`), or None."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Record the functions and classes of pytest, and begin to measure."""
-        self._whole = list(_parts())
+        """Remember the functions and classes of pytest, and begin to measure."""
+        # Taken before any test module is imported, since its top level could replace parts of pytest.
+        self._definitions = list(_parts())
         self._begin()
 
     @pytest.hookimpl(trylast=True)
@@ -74,7 +73,7 @@ class TestObserver:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Measure only the tests of the file, not those whose outcome is known."""
+        """Measure only the tests of the file, not the sentinels, whose outcomes are known beforehand."""
         self._origin = _origin(item)
         self._measure(str(item.path) == self._path)
         try:
@@ -94,9 +93,7 @@ class TestObserver:
             self.operands.observe_doctest(item.dtest)  # type: ignore[attr-defined]
         if getattr(module, "__file__", None) != self._path:
             return (yield)
-        function = self._test_in(
-            getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item)
-        )
+        function = self._test_in(_function_of(item), _qualname(item))
         names = getattr(function, "__globals__", None) or vars(module)
         self._look(names, module)
         if self.operands is not None:
@@ -113,30 +110,31 @@ class TestObserver:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Keep the type and message of a phase's exception: the report has them only as text."""
+        """Keep the type and message of a phase's exception, which the report contains only as text."""
         report = yield
         if call.excinfo is not None and self._raised is None:
             kind = call.excinfo.type
             self._phase = call.when
             self._raised = [f"{kind.__module__}.{kind.__qualname__}", str(call.excinfo.value)[:_MESSAGE]]
+        # Right after the call, not only at the end: a later test could restore what this one replaced.
         if call.when == "call":
             self._check()
             self._check_test(item)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the output: each phase's report contains all output so far."""
+        """Keep the captured output: the report of each phase contains all output up to then."""
         self._streams = (report.capstdout, report.capstderr)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Report the test."""
         out, err = (_bounded(text) for text in self._streams)
-        told = {"raised": self._raised, "phase": self._phase, "stdout": out, "stderr": err}
-        self._report("outcome", id=nodeid, **told, **self._origin)
+        observed = {"raised": self._raised, "phase": self._phase, "stdout": out, "stderr": err}
+        self._report("outcome", id=nodeid, **observed, **self._origin)
 
     def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
-        """Report a failed import of the codebase: the blocker may have been removed before."""
+        """Report a failed import of the codebase: the import blocker may have been removed before it."""
         error = call.excinfo.value if call.excinfo is not None else None
         for _ in range(_DEPTH):
             if error is None:
@@ -145,6 +143,7 @@ class TestObserver:
             if isinstance(name, str) and name.partition(".")[0] in self._owned:
                 self._report("event", what="import", name=name)
                 return
+            # The chain is followed because a library may catch the ImportError and raise an error of its own.
             error = error.__cause__ or error.__context__
 
     @pytest.hookimpl(tryfirst=True)
@@ -156,10 +155,10 @@ class TestObserver:
     def _check(self) -> None:
         if self._tampered:
             return
-        for holder, name, value, code in self._whole:
+        for holder, name, value, code in self._definitions:
             now = holder.__dict__.get(name)
             if now is not value or getattr(now, "__code__", None) is not code:
-                self._tell(f"{getattr(holder, '__name__', holder)}.{name} was replaced")
+                self._report_tampering(f"{getattr(holder, '__name__', holder)}.{name} was replaced")
                 return
 
     def _check_test(self, item: pytest.Item) -> None:
@@ -173,26 +172,25 @@ class TestObserver:
         for name, attribute in self._guard["pytest_names"].items():
             wanted = getattr(pytest, attribute, None) if attribute else pytest
             if getattr(module, name, wanted) is not wanted:
-                self._tell(f"{name} is not that of pytest")
+                self._report_tampering(f"{name} is not that of pytest")
                 return
-        if (
-            self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item))
-            is None
-        ):
-            self._tell(f"{item.name} is not the test that was put in")
+        if self._test_in(_function_of(item), _qualname(item)) is None:
+            self._report_tampering(f"{item.name} is not the test that was put in")
 
     def _check_doctest(self, doctest: Any) -> None:
+        # Compared by the hash of its docstring: a doctest has no function whose lines could be checked.
         name = self._origin.get("doctest")  # its module's name is gone after the run
         wanted = self._guard.get("doctests", {}).get(name) if self._guard else None
         if not self._tampered and wanted is not None and _docstring_sha256(doctest.docstring) != wanted:
-            self._tell(f"the docstring of {doctest.name} is not the one that was put in")
+            self._report_tampering(f"the docstring of {doctest.name} is not the one that was put in")
 
     def _test_in(self, function: object, qualname: str) -> object | None:
-        """Return the test inside the function that pytest calls, below its decorators; None if it is missing."""
+        """Return the test inside the function that pytest calls, below its decorators, or None."""
         if not self._guard:
             return None
         places = self._guard.get("places") or {}
         first, last = places.get(qualname, (0, 0)) if places else (self._guard["first"], self._guard["last"])
+        # Breadth first: the outermost function of the test's own lines is the one that pytest was given.
         waiting = [function]
         seen: set[int] = set()
         while waiting and len(seen) < _DEPTH:
@@ -201,27 +199,30 @@ class TestObserver:
                 continue
             seen.add(id(found))
             code = getattr(found, "__code__", None)
-            if (
-                isinstance(code, CodeType)
-                and first <= code.co_firstlineno <= last
-                and code.co_filename == self._path
-            ):
+            if isinstance(code, CodeType) and self._is_in_file(code, first, last):
                 return found
-            waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
-            if self._guard["decorated"]:
-                waiting += [getattr(found, name, None) for name in ("func", "function", "__call__")]
-                waiting += [_content(cell) for cell in getattr(found, "__closure__", None) or ()]
+            waiting += self._wrapped_in(found)
         return None
 
-    def _tell(self, what: str) -> None:
+    def _is_in_file(self, code: CodeType, first: int, last: int) -> bool:
+        return code.co_filename == self._path and first <= code.co_firstlineno <= last
+
+    def _wrapped_in(self, function: object) -> list[object]:
+        """Return the objects that a function may wrap; only a decorated test can be in a closure."""
+        names = ["__wrapped__", "__func__"]
+        if not self._guard["decorated"]:
+            return [getattr(function, name, None) for name in names]
+        names += ["func", "function", "__call__"]
+        cells = getattr(function, "__closure__", None) or ()
+        return [getattr(function, name, None) for name in names] + [_content(cell) for cell in cells]
+
+    def _report_tampering(self, what: str) -> None:
         self._tampered = True
         self._report("tampered", what=what)
 
 
 def _parts() -> Iterator[tuple[Any, str, object, object]]:
-    """Yield the functions and classes of pytest's modules, and the functions of those classes, with their
-    code.
-    """
+    """Yield pytest's functions, classes and methods, each as its holder, name, value and code."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in ("pytest", "_pytest") or not isinstance(module, ModuleType):
             continue
@@ -233,6 +234,11 @@ def _parts() -> Iterator[tuple[Any, str, object, object]]:
                 for inner, member in list(vars(value).items()):
                     if isinstance(member, FunctionType):
                         yield value, inner, member, member.__code__
+
+
+def _function_of(item: pytest.Item) -> object:
+    """Return the function of a test; unittest's cases may have it as their object."""
+    return getattr(item, "function", None) or getattr(item, "obj", None)
 
 
 def _qualname(item: pytest.Item) -> str:
@@ -254,13 +260,11 @@ def _docstring_sha256(text: object) -> str:
 
 
 def _origin(item: pytest.Item) -> dict[str, Any]:
-    """Return where the code of a test is, and a hash of the data that it was made with, if it was made at run
-    time.
-    """
+    """Return where a test is defined (`at`), and a hash of the data it was made from (`fixed`)."""
     doctest = getattr(item, "dtest", None)
     if doctest is not None:
         return {"doctest": _name_of_doctest(doctest)}
-    function = getattr(item, "function", None) or getattr(item, "obj", None)
+    function = _function_of(item)
     root = os.path.realpath(str(item.config.rootpath)) + os.sep
     place: list[object] | None = None
     fixed: list[str] = []
@@ -273,6 +277,7 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
                 if path.startswith(root)
                 else None
             )
+            # Tests made in a loop share one code object. Only their data tells one from the other.
             fixed += [_fixed(function, code)] if place else []
         inner = getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
         if inner is None:
@@ -282,8 +287,9 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
 
 
 def _fixed(function: object, code: CodeType) -> str:
-    """Return a hash of the plain data in a function that another one made: what it closes over, and its
-    defaults.
+    """Return a hash of the plain data in a function made by another one: its closure and its defaults.
+
+    Returns an empty text if the function has no such data.
     """
     if "<locals>" not in str(getattr(function, "__qualname__", "")) and not getattr(
         function, "__closure__", None
@@ -294,17 +300,17 @@ def _fixed(function: object, code: CodeType) -> str:
     if "<locals>" in str(getattr(function, "__qualname__", "")):
         found["()"] = getattr(function, "__defaults__", None) or ()
         found["{}"] = getattr(function, "__kwdefaults__", None) or {}
-    texts = {name: _plain(value, _NESTED) for name, value in found.items()}
-    told = {name: text for name, text in texts.items() if text is not None}
-    if not told:
+    described = {name: _plain(value, _NESTED) for name, value in found.items()}
+    texts = {name: text for name, text in described.items() if text is not None}
+    if not texts:
         return ""
     import hashlib
 
-    return hashlib.sha256(repr(sorted(told.items())).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(repr(sorted(texts.items())).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _plain(value: object, depth: int) -> str | None:
-    """Return a text for plain data; None for anything else, of which only the code is compared."""
+    """Return a text for plain data; None for any other value, of which only the code is compared."""
     if value is None or type(value) in (str, bytes, int, float, complex, bool):
         return repr(value)
     if depth == 0:
@@ -312,6 +318,7 @@ def _plain(value: object, depth: int) -> str | None:
     if type(value) in (list, tuple, set, frozenset):
         parts: list[str | None] = [_plain(one, depth - 1) for one in value]  # type: ignore[attr-defined]
         if type(value) in (set, frozenset):
+            # Sets are iterated in another order under another hash seed.
             parts.sort(key=str)
     elif type(value) is dict:
         parts = [_plain(one, depth - 1) for pair in value.items() for one in pair]

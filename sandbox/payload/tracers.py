@@ -1,8 +1,7 @@
-"""Traces what runs: the lines of one file, or the calls, functions, files, depth and lines of a codebase.
+"""Traces what runs: the lines of one file, or a codebase's calls, functions, files, depth and lines.
 
-By `sys.monitoring` from Python 3.12 on, by `sys.settrace` before: coverage and slipcover take longer to start
-than most gists take to run (decision 20). Start a tracer before what it traces is imported. Lines are
-physical, 1-based, as the compiler numbers them.
+With `sys.monitoring` from Python 3.12 on, with `sys.settrace` before. Start a tracer before the code that it
+traces is imported. Lines are physical, 1-based, as the compiler numbers them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _BEGINS_WITH_RESUME = "RESUME" in dis.opmap
 
 
 class _Tracer:
-    """The start and the end of both tracers, and what `sys.settrace` needs.
+    """The start and the end of both tracers, and their common state.
 
     Up to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is
     `settled`.
@@ -35,6 +34,7 @@ class _Tracer:
         """Begin to record, in this thread and in those started later."""
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
+            # Tools with low numbers belong to debuggers, coverage and profilers, which a test may itself use.
             self._tool = next(tool for tool in (4, 3, 5, 2, 1, 0) if monitoring.get_tool(tool) is None)
             monitoring.use_tool_id(self._tool, type(self).__name__)
             callbacks = self._callbacks()
@@ -61,7 +61,7 @@ class _Tracer:
         raise NotImplementedError
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Trace a function that begins, for `sys.settrace`."""
+        """Trace function for `sys.settrace`: called for each function that begins."""
         raise NotImplementedError
 
 
@@ -72,7 +72,7 @@ class LineTracer(_Tracer):
         super().__init__(see, settled)
         self.path = os.path.realpath(path)
         self.lines: set[int] = set()
-        self._ours: dict[str, bool] = {}
+        self._traced: dict[str, bool] = {}
 
     def pause(self) -> None:
         """Stop recording in this thread; does nothing from 3.12 on, where each line costs only once."""
@@ -80,28 +80,28 @@ class LineTracer(_Tracer):
             sys.settrace(None)
 
     def resume(self) -> None:
-        """Resume after a pause."""
+        """Record again after a pause."""
         if sys.version_info < (3, 12):
             sys.settrace(self._on_call)
 
     def stop(self) -> list[int]:
-        """Stop, and return the sorted lines."""
+        """Stop recording, and return the lines, sorted."""
         self._end()
         return sorted(self.lines)
 
-    def _is_ours(self, name: str) -> bool:
-        known = self._ours.get(name)
+    def _is_traced(self, name: str) -> bool:
+        known = self._traced.get(name)
         if known is None:
-            known = self._ours[name] = os.path.realpath(name) == self.path
+            known = self._traced[name] = os.path.realpath(name) == self.path
         return known
 
     if sys.version_info >= (3, 12):
 
         def _callbacks(self) -> dict[int, Callable[..., Any]]:
-            add, ours, disable = self.lines.add, self._is_ours, sys.monitoring.DISABLE
+            add, is_traced, disable = self.lines.add, self._is_traced, sys.monitoring.DISABLE
 
             def on_line(code: CodeType, line: int) -> Any:
-                if ours(code.co_filename):
+                if is_traced(code.co_filename):
                     add(line)
                 return disable
 
@@ -111,13 +111,14 @@ class LineTracer(_Tracer):
         code = frame.f_code
         if id(code) not in self._settled:
             self._see(frame)
-        known = self._ours.get(code.co_filename)
+        known = self._traced.get(code.co_filename)
         if known is None:
-            known = self._is_ours(code.co_filename)
+            known = self._is_traced(code.co_filename)
         if not known:
             return None
         pending = self._pending.get(code)
         if pending is None:
+            # Each line is traced only until it has run once: a hot loop would otherwise be far slower.
             pending = self._pending[code] = _lines_of(code) - self.lines
         if not pending:
             return None
@@ -137,7 +138,7 @@ class LineTracer(_Tracer):
 
 
 class EntrypointTracer(_Tracer):
-    """Traces a command through the code below `root`, except for `excluded` folders (such as environments).
+    """Traces a command through the code below `root`, except for `excluded` folders such as environments.
 
     `order` has the first execution of each line at the top level of a module, and line 0 after a module has
     ended.
@@ -160,7 +161,7 @@ class EntrypointTracer(_Tracer):
         self._threads: dict[int, list[int]] = {}
 
     def stop(self) -> dict[str, Any]:
-        """Stop, and return the trace as a dictionary for JSON; paths are relative to the root."""
+        """Stop tracing, and return the trace as a JSON-compatible dictionary, with relative paths."""
         self._end()
         return {
             "format": "gistpoint.trace",
@@ -175,9 +176,7 @@ class EntrypointTracer(_Tracer):
         }
 
     def _note_module(self, path: str, names: Mapping[str, Any]) -> None:
-        """Record the dotted name under which a file is run as a module, or that of its spec if it is
-        `__main__`.
-        """
+        """Record the dotted name of a module that runs; `__main__` is recorded by the name of its spec."""
         spec = names.get("__spec__")
         self.modules.setdefault(path, getattr(spec, "name", None) or names.get("__name__", ""))
 
@@ -193,11 +192,10 @@ class EntrypointTracer(_Tracer):
         return known
 
     def _enter(self, code: CodeType, path: str) -> set[int]:
-        """Count a call; the state of a thread is its depth and how many of its frames are modules being
-        imported.
+        """Count a call, and return the set of the lines of its file.
 
-        Bodies of modules, classes and comprehensions do not count: interpreters differ in how they run the
-        last, and a task's difficulty must not depend on where it was made (decision 18).
+        The state of a thread is its depth and how many of its frames are modules being imported. Bodies of
+        modules, classes and comprehensions do not count: interpreters differ in how they run the last.
         """
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())
@@ -219,9 +217,7 @@ class EntrypointTracer(_Tracer):
         return lines
 
     def _qualname(self, code: CodeType) -> str:
-        """Return the qualified name of a function before Python 3.11, whose code has none: by its place in
-        the file.
-        """
+        """Return the qualified name of a function by its place in the file, for Python before 3.11."""
         names = self._names.get(code.co_filename)
         if names is None:
             try:
@@ -250,6 +246,8 @@ class EntrypointTracer(_Tracer):
             path = self._path(code.co_filename)
         if not path:
             return None
+        # A generator calls its tracer each time it is resumed, which is no new call. From Python 3.11 on, its
+        # first RESUME has the argument 0.
         resumed = code.co_flags & 0x2A0 and frame.f_lasti >= 0
         resumed = resumed and (not _BEGINS_WITH_RESUME or code.co_code[frame.f_lasti + 1] != 0)
         lines = self.files[path] if resumed else self._enter(code, path)

@@ -1,7 +1,7 @@
-"""The states of all entries of a tree, and their differences; imports only modules that the first process
-has.
+"""The states of all entries of a tree, and their differences, for the first process of a container.
 
-Changes that were undone show too: only root can set when an entry was last changed (its ctime).
+It imports only modules that this process has. Changes that were undone are visible too: only root can set
+when an entry was last changed (its ctime).
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ def states_of(tree: str) -> dict[str, tuple[int, ...]]:
             except OSError:
                 continue
             same = (status.st_dev, status.st_ino, status.st_mode, status.st_uid)
+            # The size of a folder depends on its entries, whose changes are counted separately.
             more = () if stat.S_ISDIR(status.st_mode) else (status.st_size,)
             found[os.path.relpath(path, tree)] = (*same, *more, status.st_ctime_ns)
     return found
 
 
 def changed_entries(before: States, after: States) -> list[str]:
-    """Return the sorted paths that were changed, replaced or removed; a folder is not changed by its entries."""
+    """Return the sorted paths that were changed, replaced or removed.
+
+    A folder is not changed by changes of its entries.
+    """
     found = []
     for path, state in before.items():
         same = len(state) - 1 if stat.S_ISDIR(state[2]) else len(state)

@@ -1,12 +1,11 @@
-"""pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's
-interpreter.
+"""pytest plugin that collects the suite once and tries each candidate in a fork (decision 36).
 
-Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64),
-`swaps` and `moves` (see `code_swap`), `select` (numbers of collected tests), `patience` (for each of these,
-the seconds of processor time after which it hangs), `stop_after`, `wall` and `memory`. Answers go over the
-pipe: `items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in
-an ordinary run, `unfit` if the code can't be swapped, `done` when the tests have finished, then `end`, always
-last.
+Runs in the target's interpreter. Requests come over standard input after the order, as lines of JSON: `files`
+(path to new content in base64), `swaps` and `moves` (see `code_swap`), `select` (numbers of collected tests),
+`patience` (for each of these, the seconds of processor time after which it counts as hanging), `stop_after`,
+`wall` and `memory`. Answers go over the pipe: `items` and `collected` once, `warm` when requests can be sent;
+for each request `run` and `test` as in an ordinary run, `unfit` if the code can't be swapped, `broken` after
+an error, `done` when the tests have finished, then `end`, always last.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _CHUNK = 40
 _POLL_S = 0.002
 _LOOK_S = 0.25
 _ASLEEP = 1.5
-"""How much longer than it may compute a test may sleep."""
+"""The ratio of the time that a test may sleep to the time that it may compute."""
 
 
 class Warm(Results):
@@ -101,15 +100,14 @@ class Warm(Results):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serve until standard input ends."""
+        """Serve requests until standard input ends."""
         try:
             pristine = Pristine(*self.places)
         except TooLargeError:
             self.put("unfit", text="the repository is too large to be put back after each candidate")
             return True
-        session.config.option.tbstyle = (
-            "native"  # other styles parse the test's file, which takes longer than the test
-        )
+        # Other styles parse the test's file, which takes longer than the test.
+        session.config.option.tbstyle = "native"
         functions = LiveFunctions(self.root)
         gc.collect()
         gc.freeze()  # a collection in a fork would copy everything that the suite has imported
@@ -124,19 +122,21 @@ class Warm(Results):
         for path, content in request["files"].items():
             with open(self.root + path, "wb") as file:
                 file.write(base64.b64decode(content))
+        # Shared memory: the fork writes which test is running, and its parent reads it to judge a hang.
         self.place[:] = bytes(4)
         child = os.fork()
         if child == 0:
             self.serve(request, session, functions)
         ended, usage, late = _wait(child, request["wall"], _Hang(child, self.place, request["patience"]))
-        _end_left(child, self.own_children)
+        _kill_remaining(child, self.own_children)
         code = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
         self.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
 
     def serve(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> NoReturn:
-        """In the fork: set its limits, swap the code, run the tests, exit."""
+        """In the fork: set the limits, swap the code, run the tests, exit."""
         status = 70
         try:
+            # A group of its own, so that the parent can kill what the fork starts.
             os.setsid()
             self.put = opened_channel(self.fd)
             self.requests.close()
@@ -166,6 +166,7 @@ class Warm(Results):
 def _bound(wall: float, memory: int) -> None:
     seconds = int(wall) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    # The limit comes on top of what the suite has imported: the fork shares that memory.
     used = 0
     with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
@@ -175,10 +176,10 @@ def _bound(wall: float, memory: int) -> None:
 
 
 class _Hang:
-    """Looks now and then whether the test that a fork runs hangs: it computes, or sleeps, for far too long.
+    """Checks at intervals whether the test of a fork hangs: it computes or sleeps for far too long.
 
-    Processor time says so on a busy machine too; a process that waits for a processor neither computes nor
-    sleeps (decision 94).
+    Processor time shows this on a busy machine too: a process that waits for a processor neither computes nor
+    sleeps.
     """
 
     def __init__(self, child: int, place: mmap.mmap, patience: list[float]) -> None:
@@ -189,7 +190,7 @@ class _Hang:
         self.since = self.used_before = self.used_last = 0.0
 
     def seen(self, now: float) -> bool:
-        """Whether it hangs; to be called every `_LOOK_S` seconds."""
+        """Whether the test hangs; to be called every `_LOOK_S` seconds."""
         test = int.from_bytes(self.place[:], "little")
         state, used = self._read()
         if test != self.test:
@@ -213,7 +214,10 @@ class _Hang:
 
 
 def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_rusage, bool]:
-    """Wait for a child, and end it if it takes longer than `wall` seconds, or if one of its tests hangs."""
+    """Wait for a child; kill it after `wall` seconds, or if one of its tests hangs.
+
+    Returns its wait status, its use of resources, and whether it was killed.
+    """
     deadline, late, hangs, look = time.monotonic() + wall, False, False, time.monotonic() + _LOOK_S
     watched = -1
     with contextlib.suppress(OSError, AttributeError):
@@ -240,10 +244,9 @@ def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_ru
     return status, usage, late
 
 
-def _end_left(leader: int, spared: frozenset[int]) -> None:
-    """End the processes that a fork left: its group, and those in other groups, which we have adopted as
-    subreaper.
-    """
+def _kill_remaining(leader: int, spared: frozenset[int]) -> None:
+    """Kill the processes that a fork left: its group, and those that this subreaper has adopted."""
+    # Again and again: a process that is killed may have started another one meanwhile.
     for _ in range(100):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
@@ -258,7 +261,7 @@ def _end_left(leader: int, spared: frozenset[int]) -> None:
 
 
 def _children() -> list[int]:
-    """Return our children as /proc lists them; without it, they end with the sandbox."""
+    """Return the children of this process; an empty list without /proc, where they end with the sandbox."""
     own, found = str(os.getpid()).encode(), []
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
@@ -277,7 +280,7 @@ def _adopt() -> None:
 
 
 def begin() -> Registering:
-    """Read the order and open the pipe, and adopt processes that the tests leave."""
+    """Read the order, open the pipe, and adopt the processes that the tests will leave."""
     order = taken_order()
     warm = Warm(order, os.environ.pop("GISTPOINT_ROOT"), int(os.environ.pop("GISTPOINT_RESULTS")))
     _adopt()

@@ -1,1 +1,1 @@
-"""The verifier bundle: our verdict on a tree or gist, in a place where gistpoint is not installed."""
+"""The verifier bundle: gistpoint's verdict on a tree or gist, where gistpoint is not installed."""

@@ -1,8 +1,7 @@
-"""Builds `verify.pyz`: the modules that make gistpoint's verdict, for Python 3.9 and its standard library
-alone.
+"""Builds `verify.pyz`: the modules of gistpoint's verdict, for Python 3.9 and its standard library.
 
 The modules are those that `program.py` imports, directly or through others, and the payload's files. They are
-the same files that judge here, rewritten by `lowering.py`. Equal sources give equal bundles.
+the same files that judge here, rewritten by `lowering.py`. Equal sources give equal bundles (decision 77).
 """
 
 from __future__ import annotations
@@ -56,8 +55,9 @@ def bundle() -> bytes:
 
 
 def bundled_files() -> dict[str, str]:
-    """Return the files of the bundle by name. Raises `BundleError`, and `LoweringError` for a construct too
-    new.
+    """Return the files of the bundle by name.
+
+    Raises `BundleError`, and `LoweringError` for a construct that is too new.
     """
     found: dict[str, str] = {}
     own = files("gistpoint.sandbox.verifier.bundled")
@@ -77,7 +77,7 @@ def bundled_files() -> dict[str, str]:
 
 
 def _closure() -> set[str]:
-    """Return the program and all modules of gistpoint that it loads at the start or inside its own functions."""
+    """Return the program and all modules of gistpoint that it imports, at its start or in its functions."""
     found, waiting = set[str](), [_PROGRAM]
     while waiting:
         name = waiting.pop()
@@ -88,7 +88,7 @@ def _closure() -> set[str]:
             top = wanted.partition(".")[0]
             if top == "gistpoint":
                 waiting.append(wanted)
-            # Noticed when the bundle is built, not in somebody else's container (decision 77).
+            # Detected when the bundle is built, not in somebody else's container (decision 77).
             elif top not in sys.stdlib_module_names | _REPLACED:
                 raise BundleError(f"{name} imports {wanted}, which is not in the standard library.")
     return found
@@ -131,14 +131,13 @@ def _packages_of(name: str) -> Iterator[str]:
         yield name
 
 
-# `expected.json`: what the bundle compares a run with. It is as secret as the answer that it is made from
+# `expected.json`, with which the bundle compares a run. It is as secret as the answer in it.
 
 
 def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
-    """Return the file for a task, with the baseline of `backend` if there is one. It contains no original
-    code.
+    """Return the file for a task, with the baseline of `backend` if there is one.
 
-    Raises `TaskError` for a kind of task that the bundle can't judge.
+    It contains no original code. Raises `TaskError` for a kind of task that the bundle can't judge.
     """
     known, kind = answer.of_kind, kind_named(task.mode)
     judged = isinstance(known, GistAnswer) or (kind is not None and kind.has_targets)

@@ -1,9 +1,8 @@
-"""Runs inside a container that only the verifier uses: the tested code is another user, without further
-isolation.
+"""Runs in a container that only the verifier uses: the tested code is another user there.
 
 The container is the isolation. If root starts the verifier, as in most containers, the tested code becomes a
 user who owns only the paths that the suite may change. Otherwise it is the same user, and its changes are
-found afterwards.
+found afterwards (decision 77).
 """
 
 from __future__ import annotations
@@ -32,13 +31,14 @@ _BECOME = (
     "import ctypes, os, sys; user = int(sys.argv[1]); ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
     "os.setgroups([]); os.setgid(user); os.setuid(user); os.execv(sys.argv[2], sys.argv[2:])"
 )
-"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`): the group first, since root alone may
-set it.
+"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`).
+
+The group comes first, since only root may set it.
 """
 
 
 class ContainerBackend:
-    """Runs commands in the container in which the verifier itself runs."""
+    """Runs commands in the verifier's own container."""
 
     name = "container"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -48,8 +48,7 @@ class ContainerBackend:
 
     def probe(self) -> BackendProbe:
         """Import pytest as the user that will run the tested code."""
-        # As that user: root could read an interpreter in its home, for example, and every run would fail
-        # (decision 77).
+        # As that user: an interpreter in root's home would pass the probe, and fail every run (decision 77).
         command = [sys.executable, "-I", "-c", "import pytest"]
         become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
         ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)
@@ -58,14 +57,14 @@ class ContainerBackend:
             works=ended.returncode == 0,
             version=platform.system(),
             why_not=f"as the user of the tests {sys.executable} says {why_not!r}",
-            mend=(
+            fix=(
                 "Use an interpreter that all users may read, with the task's packages; or, as a last resort, "
                 "--same-user."
             ),
         )
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit."""
+        """Return the mechanism that enforces each limit."""
         return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
 
     def record(self, limits: RunLimits) -> BackendRecord:
@@ -79,14 +78,13 @@ class ContainerBackend:
         with run_folder() as base:
             parts = laid_out(command, base)
             started = command
-            # Sticky: the tested code may add to these folders, and can't replace what root put there
-            # (decision 41).
+            # Sticky: the tested code may add to these folders, but not replace root's files (decision 41).
             if self._other_user:
                 for folder in parts.folders:
                     (parts.tree / folder).chmod(0o1777)
                 give_away((base / "home", base / "tmp", *(parts.tree / path for path in parts.paths)), NOBODY)
                 started = replace(command, invocation=_as_nobody(command.invocation))
-            # After the owners and modes were changed, which would otherwise look like changes by the run.
+            # After the changes of owners and modes, which would otherwise be taken for the run's.
             states = TreeStates.of(parts)
             return states.completed(run_supervised(started, base, on_line=on_line, cancel=cancel), command)
 

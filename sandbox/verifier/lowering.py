@@ -1,4 +1,4 @@
-"""Rewrites a module for Python 3.9: newer syntax and arguments are replaced, and the meaning stays the same.
+"""Rewrites a module for Python 3.9: newer syntax and arguments are replaced without a change of meaning.
 
 It covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and `kw_only` of
 dataclasses, `strict` of `zip`. Everything else stays, so that each rule of the verdict is written only once.
@@ -21,12 +21,13 @@ _LATER_ARGUMENTS = {"dataclass": {"slots", "kw_only"}, "zip": {"strict"}}
 
 
 class LoweringError(Exception):
-    """A module uses something that can't be rewritten; the message names the line."""
+    """A module uses a construct that can't be rewritten; the message names the line."""
 
 
 def lowered(source: str) -> str:
-    """Return a module as text that Python 3.9 compiles. Raises `LoweringError` for a construct that is not
-    covered.
+    """Return a module as text that Python 3.9 compiles.
+
+    Raises `LoweringError` for a construct that is not covered.
     """
     tree = ast.fix_missing_locations(_Lowering().visit(parse(source)))
     text = ast.unparse(tree) + "\n"
@@ -47,8 +48,7 @@ class _Lowering(ast.NodeTransformer):
         self._subjects += 1
         return f"_matched_{self._subjects}"
 
-    # Annotations stay: modules import them from __future__, so Python 3.9 never evaluates a `str | None` in
-    # one.
+    # Annotations stay: with the import from __future__, Python 3.9 never evaluates a `str | None` in one.
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:
@@ -85,16 +85,16 @@ class _Lowering(ast.NodeTransformer):
         self.generic_visit(node)
         name = self._subject()
         first = ast.Assign([ast.Name(name, ast.Store())], node.subject)
-        rest: list[ast.stmt] = []
-        # From the last case to the first: each `if` takes what follows it as its `else`.
+        following: list[ast.stmt] = []
+        # From the last case to the first: each `if` takes the following ones as its `else`.
         for case in reversed(node.cases):
-            asked = self._asked(case.pattern, name)
+            conditions = self._conditions(case.pattern, name)
             if case.guard is not None:  # last, because it may use what the pattern binds
-                asked = [*asked, case.guard]
-            rest = [ast.If(_all_of(asked), case.body, rest)]
-        return [ast.copy_location(first, node), *(ast.copy_location(item, node) for item in rest)]
+                conditions = [*conditions, case.guard]
+            following = [ast.If(_all_of(conditions), case.body, following)]
+        return [ast.copy_location(first, node), *(ast.copy_location(item, node) for item in following)]
 
-    def _asked(self, pattern: ast.pattern, name: str) -> list[ast.expr]:
+    def _conditions(self, pattern: ast.pattern, name: str) -> list[ast.expr]:
         """Return the conditions, in their order, under which the object bound to `name` matches."""
         subject = ast.Name(name, ast.Load())
         match pattern:
@@ -103,53 +103,53 @@ class _Lowering(ast.NodeTransformer):
             case ast.MatchSingleton(value=value):
                 return [ast.Compare(subject, [ast.Is()], [ast.Constant(value)])]
             case ast.MatchAs(pattern=inner, name=bound):
-                asked = self._asked(inner, name) if inner is not None else []
-                return asked if bound is None else [*asked, _binding(bound, subject)]
+                conditions = self._conditions(inner, name) if inner is not None else []
+                return conditions if bound is None else [*conditions, _binding(bound, subject)]
             case ast.MatchOr(patterns=patterns):
-                return [ast.BoolOp(ast.Or(), [_all_of(self._asked(one, name)) for one in patterns])]
+                return [ast.BoolOp(ast.Or(), [_all_of(self._conditions(one, name)) for one in patterns])]
             case ast.MatchClass():
-                return self._asked_of_class(pattern, name)
+                return self._conditions_of_class(pattern, name)
             case ast.MatchSequence(patterns=patterns) if not any(
                 isinstance(one, ast.MatchStar) for one in patterns
             ):
-                return self._asked_of_sequence(patterns, name)
+                return self._conditions_of_sequence(patterns, name)
             case _:
                 raise LoweringError(
                     f"Line {pattern.lineno} has a pattern that is not covered: {ast.unparse(pattern)}."
                 )
 
-    def _asked_of_class(self, pattern: ast.MatchClass, name: str) -> list[ast.expr]:
+    def _conditions_of_class(self, pattern: ast.MatchClass, name: str) -> list[ast.expr]:
         subject, kind = ast.Name(name, ast.Load()), pattern.cls
-        asked = [_call("isinstance", subject, kind)]
+        conditions = [_call("isinstance", subject, kind)]
         if pattern.patterns:
-            # Of `str`, `int` and the like, the one positional pattern is for the object itself.
+            # The one positional pattern of `str`, `int` and the like is for the object itself.
             is_builtin = isinstance(kind, ast.Name) and kind.id.islower()
             if len(pattern.patterns) > 1 or not is_builtin:
                 raise LoweringError(f"Line {pattern.lineno} matches a class by position.")
-            asked += self._asked(pattern.patterns[0], name)
+            conditions += self._conditions(pattern.patterns[0], name)
         for attribute, one in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
             part = self._subject()
-            asked.append(_call("hasattr", subject, ast.Constant(attribute)))
-            asked.append(_binding(part, ast.Attribute(subject, attribute, ast.Load())))
-            asked += self._asked(one, part)
-        return asked
+            conditions.append(_call("hasattr", subject, ast.Constant(attribute)))
+            conditions.append(_binding(part, ast.Attribute(subject, attribute, ast.Load())))
+            conditions += self._conditions(one, part)
+        return conditions
 
-    def _asked_of_sequence(self, patterns: Sequence[ast.pattern], name: str) -> list[ast.expr]:
+    def _conditions_of_sequence(self, patterns: Sequence[ast.pattern], name: str) -> list[ast.expr]:
         subject = ast.Name(name, ast.Load())
         kinds = ast.Tuple([ast.Name("list", ast.Load()), ast.Name("tuple", ast.Load())], ast.Load())
         length = ast.Compare(_call("len", subject), [ast.Eq()], [ast.Constant(len(patterns))])
-        asked = [_call("isinstance", subject, kinds), length]
+        conditions = [_call("isinstance", subject, kinds), length]
         for index, one in enumerate(patterns):
             part = self._subject()
-            asked.append(_binding(part, ast.Subscript(subject, ast.Constant(index), ast.Load())))
-            asked += self._asked(one, part)
-        return asked
+            conditions.append(_binding(part, ast.Subscript(subject, ast.Constant(index), ast.Load())))
+            conditions += self._conditions(one, part)
+        return conditions
 
 
-def _all_of(asked: Sequence[ast.expr]) -> ast.expr:
-    if not asked:
+def _all_of(conditions: Sequence[ast.expr]) -> ast.expr:
+    if not conditions:
         return ast.Constant(True)
-    return asked[0] if len(asked) == 1 else ast.BoolOp(ast.And(), list(asked))
+    return conditions[0] if len(conditions) == 1 else ast.BoolOp(ast.And(), list(conditions))
 
 
 def _binding(name: str, value: ast.expr) -> ast.expr:

@@ -39,8 +39,9 @@ _PATIENCE = 3
 _MOST = 16 << 20
 """The largest file, in bytes, that is taken over from a solver's folder."""
 _MOST_PRINTED = 8 << 20
-"""A longer verdict, in characters, is printed without what was taken over: Inspect reads at most 10 MiB of
-output.
+"""A longer verdict, in characters, is printed without the files that were taken over.
+
+Inspect reads at most 10 MiB of output.
 """
 
 
@@ -108,7 +109,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         probe = backend.probe()
         if not probe.works:
-            raise UserError(f"The tests can't be started: {probe.why_not}.", hint=probe.mend)
+            raise UserError(f"The tests can't be started: {probe.why_not}.", hint=probe.fix)
         verdict = _judged(options.place, options.expected, options.tree, backend)
     except (OSError, ValueError, KeyError, UserError) as error:
         print(f"verify.pyz: there is no verdict. {error}", file=sys.stderr)
@@ -116,15 +117,15 @@ def main(arguments: Sequence[str]) -> int:
     reward = {"solved": int(verdict.solved), "score": verdict.score}
     taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
     report = {**reward, "reason": verdict.reason, "reduced": verdict.reduced}
-    whole = json.dumps({**report, "taken": taken})
-    print(whole if len(whole) <= _MOST_PRINTED else json.dumps(report))
+    with_files = json.dumps({**report, "taken": taken})
+    print(with_files if len(with_files) <= _MOST_PRINTED else json.dumps(report))
     if options.reward is not None:
         _write(options.reward, json.dumps(reward) + "\n")
     return 0
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file atomically. It replaces whatever the tested code may have put there, and follows no link."""
+    """Write a file atomically; it replaces anything of the tested code's, and follows no link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -137,8 +138,7 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
     wanted = json.loads(expected.read_text(encoding="utf-8"))
     if wanted.get("format") != "gistpoint.expected" or wanted.get("version") != 1:
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
-    # The tested code is another user then, and must read neither the ids of the tests nor the task's own
-    # files.
+    # The tested code is then another user, and must read neither the tests' ids nor the task's files.
     if os.geteuid() == 0:
         for hidden in (expected, tar):
             with contextlib.suppress(OSError):  # on a mount that can't be written
@@ -159,8 +159,7 @@ def _pins(wanted: Mapping[str, Any]) -> Any:
 
 def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
     root = place.resolve()
-    # Only Python files of the task that are not its tests: a solver's tool replaces functions alone
-    # (decision 77).
+    # Only Python files of the task, without its tests: solvers replace only functions (decision 77).
     tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
     fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
     writable = wanted["writable"]
@@ -172,15 +171,14 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
         expected=frozenset(wanted["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
     )
-    # `given` is the control: only if it does not begin either is the machine to blame (decision 121).
+    # `given` is the control: the machine is to blame only if it does not begin either (decision 121).
     report = ControlledRunner(runner, lambda: given).run(request)
     if report.status in FREE:
         raise ValueError(report.reason or report.output[-500:])
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
     result = score(baseline, report)
-    # Only after a pass, for this Python has then run the files: an older one can die parsing what is nested
-    # too deeply.
+    # Only after a pass, when this Python has run the files: an older one can crash parsing deep nesting.
     changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
@@ -192,7 +190,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
 
 
 def _file(root: Path, path: str) -> bytes | None:
-    """Return the bytes of a plain file below `root` that is reached without a link; None for anything else."""
+    """Return the bytes of a plain file below `root` that is reached without a link, else None."""
     place = root / path
     try:
         if place.resolve() != place or not place.is_file() or place.stat().st_size > _MOST:
@@ -220,7 +218,7 @@ def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: G
     except (SyntaxError, ValueError):
         spliced = None
     error = gist_error(text, name, owned, None, None)
-    # A gist is faithful if it agrees twice without a tracer, under different hash seeds (decision 77).
+    # A gist is faithful if it agrees twice without a tracer, with different hash seeds (decision 77).
     for seed in (1, 0):
         if spliced is None:
             break

@@ -17,7 +17,7 @@ from gistpoint.core.corruption.blind import (
     GlanceVerdict,
     JudgeRequest,
     JudgeResult,
-    ModelSaid,
+    ModelAnswer,
     ShownVersion,
     judge,
     prompt_sha256,
@@ -150,7 +150,7 @@ def read_by_model(
     missing = [question for question in questions(items, reader.seed, times) if is_missing(question)]
     answers = count(1)
 
-    def keep(question: JudgeRequest, reply: ModelSaid, usage: Usage) -> None:
+    def keep(question: JudgeRequest, reply: ModelAnswer, usage: Usage) -> None:
         reader.seed = question.seed
         line = 0 if reply.answer is BlindAnswer.NOTHING else reply.line or 0
         answer = BlindReply(reply.answer, line, reply.words, 0, usage.cost_usd, prompt_sha256())

@@ -66,7 +66,7 @@ def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequ
 
 @dataclass(slots=True)
 class ReviewCounts:
-    """What reviewers said of the runs of one model, or of one task."""
+    """The judgements on the runs of one model, or of one task."""
 
     name: str
     runs: int = 0

@@ -1,5 +1,4 @@
-"""The object graph: the stores, the isolation, the runners and the models that a command or a worker asks
-for.
+"""The object graph: the stores, isolation, runners and models that a command or a worker needs.
 
 It is below `tui` and above the folders that it connects, so that a cluster's worker needs no screen
 (decision 111).
@@ -41,33 +40,36 @@ Ask = Callable[[str], bool]
 Made = TypeVar("Made")
 
 
-def tell_note(text: str) -> None:
-    """Print a remark on something that was opened all the same."""
+def print_note(text: str) -> None:
+    """Print a remark on something that was opened nevertheless."""
     print("gistpoint:", visible_line(text), file=sys.stderr)
 
 
 class ProcessConsent:
-    """How this process asks whether code may run without isolation, if no app does; set by the command line."""
+    """The way in which this process asks to run code without isolation if no app does.
+
+    The command line sets it.
+    """
 
     asker: Ask | None = None
 
     @classmethod
     def ask(cls, why_not: str) -> bool:
-        """Ask, and return the answer: no if nobody can be asked."""
+        """Ask and return the answer. It is no if there is nobody to ask."""
         return cls.asker is not None and cls.asker(why_not)
 
 
 class RunnerPool(Generic[Made]):
-    """Makes a runner of each kind at most once; after a failure, the next request tries again."""
+    """Creates a runner of each kind at most once. After a failure, the next request tries again."""
 
     def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
-        """`make` makes a runner for our own demo or for other code, with a way to ask for consent."""
+        """`make` creates a runner for our own demo or for other code. Its function asks for consent."""
         self._make = make
         self._made: dict[bool, Made] = {}
         self._lock = Lock()
 
     def get(self, demo: bool, ask: Ask) -> Made:
-        """Return the runner. Raises `SandboxUnavailableError`; blocks while another thread makes it."""
+        """Return the runner. Raises `SandboxUnavailableError`. Blocks while another thread creates it."""
         with self._lock:
             if demo not in self._made:
                 self._made[demo] = self._make(demo, ask)
@@ -75,15 +77,16 @@ class RunnerPool(Generic[Made]):
 
 
 class ProbedBackends:
-    """Backends that work, each made and probed once; after a failure, the next request makes it again."""
+    """Backends that work, each created and tested once. After a failure, the next request tries again."""
 
     def __init__(self) -> None:
         self._working: dict[str, Backend] = {}
         self._lock = Lock()
 
     def begin(self, isolation: IsolationChoice) -> None:
-        """Begin to choose a backend in the background; it asks nothing, and errors wait until the backend is
-        needed.
+        """Start to choose a backend in a thread.
+
+        Nothing is asked, and errors are reported when the backend is needed.
         """
 
         def choose_one() -> None:
@@ -95,7 +98,7 @@ class ProbedBackends:
         Thread(target=choose_one, name="isolation", daemon=True).start()
 
     def once(self, makers: Mapping[str, Callable[[], Backend]]) -> Mapping[str, Callable[[], Backend]]:
-        """Return functions that make each backend once; they block while another thread probes it."""
+        """Return functions that create each backend once. They block while another thread tests it."""
         return {name: partial(self._get, name, make) for name, make in makers.items()}
 
     def _get(self, name: str, make: Callable[[], Backend]) -> Backend:
@@ -116,9 +119,10 @@ def build_services(
     probed: ProbedBackends | None = None,
     consented: bool | None = None,
 ) -> Services:
-    """Build the object graph for one run of the program; `probed` are backends that are already being probed.
+    """Build the object graph for one run of the program.
 
-    `consented` answers every question whether code may run without isolation, if nobody can be asked.
+    `probed` are backends whose tests have started. `consented` is the answer to every request to run code
+    without isolation, if nobody can be asked.
     """
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.attempts.identity import Enrolment, Role, participant_code
@@ -165,7 +169,7 @@ def build_services(
 
         try:
             name = _chosen_backend(isolation, True, None, probed=probed).name
-        except UserError:  # reported when somebody starts an attempt
+        except UserError:  # reported when an attempt starts
             return None
         return name, name != UNSANDBOXED
 
@@ -177,7 +181,7 @@ def build_services(
 
     return Services(
         locations=locations,
-        tasks=TaskStore(locations.tasks, demo=locations.demo, note=tell_note),
+        tasks=TaskStore(locations.tasks, demo=locations.demo, note=print_note),
         attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews, listener=mirror),
         clock=clock,
         runner_for=runner_for,
@@ -199,7 +203,7 @@ def build_worker_services(isolation: IsolationChoice, consented: bool) -> Servic
 
 
 def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = None) -> bool:
-    """Whether runs would not be isolated: the code in them can read whatever the user can."""
+    """Return whether runs would not be isolated, so that the code in them can read the user's files."""
     from gistpoint.core.errors import UserError
     from gistpoint.sandbox.ladder import UNSANDBOXED
 
@@ -210,8 +214,9 @@ def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = Non
 
 
 def refuse_exposed_key(endpoint: EndpointSettings, exposed: Callable[[], bool]) -> None:
-    """Raise `SandboxUnavailableError` if code that a model writes could read the key of its endpoint
-    (decision 122).
+    """Raise an error if code that a model writes could read the key of its endpoint.
+
+    The error is `SandboxUnavailableError` (decision 122).
     """
     from gistpoint.core.errors import SandboxUnavailableError
 
@@ -233,7 +238,7 @@ def solver_named(
     *,
     exposed: Callable[[], bool] = lambda: False,
 ) -> AgentSolver:
-    """Return the solver of this name, or the one that environment and `config.toml` name.
+    """Return the solver with a name, or the one that the environment or `config.toml` names.
 
     Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and its code
     would run `exposed`. No message contains a value of the user.
@@ -267,7 +272,8 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
             chat = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
             return RetryingModel(ThrottledModel(chat, throttle.gate(endpoint.place)))
 
-        model(AgentSettings())  # so that a missing package is reported before anything begins
+        # a missing package is reported before anything starts
+        model(AgentSettings())
         return model
 
     prices = endpoint.prices
@@ -276,7 +282,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
 
 
 def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
-    """Return the exchange of a folder's annotations with the chosen store; None if only files are used."""
+    """Return the synchronisation of a folder's annotations with the chosen store; None without one."""
     from gistpoint.sessions.team import FILE as STORE_FILE
 
     if not (locations.config / STORE_FILE).exists():
@@ -294,8 +300,9 @@ def build_runner(
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
 ) -> Runner:
-    """Choose the isolation and return a runner on it; `ask` asks for consent. Raises
-    `SandboxUnavailableError`.
+    """Return a runner with the chosen isolation. `ask` asks for consent.
+
+    Raises `SandboxUnavailableError`.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -314,9 +321,10 @@ def build_entrypoint_runner(
     image: bool = False,
     probed: ProbedBackends | None = None,
 ) -> EntrypointRunner:
-    """Choose the isolation as `build_runner` does, and return a runner of gists on it.
+    """Return a runner of gists, with the isolation chosen as in `build_runner`.
 
-    For tasks in an image it is the one that can run images, unless the command line names another.
+    For tasks in an image, the isolation is the one that can run images, unless the command line names
+    another.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.backends.base import IMAGES_RUN_ON
@@ -334,8 +342,9 @@ def build_confirmer(
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
 ) -> Confirmer | None:
-    """Choose the isolation as `build_runner` does, and return a confirmer of passes on it; None if switched
-    off.
+    """Return a confirmer of passes, with the isolation chosen as in `build_runner`.
+
+    None if confirmation is switched off.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.confirmation import confirmer_on
@@ -350,9 +359,7 @@ def build_confirmer(
 def build_equivalence_tester(
     isolation: IsolationChoice, *, ask: Callable[[str], bool] | None = None
 ) -> EquivalenceTester:
-    """Choose the isolation as `build_runner` does, and return a tester that compares repairs with originals
-    on it.
-    """
+    """Return a tester that compares repairs with originals. The isolation is that of `build_runner`."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.equivalence import SandboxEquivalenceTester

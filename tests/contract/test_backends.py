@@ -16,7 +16,7 @@ def test_the_backends_that_must_be_here_work():
     made = builtin_backends()
     for name in filter(None, os.environ.get("GISTPOINT_REQUIRE_BACKENDS", "").split(",")):
         probe = made[name]().probe()
-        assert probe.works, f"{name}: {probe.why_not}. {probe.mend}"
+        assert probe.works, f"{name}: {probe.why_not}. {probe.fix}"
 
 
 def test_a_record_says_what_was_promised(backend):

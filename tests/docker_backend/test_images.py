@@ -83,7 +83,7 @@ def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(
     with pytest.raises(EngineError) as caught:
         images.base_image(engine, nowhere, runtime)
     assert "python:3.99-slim is not on the engine" in caught.value.message
-    assert "docker pull python:3.99-slim" in caught.value.mend
+    assert "docker pull python:3.99-slim" in caught.value.fix
 
 
 def test_the_shipped_dockerfile_builds_on_what_the_engine_has(

@@ -33,7 +33,7 @@ from gistpoint.tui.screens.dialogs.cover import PauseCover
 from gistpoint.tui.screens.help import HelpScreen
 from gistpoint.tui.screens.jump import JumpScreen
 from gistpoint.tui.screens.palette import Palette, PaletteEntry
-from gistpoint.tui.screens.review.annotations import OF_A_PERSON, VerdictDialog
+from gistpoint.tui.screens.review.verdicts import OF_A_PERSON, VerdictDialog
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.panes import StatePane
 from gistpoint.tui.screens.solve.screen import SolveScreen

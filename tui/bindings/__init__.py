@@ -1,1 +1,1 @@
-"""The key bindings, a module for each group of screens."""
+"""The key bindings, with a module for each group of screens."""

@@ -1,4 +1,4 @@
-"""A key binding, and where it works."""
+"""A key binding and its scope."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 
 class KeyScope(StrEnum):
-    """Where a binding works."""
+    """The part of the program in which a binding works."""
 
     APP = "app"
     HOME = "home"
@@ -43,11 +43,11 @@ class KeyScope(StrEnum):
     GLANCE = "glance"
     GLANCE_DIFF = "glance_diff"
     READING = "reading"
-    """Keys of the views of code and text. The widgets bind them under the same ids."""
+    """The keys of the views of code and text. The widgets bind them with the same ids."""
 
 
 class Key(NamedTuple):
-    """One binding. `keys` lists alternatives with commas between, in Textual's names."""
+    """One binding. `keys` are alternatives with Textual's names, separated by commas."""
 
     id: str
     keys: str
@@ -60,7 +60,7 @@ class Key(NamedTuple):
     priority: bool = False
 
     def binding(self) -> Binding:
-        """Return it in Textual's form."""
+        """Return the binding as Textual needs it."""
         return Binding(
             self.keys,
             self.action,
@@ -70,3 +70,24 @@ class Key(NamedTuple):
             tooltip=self.tooltip,
             id=self.id,
         )
+
+
+class KeyGroup(NamedTuple):
+    """Bindings of one scope below one heading of the help. Calling the group returns one of its bindings."""
+
+    name: str
+    scope: KeyScope
+
+    def __call__(
+        self,
+        id: str,
+        keys: str,
+        action: str,
+        description: str,
+        tooltip: str,
+        *,
+        show: bool = False,
+        priority: bool = False,
+    ) -> Key:
+        """Return a binding of this group."""
+        return Key(id, keys, action, description, tooltip, self.name, self.scope, show, priority)

@@ -1,206 +1,78 @@
-"""The keys of code, texts, diffs, trees and forms. The widgets bind them under the same ids."""
+"""The keys of code, texts, diffs, trees and forms. The widgets bind them with the same ids."""
 
 from __future__ import annotations
 
-from gistpoint.tui.bindings.key import Key, KeyScope
+from gistpoint.tui.bindings.key import Key, KeyGroup, KeyScope
 
-_V = KeyScope.READING
+_reading = KeyGroup("Reading", KeyScope.READING)
+_panes = KeyGroup("Panes", KeyScope.READING)
+_diffs = KeyGroup("Diffs", KeyScope.READING)
+_tree = KeyGroup("Tree", KeyScope.READING)
+_tests = KeyGroup("Tests", KeyScope.READING)
+_writing = KeyGroup("Writing", KeyScope.READING)
+_forms = KeyGroup("Forms", KeyScope.READING)
 
 READING_KEYS: tuple[Key, ...] = (
-    Key(
-        "code.next_match", "n", "next_match", "Next match", "Go to the next match of a search", "Reading", _V
-    ),
-    Key(
-        "code.previous_match",
-        "N",
-        "previous_match",
-        "Previous match",
-        "Go to the previous match",
-        "Reading",
-        _V,
-    ),
-    Key(
-        "find.before", "up", "step(-1)", "Match before", "To the previous match, while typing", "Reading", _V
-    ),
-    Key("find.after", "down", "step(1)", "Next match", "To the next match, while typing", "Reading", _V),
-    Key(
-        "find.end",
-        "escape",
-        "end_search",
-        "End the search",
-        "Close the find bar, and mark nothing",
-        "Reading",
-        _V,
-    ),
-    Key(
+    _reading("code.next_match", "n", "next_match", "Next match", "Go to the next match of a search"),
+    _reading("code.previous_match", "N", "previous_match", "Previous match", "Go to the previous match"),
+    _reading("find.before", "up", "step(-1)", "Match before", "To the previous match, while typing"),
+    _reading("find.after", "down", "step(1)", "Next match", "To the next match, while typing"),
+    _reading("find.end", "escape", "end_search", "End the search", "Close the find bar, and mark nothing"),
+    _panes(
         "split.smaller",
         "left_curly_bracket,alt+left_curly_bracket",
         "resize(-1)",
         "Smaller",
         "Make the pane smaller; the frame can be dragged as well",
-        "Panes",
-        _V,
     ),
-    Key(
+    _panes(
         "split.larger",
         "right_curly_bracket,alt+right_curly_bracket",
         "resize(1)",
         "Larger",
         "Make the pane larger; the frame can be dragged as well",
-        "Panes",
-        _V,
     ),
-    Key("text.place", "enter", "open_place", "Open", "Open what the line names", "Reading", _V, True),
-    Key("markdown.top", "home", "first_row", "Top", "To the first line", "Reading", _V),
-    Key("markdown.bottom", "end", "last_row", "Bottom", "To the last line", "Reading", _V),
-    Key(
-        "markdown.source",
-        "v",
-        "toggle_source",
-        "Source",
-        "Show the source of the text, or the text",
-        "Reading",
-        _V,
+    _reading("text.place", "enter", "open_place", "Open", "Open what the line names", show=True),
+    _reading("markdown.top", "home", "first_row", "Top", "To the first line"),
+    _reading("markdown.bottom", "end", "last_row", "Bottom", "To the last line"),
+    _reading("markdown.source", "v", "toggle_source", "Source", "Show the source of the text, or the text"),
+    _reading("gist.back", "enter", "back", "Back to the gist", "From the original back to the gist"),
+    _reading("gist.next_lack", "alt+n", "next_flaw", "Next flaw", "Go to a line that lowers a score"),
+    _reading(
+        "gist.original_line", "enter", "original", "Original line", "The original of a line of the gist"
     ),
-    Key(
-        "gist.back", "enter", "back", "Back to the gist", "From the original back to the gist", "Reading", _V
+    _reading("view.up", "up,k", "cursor_rows(-1)", "Up", "One row up"),
+    _reading("view.down", "down,j", "cursor_rows(1)", "Down", "One row down"),
+    _reading("view.left", "left,h", "cursor_columns(-1)", "Left", "One character to the left"),
+    _reading("view.right", "right,l", "cursor_columns(1)", "Right", "One character to the right"),
+    _reading("view.word_left", "ctrl+left", "cursor_word(-1)", "Word left", "To the start of the word"),
+    _reading("view.word_right", "ctrl+right", "cursor_word(1)", "Word right", "To the end of the word"),
+    _reading("view.page_up", "pageup", "cursor_pages(-1)", "Page up", "One screenful up"),
+    _reading("view.page_down", "pagedown,space", "cursor_pages(1)", "Page down", "One screenful down"),
+    _reading("view.line_start", "home", "cursor_edge(-1)", "Start of line", "To the start of the line"),
+    _reading("view.line_end", "end", "cursor_edge(1)", "End of line", "To the end of the line"),
+    _reading("view.top", "g,ctrl+home", "first_row", "Top", "To the first line"),
+    _reading("view.bottom", "G,ctrl+end", "last_row", "Bottom", "To the last line"),
+    _reading("view.wrap", "w", "toggle_wrap", "Wrap lines", "Fold long lines, or scroll them"),
+    _reading("view.copy", "y", "copy_line", "Copy selection or line", "Copy to the clipboard"),
+    _reading(
+        "text.terminal", "t", "toggle_terminal", "Raw or as a terminal", "Obey escape sequences (in reviews)"
     ),
-    Key(
-        "gist.next_lack", "alt+n", "next_flaw", "Next flaw", "Go to a line that lowers a score", "Reading", _V
+    _diffs("diff.next_hunk", "n", "hunk(1)", "Next change", "Go to the next change of a diff, or match"),
+    _diffs("diff.previous_hunk", "N", "hunk(-1)", "Previous change", "Go to the previous change or match"),
+    _tree("tree.open", "right,l", "open_node", "Open", "Open a folder, or step into it"),
+    _tree("tree.close", "left,h", "close_node", "Close", "Close a folder, or step out of it"),
+    _tree("tree.up", "k", "cursor_up", "Up", "One row up in the tree"),
+    _tree("tree.down", "j", "cursor_down", "Down", "One row down in the tree"),
+    _tests("tests.filter", "slash", "filter", "Filter tests", "Show only tests that contain some words"),
+    _writing(
+        "editor.outdent", "shift+tab", "outdent", "Outdent", "Remove four blanks at the start of the line"
     ),
-    Key(
-        "gist.original_line",
-        "enter",
-        "original",
-        "Original line",
-        "The original of a line of the gist",
-        "Reading",
-        _V,
-    ),
-    Key("view.up", "up,k", "cursor_rows(-1)", "Up", "One row up", "Reading", _V),
-    Key("view.down", "down,j", "cursor_rows(1)", "Down", "One row down", "Reading", _V),
-    Key("view.left", "left,h", "cursor_columns(-1)", "Left", "One character to the left", "Reading", _V),
-    Key("view.right", "right,l", "cursor_columns(1)", "Right", "One character to the right", "Reading", _V),
-    Key(
-        "view.word_left",
-        "ctrl+left",
-        "cursor_word(-1)",
-        "Word left",
-        "To the start of the word",
-        "Reading",
-        _V,
-    ),
-    Key(
-        "view.word_right",
-        "ctrl+right",
-        "cursor_word(1)",
-        "Word right",
-        "To the end of the word",
-        "Reading",
-        _V,
-    ),
-    Key("view.page_up", "pageup", "cursor_pages(-1)", "Page up", "One screenful up", "Reading", _V),
-    Key(
-        "view.page_down",
-        "pagedown,space",
-        "cursor_pages(1)",
-        "Page down",
-        "One screenful down",
-        "Reading",
-        _V,
-    ),
-    Key(
-        "view.line_start",
-        "home",
-        "cursor_edge(-1)",
-        "Start of line",
-        "To the start of the line",
-        "Reading",
-        _V,
-    ),
-    Key("view.line_end", "end", "cursor_edge(1)", "End of line", "To the end of the line", "Reading", _V),
-    Key("view.top", "g,ctrl+home", "first_row", "Top", "To the first line", "Reading", _V),
-    Key("view.bottom", "G,ctrl+end", "last_row", "Bottom", "To the last line", "Reading", _V),
-    Key("view.wrap", "w", "toggle_wrap", "Wrap lines", "Fold long lines, or scroll them", "Reading", _V),
-    Key("view.copy", "y", "copy_line", "Copy selection or line", "Copy to the clipboard", "Reading", _V),
-    Key(
-        "text.terminal",
-        "t",
-        "toggle_terminal",
-        "Raw or as a terminal",
-        "Obey escape sequences (in reviews)",
-        "Reading",
-        _V,
-    ),
-    Key(
-        "diff.next_hunk",
-        "n",
-        "hunk(1)",
-        "Next change",
-        "Go to the next change of a diff, or match",
-        "Diffs",
-        _V,
-    ),
-    Key(
-        "diff.previous_hunk",
-        "N",
-        "hunk(-1)",
-        "Previous change",
-        "Go to the previous change or match",
-        "Diffs",
-        _V,
-    ),
-    Key("tree.open", "right,l", "open_node", "Open", "Open a folder, or step into it", "Tree", _V),
-    Key("tree.close", "left,h", "close_node", "Close", "Close a folder, or step out of it", "Tree", _V),
-    Key("tree.up", "k", "cursor_up", "Up", "One row up in the tree", "Tree", _V),
-    Key("tree.down", "j", "cursor_down", "Down", "One row down in the tree", "Tree", _V),
-    Key(
-        "tests.filter",
-        "slash",
-        "filter",
-        "Filter tests",
-        "Show only tests that contain some words",
-        "Tests",
-        _V,
-    ),
-    Key(
-        "editor.outdent",
-        "shift+tab",
-        "outdent",
-        "Outdent",
-        "Remove four blanks at the start of the line",
-        "Writing",
-        _V,
-    ),
-    Key(
-        "editor.comment",
-        "ctrl+underscore,ctrl+slash",
-        "comment",
-        "Comment",
-        "Lines to comments",
-        "Writing",
-        _V,
-    ),
-    Key("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text", "Writing", _V),
-    Key("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text", "Writing", _V),
-    Key(
-        "editor.leave",
-        "escape",
-        "leave",
-        "Leave the editor",
-        "Let Tab move on from the editor",
-        "Writing",
-        _V,
-    ),
-    Key("form.before", "up,left", "move(-1)", "Before", "To the previous answer", "Forms", _V),
-    Key(
-        "form.after",
-        "down,right",
-        "move(1)",
-        "After",
-        "To the next answer; digits choose at once",
-        "Forms",
-        _V,
-    ),
-    Key("form.choose", "space,enter", "choose", "Choose", "Choose the answer, or untick it", "Forms", _V),
+    _writing("editor.comment", "ctrl+underscore,ctrl+slash", "comment", "Comment", "Lines to comments"),
+    _writing("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text"),
+    _writing("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text"),
+    _writing("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor"),
+    _forms("form.before", "up,left", "move(-1)", "Before", "To the previous answer"),
+    _forms("form.after", "down,right", "move(1)", "After", "To the next answer; digits choose at once"),
+    _forms("form.choose", "space,enter", "choose", "Choose", "Choose the answer, or untick it"),
 )

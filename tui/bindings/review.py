@@ -1,165 +1,82 @@
-"""The keys of review: lists of runs, one run, two runs. Also the keys of all lists."""
+"""The keys of the review: lists of runs, one run, two runs. Also the keys of all lists."""
 
 from __future__ import annotations
 
-from gistpoint.tui.bindings.key import Key, KeyScope
+from gistpoint.tui.bindings.key import Key, KeyGroup, KeyScope
 from gistpoint.tui.review_pages import PAGES
 
-_RL, _RV, _RC, _V = KeyScope.RUNS, KeyScope.REVIEW, KeyScope.COMPARE, KeyScope.READING
-_RP = KeyScope.PROFILES
-_RH = KeyScope.PLACES_IN_RUNS
+_runs = KeyGroup("Runs", KeyScope.RUNS)
+_hits = KeyGroup("Runs", KeyScope.PLACES_IN_RUNS)
+_going = KeyGroup("Going", KeyScope.REVIEW)
+_playing = KeyGroup("Playing", KeyScope.REVIEW)
+_pages = KeyGroup("Pages", KeyScope.REVIEW)
+_review = KeyGroup("Review", KeyScope.REVIEW)
+_hide = KeyGroup("Kinds of steps", KeyScope.REVIEW)
+_comparing = KeyGroup("Comparing", KeyScope.COMPARE)
+_profiles = KeyGroup("At a glance", KeyScope.PROFILES)
+_lists = KeyGroup("Lists", KeyScope.READING)
+_searching = KeyGroup("Searching", KeyScope.READING)
+_reading = KeyGroup("Reading", KeyScope.READING)
 
 
 def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool = False) -> tuple[Key, Key]:
-    """Return the keys to the next step of a kind, and with Shift to the previous one."""
+    """Return the keys that go to the next step of a kind and, with Shift, to the previous one."""
     return (
-        Key(
+        _going(
             f"go.next_{id}",
             key,
             f"run.go('{action}', 1)",
             f"Next {name}",
             f"Go to the next {words}",
-            "Going",
-            _RV,
-            show,
+            show=show,
         ),
-        Key(
+        _going(
             f"go.previous_{id}",
             key.upper(),
             f"run.go('{action}', -1)",
             f"Previous {name}",
             f"Go back to the {words} before",
-            "Going",
-            _RV,
         ),
     )
 
 
 REVIEW_KEYS: tuple[Key, ...] = (
-    Key(
-        "runs.filter",
-        "slash",
-        "filter",
-        "Filter",
-        "Show matching runs, such as tokens > 100k",
-        "Runs",
-        _RL,
-        True,
-    ),
-    Key("runs.sort", "s", "sort", "Sort", "Sort by the next column", "Runs", _RL, True),
-    Key("runs.reverse", "tilde", "reverse", "Reverse", "Reverse the order", "Runs", _RL),
-    Key(
+    _runs("runs.filter", "slash", "filter", "Filter", "Show matching runs, such as tokens > 100k", show=True),
+    _runs("runs.sort", "s", "sort", "Sort", "Sort by the next column", show=True),
+    _runs("runs.reverse", "tilde", "reverse", "Reverse", "Reverse the order"),
+    _runs(
         "runs.group",
         "ampersand",
         "group",
         "Group",
         "By task, model, verdict, ending, format, mine",
-        "Runs",
-        _RL,
-        True,
+        show=True,
     ),
-    Key(
-        "runs.fold_all",
-        "o",
-        "fold_all",
-        "Fold",
-        "Fold all groups to their lines, or unfold",
-        "Runs",
-        _RL,
-        True,
+    _runs("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold", show=True),
+    _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line"),
+    _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
+    _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", show=True),
+    _runs("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", show=True),
+    _runs("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance", show=True),
+    _runs("runs.search", "S", "search", "Search all", "Search in all runs of the list", show=True),
+    _runs("runs.unread", "i", "unread", "Not read", "What could not be read in full, and why"),
+    _runs("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict"),
+    _runs("runs.reload", "full_stop", "reload", "Reload", "Read the list again"),
+    _runs(
+        "runs.back", "escape", "back", "Back", "Clear the filter, or back to where you came from", show=True
     ),
-    Key("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line", "Runs", _RL),
-    Key(
-        "runs.unfold",
-        "right,l",
-        "fold(False)",
-        "Unfold group",
-        "Unfold the group; so does Enter",
-        "Runs",
-        _RL,
-    ),
-    Key(
-        "runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", "Runs", _RL, True
-    ),
-    Key("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", "Runs", _RL, True),
-    Key(
-        "runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance", "Runs", _RL, True
-    ),
-    Key("runs.search", "S", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
-    Key("runs.unread", "i", "unread", "Not read", "What could not be read in full, and why", "Runs", _RL),
-    Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
-    Key("runs.reload", "full_stop", "reload", "Reload", "Read the list again", "Runs", _RL),
-    Key(
-        "runs.back",
-        "escape",
-        "back",
-        "Back",
-        "Clear the filter, or back to where you came from",
-        "Runs",
-        _RL,
-        True,
-    ),
-    Key("runs.leave", "q", "leave", "Leave", "Close the list", "Runs", _RL),
-    Key("hits.search", "slash", "search", "Search", "Search for other words", "Runs", _RH, True),
-    Key("hits.leave", "escape,q", "leave", "Leave", "Back to the list of runs", "Runs", _RH, True),
-    Key(
-        "go.next",
-        "right_square_bracket",
-        "steps.action_move(1)",
-        "Next step",
-        "One step on",
-        "Going",
-        _RV,
-        True,
-    ),
-    Key(
-        "go.previous",
-        "left_square_bracket",
-        "steps.action_move(-1)",
-        "Step before",
-        "One step back",
-        "Going",
-        _RV,
-    ),
-    Key(
-        "go.next_turn",
-        "semicolon",
-        "run.go('turn', 1)",
-        "Next turn",
-        "To the solver's next step",
-        "Going",
-        _RV,
-    ),
-    Key(
-        "go.previous_turn",
-        "comma",
-        "run.go('turn', -1)",
-        "Turn before",
-        "To the solver's previous step",
-        "Going",
-        _RV,
-    ),
-    Key(
-        "go.first",
-        "circumflex_accent",
-        "run.navigation.edge(-1)",
-        "First step",
-        "To the first step",
-        "Going",
-        _RV,
-    ),
-    Key("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "To the last step", "Going", _RV),
-    Key("go.hit", "n", "search.step(1)", "Next hit", "To the next hit of the search", "Going", _RV),
-    Key("go.hit_before", "N", "search.step(-1)", "Hit before", "To the previous hit", "Going", _RV),
-    Key(
-        "go.number",
-        "number_sign",
-        "run.navigation.ask_number",
-        "Go to",
-        "To a step by its number",
-        "Going",
-        _RV,
-    ),
+    _runs("runs.leave", "q", "leave", "Leave", "Close the list"),
+    _hits("hits.search", "slash", "search", "Search", "Search for other words", show=True),
+    _hits("hits.leave", "escape,q", "leave", "Leave", "Back to the list of runs", show=True),
+    _going("go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "One step on", show=True),
+    _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "One step back"),
+    _going("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "To the solver's next step"),
+    _going("go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "To the solver's previous step"),
+    _going("go.first", "circumflex_accent", "run.navigation.edge(-1)", "First step", "To the first step"),
+    _going("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "To the last step"),
+    _going("go.hit", "n", "search.step(1)", "Next hit", "To the next hit of the search"),
+    _going("go.hit_before", "N", "search.step(-1)", "Hit before", "To the previous hit"),
+    _going("go.number", "number_sign", "run.navigation.ask_number", "Go to", "To a step by its number"),
     *_pair("submission", "p", "submission", "submission", "submission"),
     *_pair("error", "x", "error", "error", "step that failed"),
     *_pair("edit", "e", "edit", "edit", "edit"),
@@ -167,161 +84,81 @@ REVIEW_KEYS: tuple[Key, ...] = (
     *_pair("mark", "b", "mark", "mark", "mark of the strip"),
     *_pair("label", "m", "label", "label", "label or comment"),
     *_pair("unseen", "u", "unseen", "unseen", "step not seen yet"),
-    Key(
-        "go.next_run",
-        "right_parenthesis",
-        "run(1)",
-        "Next run",
-        "To the next run of the list",
-        "Going",
-        _RV,
-        True,
+    _going(
+        "go.next_run", "right_parenthesis", "run(1)", "Next run", "To the next run of the list", show=True
     ),
-    Key(
-        "go.previous_run",
-        "left_parenthesis",
-        "run(-1)",
-        "Run before",
-        "To the previous run of the list",
-        "Going",
-        _RV,
-    ),
-    Key(
+    _going("go.previous_run", "left_parenthesis", "run(-1)", "Run before", "To the previous run of the list"),
+    _going(
         "go.opens_at",
         "at",
         "run.navigation.open_at_next",
         "Open at",
         "Open each run of the list at its first edit, last error, submission, end, or where you stopped",
-        "Going",
-        _RV,
     ),
-    Key(
-        "play.toggle",
-        "asterisk",
-        "run.navigation.play",
-        "Play",
-        "Play the run at its own pace, or pause",
-        "Playing",
-        _RV,
+    _playing(
+        "play.toggle", "asterisk", "run.navigation.play", "Play", "Play the run at its own pace, or pause"
     ),
-    Key("play.faster", "plus", "run.navigation.faster(1)", "Faster", "Play twice as fast", "Playing", _RV),
-    Key("play.slower", "minus", "run.navigation.faster(-1)", "Slower", "Play half as fast", "Playing", _RV),
-    Key(
+    _playing("play.faster", "plus", "run.navigation.faster(1)", "Faster", "Play twice as fast"),
+    _playing("play.slower", "minus", "run.navigation.faster(-1)", "Slower", "Play half as fast"),
+    _playing(
         "play.follow",
         "ctrl+f",
         "run.navigation.follow",
         "Follow",
         "Stay at the end of a run still being written",
-        "Playing",
-        _RV,
     ),
     *(
-        Key(page.id, page.keys, f"page('{page.name}')", page.title, page.words, "Pages", _RV, page.in_footer)
+        _pages(page.id, page.keys, f"page('{page.name}')", page.title, page.words, show=page.in_footer)
         for page in PAGES
     ),
-    Key(
-        "review.score",
-        "alt+s",
-        "score",
-        "Score",
-        "Score the gist in a sandbox, or stop doing so",
-        "Review",
-        _RV,
-    ),
-    Key(
-        "review.search",
-        "slash",
-        "search.open",
-        "Search",
-        "Search in this run, or in all",
-        "Review",
-        _RV,
-        True,
-    ),
-    Key(
+    _review("review.score", "alt+s", "score", "Score", "Score the gist in a sandbox, or stop doing so"),
+    _review("review.search", "slash", "search.open", "Search", "Search in this run, or in all", show=True),
+    _review(
         "review.label",
         "L",
         "run.annotate('label')",
         "Label",
         "Choose a label; digits set the first nine at once",
-        "Review",
-        _RV,
-        True,
+        show=True,
     ),
-    Key(
+    _review(
         "review.comment",
         "c",
         "run.annotate('comment')",
         "Comment",
         "Write a comment on the step, or what is selected",
-        "Review",
-        _RV,
     ),
-    Key(
+    _review(
         "review.undo",
         "backspace",
         "run.annotate('removal')",
         "Remove",
         "Take back a label or comment of this step",
-        "Review",
-        _RV,
     ),
-    Key(
+    _review(
         "review.verdict",
         "V",
         "run.annotate('verdict')",
         "Verdict",
         "Judge the run; Y accepts it at once",
-        "Review",
-        _RV,
-        True,
+        show=True,
     ),
-    Key(
-        "review.blind",
-        "ctrl+b",
-        "run.annotate('blind')",
-        "Blind",
-        "Hide model and outcome until the verdict",
-        "Review",
-        _RV,
+    _review(
+        "review.blind", "ctrl+b", "run.annotate('blind')", "Blind", "Hide model and outcome until the verdict"
     ),
-    Key(
-        "review.compare",
-        "C",
-        "others.compare",
-        "Compare",
-        "Compare this run with another of the list",
-        "Review",
-        _RV,
-    ),
-    Key(
+    _review("review.compare", "C", "others.compare", "Compare", "Compare this run with another of the list"),
+    _review(
         "review.replay",
         "a",
         "run.replay.toggle",
         "Replay calls",
         "Make the recorded calls again, or stop doing so",
-        "Review",
-        _RV,
     ),
-    Key(
-        "review.wrap",
-        "w",
-        "pages.toggle_wrap",
-        "Wrap",
-        "Wrap the lines of the page, wherever the focus is",
-        "Review",
-        _RV,
+    _review(
+        "review.wrap", "w", "pages.toggle_wrap", "Wrap", "Wrap the lines of the page, wherever the focus is"
     ),
     *(
-        Key(
-            f"hide.{family}",
-            key,
-            f"hide('{family}')",
-            f"Hide {family}",
-            f"Hide or list {words}",
-            "Kinds of steps",
-            _RV,
-        )
+        _hide(f"hide.{family}", key, f"hide('{family}')", f"Hide {family}", f"Hide or list {words}")
         for family, key, words in (
             ("harness", "alt+h", "bookkeeping, and what the harness itself ran"),
             ("messages", "alt+m", "prompts, replies and notes"),
@@ -330,122 +167,42 @@ REVIEW_KEYS: tuple[Key, ...] = (
             ("patches", "alt+p", "edits and submissions"),
         )
     ),
-    Key(
-        "review.link",
-        "enter",
-        "others.follow_link",
-        "Open link",
-        "Open the run that this step started",
-        "Review",
-        _RV,
+    _review("review.link", "enter", "others.follow_link", "Open link", "Open the run that this step started"),
+    _review("review.back", "escape", "back", "Back", "Back to the step, its list, the runs", show=True),
+    _review("review.leave", "q", "leave", "Leave", "Close the run"),
+    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "One row on", show=True),
+    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "One row back"),
+    _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "To the next milestone", show=True),
+    _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "To the previous milestone"),
+    _comparing(
+        "compare.diffs", "d,f3", "diffs", "Diffs", "What each run changed, or the steps again", show=True
     ),
-    Key(
-        "review.back",
-        "escape",
-        "back",
-        "Back",
-        "Back to the step, its list, the runs",
-        "Review",
-        _RV,
-        True,
+    _comparing(
+        "compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", show=True
     ),
-    Key("review.leave", "q", "leave", "Leave", "Close the run", "Review", _RV),
-    Key("compare.next", "right_square_bracket", "step(1)", "Next", "One row on", "Comparing", _RC, True),
-    Key("compare.previous", "left_square_bracket", "step(-1)", "Before", "One row back", "Comparing", _RC),
-    Key(
-        "compare.milestone", "b", "milestone(1)", "Milestone", "To the next milestone", "Comparing", _RC, True
-    ),
-    Key(
-        "compare.back",
-        "B",
-        "milestone(-1)",
-        "Milestone before",
-        "To the previous milestone",
-        "Comparing",
-        _RC,
-    ),
-    Key(
-        "compare.diffs",
-        "d,f3",
-        "diffs",
-        "Diffs",
-        "What each run changed, or the steps again",
-        "Comparing",
-        _RC,
-        True,
-    ),
-    Key(
-        "compare.open",
-        "enter",
-        "open",
-        "Open",
-        "Open the run under the cursor at this step",
-        "Comparing",
-        _RC,
-        True,
-    ),
-    Key("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Comparing", _RC, True),
-    Key(
-        "profiles.sort",
-        "s",
-        "sort",
-        "Sort",
-        "Sort the runs of a task by the next order",
-        "At a glance",
-        _RP,
-        True,
-    ),
-    Key("profiles.open", "enter", "open", "Open", "Open the run under the cursor", "At a glance", _RP, True),
-    Key("profiles.leave", "escape,q", "leave", "Leave", "Back to the list", "At a glance", _RP, True),
-    Key("list.up", "up,k", "move(-1)", "Up", "One row up", "Lists", _V),
-    Key("list.down", "down,j", "move(1)", "Down", "One row down", "Lists", _V),
-    Key("list.page_up", "pageup", "page(-1)", "Page up", "One screenful up", "Lists", _V),
-    Key("list.page_down", "pagedown", "page(1)", "Page down", "One screenful down", "Lists", _V),
-    Key("list.first", "home,g", "edge(-1)", "First", "To the first row", "Lists", _V),
-    Key("list.last", "end,G", "edge(1)", "Last", "To the last row", "Lists", _V),
-    Key("list.choose", "enter", "choose", "Open", "Open the row", "Lists", _V, True),
-    Key(
-        "steps.previous",
-        "left,h",
-        "move(-1)",
-        "Step before",
-        "The previous step in the list of steps",
-        "Lists",
-        _V,
-    ),
-    Key("steps.next", "right,l", "move(1)", "Next step", "The next step in the list of steps", "Lists", _V),
-    Key(
+    _comparing("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", show=True),
+    _profiles("profiles.sort", "s", "sort", "Sort", "Sort the runs of a task by the next order", show=True),
+    _profiles("profiles.open", "enter", "open", "Open", "Open the run under the cursor", show=True),
+    _profiles("profiles.leave", "escape,q", "leave", "Leave", "Back to the list", show=True),
+    _lists("list.up", "up,k", "move(-1)", "Up", "One row up"),
+    _lists("list.down", "down,j", "move(1)", "Down", "One row down"),
+    _lists("list.page_up", "pageup", "page(-1)", "Page up", "One screenful up"),
+    _lists("list.page_down", "pagedown", "page(1)", "Page down", "One screenful down"),
+    _lists("list.first", "home,g", "edge(-1)", "First", "To the first row"),
+    _lists("list.last", "end,G", "edge(1)", "Last", "To the last row"),
+    _lists("list.choose", "enter", "choose", "Open", "Open the row", show=True),
+    _lists("steps.previous", "left,h", "move(-1)", "Step before", "The previous step in the list of steps"),
+    _lists("steps.next", "right,l", "move(1)", "Next step", "The next step in the list of steps"),
+    _lists(
         "steps.unfold",
         "o",
         "unfold",
         "Unfold",
         "Also list the hidden steps, then only edits, errors or unseen steps",
-        "Lists",
-        _V,
     ),
-    Key(
-        "search.regex",
-        "alt+r",
-        "regex",
-        "Regular expression",
-        "Search for a pattern, or for text",
-        "Searching",
-        _V,
-    ),
-    Key(
-        "search.scope",
-        "alt+k",
-        "scope",
-        "Where",
-        "In thoughts, texts, calls, results or diffs",
-        "Searching",
-        _V,
-    ),
-    Key(
-        "search.runs", "alt+a", "runs", "All runs", "In all runs of the list, or in this one", "Searching", _V
-    ),
-    Key("search.close", "escape", "close", "Close", "Close the search, keeping its hits", "Searching", _V),
-    Key(
-        "step.unfold", "o", "unfold", "Unfold", "Show folded parts in full, or fold them again", "Reading", _V
-    ),
+    _searching("search.regex", "alt+r", "regex", "Regular expression", "Search for a pattern, or for text"),
+    _searching("search.scope", "alt+k", "scope", "Where", "In thoughts, texts, calls, results or diffs"),
+    _searching("search.runs", "alt+a", "runs", "All runs", "In all runs of the list, or in this one"),
+    _searching("search.close", "escape", "close", "Close", "Close the search, keeping its hits"),
+    _reading("step.unfold", "o", "unfold", "Unfold", "Show folded parts in full, or fold them again"),
 )

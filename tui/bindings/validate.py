@@ -1,223 +1,80 @@
-"""The keys of validation: the queue, its task, code and gists."""
+"""The keys of the validation: the queue, its task, code and gists."""
 
 from __future__ import annotations
 
-from gistpoint.tui.bindings.key import Key, KeyScope
+from gistpoint.tui.bindings.key import Key, KeyGroup, KeyScope
 
-_VT, _VP, _VG = KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST
+_queue = KeyGroup("Queue", KeyScope.VALIDATE)
+_pages = KeyGroup("Pages", KeyScope.VALIDATE)
+_running = KeyGroup("Running", KeyScope.VALIDATE)
+_verdicts = KeyGroup("Verdicts", KeyScope.VALIDATE)
+_gists = KeyGroup("Gists", KeyScope.VALIDATE_GIST)
+_code = KeyGroup("Code", KeyScope.PLACES)
 
 VALIDATE_KEYS: tuple[Key, ...] = (
-    Key("validate.next", "right_square_bracket", "task(1)", "Next", "One task on", "Queue", _VT, True),
-    Key("validate.previous", "left_square_bracket", "task(-1)", "Task before", "One task back", "Queue", _VT),
-    Key(
-        "validate.unjudged",
-        "u",
-        "unjudged(1)",
-        "Unjudged",
-        "The next task without a verdict",
-        "Queue",
-        _VT,
-        True,
+    _queue("validate.next", "right_square_bracket", "task(1)", "Next", "One task on", show=True),
+    _queue("validate.previous", "left_square_bracket", "task(-1)", "Task before", "One task back"),
+    _queue("validate.unjudged", "u", "unjudged(1)", "Unjudged", "The next task without a verdict", show=True),
+    _queue("validate.unjudged_before", "U", "unjudged(-1)", "Unjudged before", "The one before"),
+    _queue("validate.filter", "slash", "filter", "Filter", "Show only tasks that contain some words"),
+    _pages("about.overview", "f2,i", "page('overview')", "Overview", "What is known, in brief"),
+    _pages("about.brief", "f3", "page('brief')", "Brief", "The brief, as a solver gets it"),
+    _pages("about.diff", "f4,d", "page('diff')", "Diff", "How the original was changed"),
+    _pages("about.tests", "f5", "page('tests')", "Tests", "Failing tests, before and after"),
+    _pages(
+        "about.runs", "f6", "page('runs')", "Runs", "What was run, and what the check found", priority=True
     ),
-    Key("validate.unjudged_before", "U", "unjudged(-1)", "Unjudged before", "The one before", "Queue", _VT),
-    Key(
-        "validate.filter",
-        "slash",
-        "filter",
-        "Filter",
-        "Show only tasks that contain some words",
-        "Queue",
-        _VT,
+    _pages("about.code", "f7", "page('code')", "Code", "The file, at the function", priority=True),
+    _pages(
+        "about.fix", "f8", "page('fix')", "Fix", "A fix of your own, or the gists", show=True, priority=True
     ),
-    Key(
-        "about.overview",
-        "f2,i",
-        "page('overview')",
-        "Overview",
-        "What is known, in brief",
-        "Pages",
-        _VT,
-        False,
-        False,
-    ),
-    Key("about.brief", "f3", "page('brief')", "Brief", "The brief, as a solver gets it", "Pages", _VT),
-    Key("about.diff", "f4,d", "page('diff')", "Diff", "How the original was changed", "Pages", _VT),
-    Key("about.tests", "f5", "page('tests')", "Tests", "Failing tests, before and after", "Pages", _VT),
-    Key(
-        "about.runs",
-        "f6",
-        "page('runs')",
-        "Runs",
-        "What was run, and what the check found",
-        "Pages",
-        _VT,
-        priority=True,
-    ),
-    Key("about.code", "f7", "page('code')", "Code", "The file, at the function", "Pages", _VT, priority=True),
-    Key(
-        "about.fix",
-        "f8",
-        "page('fix')",
-        "Fix",
-        "A fix of your own, or the gists",
-        "Pages",
-        _VT,
-        True,
-        priority=True,
-    ),
-    Key("about.source", "v", "source", "Source", "To the code of the test, or of the function", "Pages", _VT),
-    Key(
+    _pages("about.source", "v", "source", "Source", "To the code of the test, or of the function"),
+    _running(
         "trial.corrupted",
         "r",
         "trial('corrupted', 1)",
         "Run",
         "The suite, or the score of the reference gist",
-        "Running",
-        _VT,
-        True,
+        show=True,
     ),
-    Key(
-        "trial.corrupted_5",
-        "R",
-        "trial('corrupted', 5)",
-        "Five runs",
-        "Five times, for flakiness",
-        "Running",
-        _VT,
+    _running("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness"),
+    _running("trial.original", "O", "trial('original', 1)", "Run original", "The suite on the original"),
+    _running(
+        "trial.original_5", "alt+o", "trial('original', 5)", "Five of original", "Five times, for flakiness"
     ),
-    Key(
-        "trial.original",
-        "O",
-        "trial('original', 1)",
-        "Run original",
-        "The suite on the original",
-        "Running",
-        _VT,
+    _running("trial.fix", "f9", "trial_fix", "Run fix", "The suite on your fix, or your gist", priority=True),
+    _running(
+        "trial.check", "exclamation_mark", "check", "Check", "Everything that `gistpoint task check` checks"
     ),
-    Key(
-        "trial.original_5",
-        "alt+o",
-        "trial('original', 5)",
-        "Five of original",
-        "Five times, for flakiness",
-        "Running",
-        _VT,
-    ),
-    Key(
-        "trial.fix",
-        "f9",
-        "trial_fix",
-        "Run fix",
-        "The suite on your fix, or your gist",
-        "Running",
-        _VT,
-        priority=True,
-    ),
-    Key(
-        "trial.check",
-        "exclamation_mark",
-        "check",
-        "Check",
-        "Everything that `gistpoint task check` checks",
-        "Running",
-        _VT,
-    ),
-    Key(
-        "trial.metrics",
-        "percent_sign",
-        "measure",
-        "Measure",
-        "Rank the function in its library",
-        "Running",
-        _VT,
-    ),
-    Key("judge.accept", "1", "verdict('accept')", "Accept", "The task is good", "Verdicts", _VT),
-    Key(
-        "judge.unsolvable",
-        "2",
-        "verdict('reject_unsolvable')",
-        "Unsolvable",
-        "Can't be found",
-        "Verdicts",
-        _VT,
-    ),
-    Key(
-        "judge.unspecified",
-        "3",
-        "verdict('reject_unspecified')",
-        "Unspecified",
-        "Nothing says it",
-        "Verdicts",
-        _VT,
-    ),
-    Key(
-        "judge.unfair",
-        "4",
-        "verdict('reject_unfair_tests')",
-        "Unfair tests",
-        "Right fixes fail",
-        "Verdicts",
-        _VT,
-    ),
-    Key("judge.leak", "5", "verdict('reject_leak')", "Leak", "Something gives it away", "Verdicts", _VT),
-    Key(
-        "judge.flaky",
-        "6",
-        "verdict('reject_flaky')",
-        "Flaky",
-        "Tests differ from run to run",
-        "Verdicts",
-        _VT,
-    ),
-    Key("judge.easy", "7", "verdict('reject_too_easy')", "Too easy", "Seen at a glance", "Verdicts", _VT),
-    Key(
-        "judge.duplicate",
-        "8",
-        "verdict('reject_duplicate')",
-        "Duplicate",
-        "There is another like it",
-        "Verdicts",
-        _VT,
-    ),
-    Key(
-        "judge.discuss", "9", "verdict('needs_discussion')", "Discuss", "To be talked about", "Verdicts", _VT
-    ),
-    Key("judge.comment", "c", "comment", "Comment", "Say why; a draft is kept", "Verdicts", _VT, True),
-    Key("judge.undo", "backspace", "undo", "Undo", "Take back your last verdict or comment", "Verdicts", _VT),
-    Key(
+    _running("trial.metrics", "percent_sign", "measure", "Measure", "Rank the function in its library"),
+    _verdicts("judge.accept", "1", "verdict('accept')", "Accept", "The task is good"),
+    _verdicts("judge.unsolvable", "2", "verdict('reject_unsolvable')", "Unsolvable", "Can't be found"),
+    _verdicts("judge.unspecified", "3", "verdict('reject_unspecified')", "Unspecified", "Nothing says it"),
+    _verdicts("judge.unfair", "4", "verdict('reject_unfair_tests')", "Unfair tests", "Right fixes fail"),
+    _verdicts("judge.leak", "5", "verdict('reject_leak')", "Leak", "Something gives it away"),
+    _verdicts("judge.flaky", "6", "verdict('reject_flaky')", "Flaky", "Tests differ from run to run"),
+    _verdicts("judge.easy", "7", "verdict('reject_too_easy')", "Too easy", "Seen at a glance"),
+    _verdicts("judge.duplicate", "8", "verdict('reject_duplicate')", "Duplicate", "There is another like it"),
+    _verdicts("judge.discuss", "9", "verdict('needs_discussion')", "Discuss", "To be talked about"),
+    _verdicts("judge.comment", "c", "comment", "Comment", "Say why; a draft is kept", show=True),
+    _verdicts("judge.undo", "backspace", "undo", "Undo", "Take back your last verdict or comment"),
+    _queue(
         "validate.back",
         "escape",
         "back",
         "Back",
         "Stop what is running, or go to the queue",
-        "Queue",
-        _VT,
-        True,
+        show=True,
         priority=True,
     ),
-    Key("validate.leave", "q", "leave", "Leave", "Close the queue; everything is kept", "Queue", _VT, True),
-    Key(
-        "gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", "Gists", _VG, True, True
+    _queue("validate.leave", "q", "leave", "Leave", "Close the queue; everything is kept", show=True),
+    _gists(
+        "gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", show=True, priority=True
     ),
-    Key("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", "Code", _VP, True),
-    Key(
-        "places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", "Code", _VP, True
-    ),
-    Key(
-        "places.definition", "enter", "definition", "Definition", "Go to the name at the cursor", "Code", _VP
-    ),
-    Key(
-        "places.outline",
-        "f",
-        "outline",
-        "Functions",
-        "Choose among the functions of the file",
-        "Code",
-        _VP,
-        True,
-    ),
-    Key(
-        "places.side", "equals_sign", "side", "Side", "The original, or the corrupted file", "Code", _VP, True
-    ),
-    Key("places.back", "alt+left", "back_to", "Place", "Back to where you came from", "Code", _VP, True),
+    _code("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", show=True),
+    _code("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", show=True),
+    _code("places.definition", "enter", "definition", "Definition", "Go to the name at the cursor"),
+    _code("places.outline", "f", "outline", "Functions", "Choose among the functions of the file", show=True),
+    _code("places.side", "equals_sign", "side", "Side", "The original, or the corrupted file", show=True),
+    _code("places.back", "alt+left", "back_to", "Place", "Back to where you came from", show=True),
 )

@@ -1,4 +1,4 @@
-"""The one meaning of every key, with its bindings. Decision 96 has the reason."""
+"""The single meaning of every key, with its bindings (decision 96)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FREE = frozenset(_FREE.split())
 
 
 class KeyWord(NamedTuple):
-    """The meaning of a key wherever it is pressed. `keys` and `bindings` are names separated by blanks."""
+    """The meaning of a key on all screens. `keys` and `bindings` are names separated by spaces."""
 
     keys: str
     meaning: str
@@ -170,4 +170,4 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("alt+v", "your own editor", "editor.external"),
     KeyWord("alt+y alt+x", "yes, no", "idle.worked idle.away"),
 )
-"""In the order of the guide. Each key occurs once, with all of its bindings."""
+"""In the order of the guide. Each key occurs once, with all its bindings."""

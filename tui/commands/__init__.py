@@ -1,4 +1,4 @@
-"""The commands of the command line, a module for each subject, loaded when one of them is called.
+"""The commands of the command line. Each module contains those on a subject, and is imported when called.
 
-Without a terminal they print text.
+Without a terminal, commands print text instead of opening screens.
 """

@@ -1,4 +1,4 @@
-"""How a run is shown while it is carried out: as a live table, or as a line for each finished job."""
+"""The display of a run while it is carried out: a live table, or a line for each finished job."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _DRAW_S = 0.25
 _GAP = 3
-"""Cells between two columns."""
+"""The number of cells between two columns."""
 
 
 class JobDisplay(Protocol):
-    """Shows a run while it is carried out."""
+    """Displays a run while it is carried out."""
 
     def __enter__(self) -> JobDisplay: ...
 
@@ -40,16 +40,17 @@ class JobDisplay(Protocol):
     ) -> None: ...
 
     def changed(self, report: JobReport) -> None:
-        """Handle a change of a job, on the job's thread."""
+        """Report a change of a job; called in the job's thread."""
         ...
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Show a sentence about the whole run."""
         ...
 
     def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
-        """Take the states of the attempts, by the keys of their jobs, on the main thread; `sent` are the keys
-        of jobs that workers of a cluster have.
+        """Draw the states of the attempts, by the keys of their jobs; called on the main thread.
+
+        `sent` are the keys of the jobs that a cluster's workers have.
         """
         ...
 
@@ -58,7 +59,7 @@ class JobLines:
     """Prints a line to standard error for each job that has ended or halted."""
 
     def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
-        """`quiet` prints nothing, since the output is for a program."""
+        """`quiet` prints nothing, because another program reads the output."""
         self._quiet = quiet
         self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
         self._lock = Lock()
@@ -73,7 +74,7 @@ class JobLines:
         return None
 
     def changed(self, report: JobReport) -> None:
-        """Print the job when it is over."""
+        """Print the line of a job that has ended or halted, once."""
         job = report.job
         if self._quiet or job.status not in (JobStatus.ENDED, JobStatus.HALTED):
             return
@@ -88,16 +89,16 @@ class JobLines:
                 flush=True,
             )
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Print a sentence to standard error."""
         print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
 
     def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
-        """Show nothing in between."""
+        """Do nothing: lines are printed as jobs end."""
 
 
 def _line(row: JobRow, jobs: int) -> str:
-    """Return a job that is over in one line."""
+    """Return the line for a job that has ended or halted."""
     state, usage = row.state, row.state.spent.usage
     words = [f"{row.number}/{jobs} {row.job.job.task[:12]} repeat {row.job.job.repeat}: {doing(row)}"]
     if row.begun:
@@ -108,7 +109,7 @@ def _line(row: JobRow, jobs: int) -> str:
 
 
 class JobTable:
-    """A table on the terminal, redrawn several times a second: jobs at work, and numbers by state."""
+    """A table on the terminal with the jobs at work and counts by status, drawn several times a second."""
 
     def __init__(self, run: AgentRun) -> None:
         self._run = run
@@ -132,15 +133,15 @@ class JobTable:
             self._live.__exit__(kind, error, trace)
 
     def changed(self, report: JobReport) -> None:
-        """Wait for the next drawing."""
+        """Do nothing: the next drawing shows the change."""
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Print a sentence above the table."""
         if self._live is not None:
             self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)
 
     def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
-        """Draw the table unless it was just drawn."""
+        """Draw the table, unless that was done a moment ago."""
         now = time.monotonic()
         if self._live is None or now - self._drawn_at < _DRAW_S:
             return
@@ -148,7 +149,7 @@ class JobTable:
         self._live.update(self._table(states, *self._live.console.size, sent), refresh=True)
 
     def _times(self, ended: int, jobs: int) -> str:
-        """Return the time so far, and the estimated rest at the pace of the ended jobs."""
+        """Return the time that has passed, and an estimate of the time left at the pace so far."""
         passed = time.monotonic() - self._began
         left = time_left(passed, ended - self._ended_before, jobs - ended)
         words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
@@ -193,13 +194,13 @@ class JobTable:
 
 
 def _fitting(width: int) -> list[Column[JobRow]]:
-    """Return the columns that fit, the most important first in a narrow terminal."""
+    """Return the columns that fit into a width; in a narrow terminal, the most important ones."""
     columns = columns_for(COLUMNS, width)
     ends = accumulate(column.width + _GAP for column in columns)
     return [column for column, end in zip(columns, ends, strict=True) if end <= width]
 
 
 def _urgency(row: JobRow) -> int:
-    """Return the rank of a job in a table without room for all: those at work come first."""
+    """Return the rank of a job in a table without room for all jobs; those at work come first."""
     order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
     return -1 if row.sent else order.index(row.job.status)

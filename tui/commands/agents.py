@@ -1,4 +1,4 @@
-"""`gistpoint agent`: runs of a model on tasks, carried out, resumed, listed, shown, stopped and watched."""
+"""`gistpoint agent`: start, resume, list, show, stop and watch runs of a model on tasks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option, reader_of
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option, reader_of
 from gistpoint.tui.commands.output import (
     for_output,
     print_json,
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5
-"""The most messages listed below the figures, since a narrow terminal has no room for them in the table."""
+"""The most messages listed. They follow the figures, since a narrow table has no room for them."""
 
 # agent run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOutRun(Request):
-    """How a run is carried out and shown."""
+    """The way in which a run is carried out and displayed."""
 
     pace: AgentPace
     json: bool = False
@@ -73,7 +73,7 @@ class CarryOutRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRunRequest(Request):
-    """A run to start, or to show without sending anything."""
+    """A run to start; with `dry_run`, its jobs and first request are only printed."""
 
     begin: BeginAgentRun
     carry: CarryOutRun
@@ -82,7 +82,7 @@ class AgentRunRequest(Request):
 
 
 def run(wanted: AgentRunRequest) -> int:
-    """Queue what is missing, do it, and print the figures."""
+    """Plan a run, carry it out, and print its figures. Return the exit code."""
     services = build_services(wanted.carry.isolation)
     plan = plan_run(services, wanted.begin, wanted.price, _left_out)
     if wanted.dry_run:
@@ -102,7 +102,7 @@ class ResumeAgentRun(Request):
 
 
 def resume(wanted: ResumeAgentRun) -> int:
-    """Resume a run."""
+    """Resume a run, and print its figures. Return the exit code."""
     services = build_services(wanted.carry.isolation)
     found, ports = resume_run(services, wanted.name, wanted.base_url, wanted.carry.pace)
     return _carry_out(wanted.carry, found, ports, wanted.base_url)
@@ -155,7 +155,7 @@ def _on_cluster(
     from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner, work_tools
 
     tools = work_tools(wanted.isolation, base_url=base_url, tests_at_once=wanted.pace.tests_at_once or 0)
-    with display, worker_pool_at(address, display.tell) as workers:
+    with display, worker_pool_at(address, display.report) as workers:
         workers.most = wanted.pace.at_once
         runner = ClusterRunner(
             found,
@@ -171,7 +171,7 @@ def _on_cluster(
 
 
 def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
-    """Print the jobs and the first request of the first of them."""
+    """Print the jobs of a run, and the first request of its first job."""
     requests = first_requests(services, plan, _left_out)
     jobs = [job for job in plan.jobs if job.task in requests]
     first, settings = requests[jobs[0].task], plan.settings
@@ -210,14 +210,14 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAgentRuns(Request):
-    """How the runs are listed."""
+    """The output of `agent list`."""
 
     json: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowAgentRun(Request):
-    """A run whose figures are shown."""
+    """A run whose figures to print, and their form."""
 
     name: str
     json: bool = False
@@ -227,7 +227,7 @@ class ShowAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopAgentRun(Request):
-    """A run that is to stop."""
+    """A run to stop."""
 
     name: str
 
@@ -241,7 +241,7 @@ class WatchAgent(Request):
 
 
 def listing(wanted: ListAgentRuns) -> int:
-    """Print the runs. The state of an unreadable one is its problem."""
+    """Print all runs. A run that can't be read is listed with the problem as its state."""
     store = AgentRunStore(Locations.of_user().runs)
     rows = [_listed(store, name) for name in store.names()]
     if wanted.json:
@@ -282,7 +282,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
 
 
 def show(wanted: ShowAgentRun) -> int:
-    """Print the figures of a run."""
+    """Print the figures of a run, or write them as a table."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if wanted.output and not wanted.to:
         raise UserError("-o needs a table to write.", hint="Add --to csv.")
@@ -338,7 +338,7 @@ _ATTEMPTS: tuple[Column[AttemptFigures], ...] = (
 
 
 def stop(wanted: StopAgentRun) -> int:
-    """Ask the process that works on a run to stop. Return 1 if there is none."""
+    """Ask the process that carries out a run to stop. Return 1 if there is none."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
         print(
@@ -352,7 +352,7 @@ def stop(wanted: StopAgentRun) -> int:
 
 
 def watch(wanted: WatchAgent) -> int:
-    """Open the screen that shows a run, or one attempt, as it progresses."""
+    """Watch a run or an attempt on a screen."""
     from gistpoint.tui.agent_watch_app import AgentWatchApp
 
     locations = Locations.of_user()
@@ -400,9 +400,9 @@ def _from_zero(text: str) -> float:
     return 0.0 if text.strip() in ("0", "0.0") else _positive(text)
 
 
-_CARRY = Words(
+_CARRY = OptionTable(
     {
-        "pace": Words(
+        "pace": OptionTable(
             {
                 "at_once": option(
                     "attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"
@@ -420,7 +420,7 @@ _CARRY = Words(
         "isolation": ISOLATION,
     }
 )
-_MODEL = Words(
+_MODEL = OptionTable(
     {
         "model": option("its name on the server, or builtin:searcher, which needs no server"),
         "base_url": option("the server, as http://localhost:8000/v1", metavar="URL"),
@@ -434,7 +434,7 @@ _MODEL = Words(
     },
     title="model",
 )
-_CONDITION = Words(
+_CONDITION = OptionTable(
     {
         "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
         "budgets": option(
@@ -453,11 +453,11 @@ _CONDITION = Words(
     },
     title="condition",
 )
-RUN = Face(
+RUN = CliCommand(
     AgentRunRequest,
     run,
     {
-        "begin": Words(
+        "begin": OptionTable(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
                 "demo": option("tasks of the demo, by their names, or all of them"),
@@ -479,7 +479,7 @@ RUN = Face(
     ),
 )
 _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
-RESUME = Face(
+RESUME = CliCommand(
     ResumeAgentRun,
     resume,
     {
@@ -489,11 +489,11 @@ RESUME = Face(
     },
     about="Does what is missing from a run, with its original settings.",
 )
-LIST = Face(ListAgentRuns, listing, {"json": JSON})
-SHOW = Face(
+LIST = CliCommand(ListAgentRuns, listing, {"json": JSON})
+SHOW = CliCommand(
     ShowAgentRun,
     show,
-    Words(
+    OptionTable(
         {
             "name": _RUN,
             "json": JSON,
@@ -503,8 +503,8 @@ SHOW = Face(
         one_of=(("json", "to"),),
     ),
 )
-STOP = Face(StopAgentRun, stop, {"name": _RUN})
-WATCH = Face(
+STOP = CliCommand(StopAgentRun, stop, {"name": _RUN})
+WATCH = CliCommand(
     WatchAgent,
     watch,
     {

@@ -1,4 +1,4 @@
-"""Arguments shared by several commands, and their values."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from gistpoint.core.errors import SourceError, did_you_mean
 from gistpoint.core.requests import Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
-from gistpoint.tui.commands.options import Word, Words, argument, option
+from gistpoint.tui.commands.options import Option, OptionTable, argument, option
 
 TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
 TASK = argument("TASK", TASK_HELP)
 
 
 def backend_name(text: str) -> str:
-    """Return the name of a backend. Raises `argparse.ArgumentTypeError`."""
+    """Return the name of a backend. Raises `argparse.ArgumentTypeError` for an unknown one."""
     from gistpoint.sandbox.ladder import builtin_backends, installed_backends
 
     known = [*builtin_backends(), *installed_backends()]
@@ -29,12 +29,12 @@ def backend_name(text: str) -> str:
     )
 
 
-def sandbox_word(help: str = SANDBOX_HELP) -> Word:
-    """Return the word for the name of a backend."""
+def sandbox_word(help: str = SANDBOX_HELP) -> Option:
+    """Return the declaration of an option for the name of a backend."""
     return option(help, "--sandbox", metavar="BACKEND", read=backend_name)
 
 
-ISOLATION = Words(
+ISOLATION = OptionTable(
     {"sandbox": sandbox_word(), "allow_unsandboxed": option(UNSANDBOXED_HELP)},
     title="isolation",
 )
@@ -43,14 +43,14 @@ JSON = option("as JSON", "--json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonWanted(Request):
-    """Whether something is printed as JSON."""
+    """A request whose only option is the output as JSON."""
 
     json: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoChoice(Request):
-    """There is nothing to choose."""
+    """A request without options."""
 
 
 PLAIN = option("lines of text instead of the screen, even in a terminal", "--plain")
@@ -59,13 +59,13 @@ READ_AS = option("read the files as this format", "--as", metavar="FORMAT")
 
 
 def read_files_as(name: str) -> None:
-    """Read files as the named format; empty for the recognised one. Raises `UserError`."""
+    """Read files in the format with a name; if empty, in the recognised one. Raises `UserError`."""
     from gistpoint.sessions.formats.registry import read_as
 
     read_as(name)
 
 
-SUITE = Words(
+SUITE = OptionTable(
     {
         "extra": option("for the suite", "--with", metavar="REQUIREMENT"),
         "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),
@@ -76,13 +76,14 @@ SUITE = Words(
         ),
     }
 )
-"""The options for what a library's suite needs."""
+"""The options for what the test suite of a library needs."""
 
 
 def settled_source(source: str, called: Sequence[str]) -> str:
-    """Return a source that names something by its form. For a package without a version, offer the newest.
+    """Return a source in complete form. For a package without a version, offer the newest one.
 
-    Raises `SourceError`, without a terminal also for a missing version, with the command that has it.
+    `called` are the words of the command. Raises `SourceError` for a source of no known form, and, without a
+    terminal, for a missing version, with the complete command as the hint.
     """
     from gistpoint.sandbox.environments.sources import is_bare_name, newest_version, require_form
 

@@ -1,4 +1,4 @@
-"""`gistpoint attempt list`, `show`, `accept`, `reject` and `export`."""
+"""`gistpoint attempt`: list, show, accept, reject and export attempts."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ from gistpoint.sessions.heads import HeadOrigin
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
 
 
 def attempt_store() -> AttemptStore:
-    """Return the user's attempts."""
+    """Return the store of the user's attempts."""
     locations = Locations.of_user()
     return AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAttempts(Request):
-    """How the attempts are listed."""
+    """The output of `attempt list`."""
 
     json: bool = False
 
@@ -85,7 +85,7 @@ class ShowAttempt(Request):
 
 
 def show(wanted: ShowAttempt) -> int:
-    """Print one attempt. Return 1 if its journal is damaged."""
+    """Print an attempt. Return 1 if its journal is damaged."""
     summary = attempt_store().summary(wanted.attempt)
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
     if wanted.json:
@@ -168,7 +168,7 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:
-    """Return the result of the pass's confirmation, and what its text shows if that no longer matters."""
+    """Return rows on the confirmation of a pass, and on marks in its text that no longer matter."""
     if state.confirmation is None:
         words = confirmation_words(state)
         return [["confirmation", words]] if words else []
@@ -196,12 +196,12 @@ def _score(submission: Submission | None) -> str:
 
 
 def accept(wanted: AcceptPass) -> int:
-    """Count a pass that is suspicious, or that a reviewer has rejected."""
+    """Record that a pass was read and counts."""
     return _print_settled(accept_pass(attempt_store(), _reviews(), wanted))
 
 
 def reject(wanted: RejectPass) -> int:
-    """Record that a pass was not earned."""
+    """Record that a pass was read and does not count."""
     return _print_settled(reject_pass(attempt_store(), _reviews(), wanted))
 
 
@@ -221,13 +221,13 @@ def _verdict_words(given: RunVerdictGiven) -> str:
 
 
 def _actor(summary: AttemptSummary) -> str:
-    """Return who made an attempt. One by both a person and a model counts as neither's."""
+    """Return who made an attempt. One made by a person and a model counts for neither."""
     drivers = summary.state.drivers
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
 def stored_tasks() -> dict[str, Task]:
-    """Return the tasks of the user and of the demo by id."""
+    """Return the tasks of the user and of the demo, by id."""
     locations = Locations.of_user()
     found = TaskStore(locations.tasks, demo=locations.demo).tasks()
     return {task.id: task for task in found if isinstance(task, Task)}
@@ -239,7 +239,7 @@ def _outcome_in_list(attempt: AttemptSummary) -> str:
 
 
 def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
-    """Return the columns of `gistpoint attempt list`. A task that is gone is shown by its id."""
+    """Return the columns of `gistpoint attempt list`. A task that no longer exists is shown by its id."""
 
     def titled(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)
@@ -268,7 +268,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportAttempts(Request):
-    """The attempts to write; none for all."""
+    """The attempts to export, all if none is named, with the form and the file."""
 
     attempts: tuple[str, ...] = ()
     to: str
@@ -276,7 +276,7 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Write attempts, all if none is named. Return 1 if one is damaged, which is still written."""
+    """Export attempts. Return 1 if one of them is damaged; it is exported all the same."""
     store = attempt_store()
     chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
     if not chosen:
@@ -308,25 +308,25 @@ def _as_run(wanted: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
 
 
 _ATTEMPT = argument("ATTEMPT", "id or its beginning")
-_SETTLED = Words(
+_SETTLED = OptionTable(
     {
         "attempt": _ATTEMPT,
         "why": option("what you saw in it", metavar="TEXT"),
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
-LIST = Face(ListAttempts, listing, {"json": JSON})
-SHOW = Face(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
-ACCEPT = Face(
+LIST = CliCommand(ListAttempts, listing, {"json": JSON})
+SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
+ACCEPT = CliCommand(
     AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned."
 )
-REJECT = Face(
+REJECT = CliCommand(
     RejectPass,
     reject,
     _SETTLED,
     about="Writes a review: the attempt's pass was read and does not count as solved.",
 )
-EXPORT = Face(
+EXPORT = CliCommand(
     ExportAttempts,
     export,
     {

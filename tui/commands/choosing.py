@@ -1,14 +1,14 @@
-"""The options with which `task generate` chooses functions deliberately."""
+"""The options by which `task generate` chooses functions."""
 
 from __future__ import annotations
 
 from gistpoint.core.generation.choice import PLANE
-from gistpoint.tui.commands.options import Words, option
+from gistpoint.tui.commands.options import OptionTable, option
 
 CONDITION_HELP = (
     "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
 )
-CHOICE = Words(
+CHOICE = OptionTable(
     {
         "where": option(CONDITION_HELP, metavar="CONDITION"),
         "functions": option("only those listed, one path::qualname per line", metavar="FILE"),
@@ -24,7 +24,7 @@ CHOICE = Words(
     title="choosing functions",
     description="Metrics are the columns of `gistpoint code`; without options, any function may be chosen.",
 )
-GROUPS = Words(
+GROUPS = OptionTable(
     {
         "size": option("3, 1..8, 1,2,4, or with tasks of each 1:10,2:10,4:5", metavar="SIZES"),
         "chain": option("each near the previous one, rather than every two"),

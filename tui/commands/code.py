@@ -1,4 +1,4 @@
-"""`gistpoint code`: the functions of a library with their metrics, and one function's neighbourhood."""
+"""`gistpoint code`: list the functions of a library with their metrics, or those around one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import JSON, settled_source
 from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import LongWork, long_work
 
@@ -30,7 +30,7 @@ SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFunctions(Request):
-    """The functions of a library to list, and how."""
+    """The library, the functions to list, and their order and form."""
 
     source: str
     sort: str = "harmonic_out"
@@ -47,7 +47,7 @@ class ListFunctions(Request):
 
 
 def code(wanted: ListFunctions) -> int:
-    """Print the table, as CSV or JSON on request, or one function's callers and callees."""
+    """Print the functions of a library, or the callers and callees of one."""
     for condition in wanted.where:
         read_condition(condition)  # a mistake is reported before anything is fetched
     source = settled_source(wanted.source, wanted.called)
@@ -75,7 +75,7 @@ def code(wanted: ListFunctions) -> int:
 def _measured(
     named: str, scratch: Path, work: LongWork, *, tests: bool
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
-    """Return the call graph, every function with its metrics, and the library if it was analysed before."""
+    """Return the call graph, the metrics of each function, and the library if it was analysed before."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
     progress = work.progress
@@ -149,7 +149,7 @@ def _between_functions(graph: CallGraph) -> list[CallEdge]:
 
 
 def _observed_degrees(graph: CallGraph) -> Counter[str]:
-    """Return how many of the calls counted in each function's degree were observed."""
+    """Return the number of observed calls among those in each function's degree."""
     found: Counter[str] = Counter()
     for edge in _between_functions(graph):
         if edge.observed:
@@ -169,10 +169,10 @@ def _named(graph: CallGraph, name: str) -> str:
     )
 
 
-CODE = Face(
+CODE = CliCommand(
     ListFunctions,
     code,
-    Words(
+    OptionTable(
         {
             "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
             "sort": option("default: {default}", metavar="COLUMN"),

@@ -1,6 +1,6 @@
-"""Commands whose name and help are available at once, and whose module is loaded when they are called.
+"""Commands whose names and help are known at once, and whose modules are imported when they are called.
 
-A wrong call is answered in two lines: the mistake with the nearest known word, and the usage of the intended
+The answer to a wrong call has two lines: the mistake with the nearest known word, and the usage of the
 command.
 """
 
@@ -18,42 +18,42 @@ from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.tui.starting import hold_collection
 
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
-"""Exit codes: done; a negative verdict (not solved, check failed, no task, no match); a user error."""
+"""The exit codes: done, a negative verdict (not solved, check failed, nothing found), and a user error."""
 INTERRUPTED = 130
-"""The exit code of a program stopped with Ctrl+C, as in shells."""
+"""The exit code after Ctrl+C, as in shells."""
 
 Handler = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], Handler]
-"""Adds the options of a command to its parser and returns the function that runs the command."""
+"""Adds the options of a command to its parser, and returns the function that runs the command."""
 
 SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
 UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of its dependencies as you"
-"""The help of the options that choose the isolation, which may also precede a command."""
+"""The help on the options for isolation, which may also precede a command."""
 _ISOLATION = frozenset({"sandbox", "allow_unsandboxed"})
-"""Options of every command that runs code: they are the same everywhere, so that no short help shows them."""
+"""Options of every command that runs code. They are the same everywhere, so no short help shows them."""
 _HELP_COLUMN = 28
-"""Where the explanation of an option begins, so that most fit on the line of their option."""
+"""The column of the explanations of options: most fit on the line of their option."""
 
 _WIDTH = 1_000
-"""Characters of a line of usage. A terminal wraps it better than argparse."""
+"""The width, in characters, of a line of usage: a terminal wraps lines better than argparse."""
 _MAY_BE_EMPTY = frozenset({"--pytest-args"})
-"""Options whose empty value is intentional; elsewhere, it comes from an unset variable."""
+"""The options that may have an empty value. Elsewhere, it comes from a shell variable that is not set."""
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that is set up when first used, and adds its options when it parses a line.
+    """A parser that is set up when it is first used, and gets its options when it parses a line.
 
-    A call needs two of the eighty parsers, and setting up all of them takes as long as drawing a screen.
+    A call needs two of the eighty parsers, and setting all of them up takes as long as drawing a screen.
     """
 
     load: Callable[[], Options] | None = None
-    """Returns the function that adds the options; it may import."""
+    """Returns the function that adds the options, which may import a module. None if they have been added."""
     screen = False
     """Whether the command opens a screen."""
     names: Collection[str] = ()
-    """Its subcommands; empty for a single command."""
+    """The names of its subcommands; empty if it has none."""
     shown: Collection[str] = ()
-    """The options that `--help` shows, by field; empty for all. `--help-all` shows the others as well."""
+    """The options that `--help` shows, by field; empty for all. `--help-all` also shows the others."""
 
     _named: dict[str, Any] | None = None
 
@@ -61,7 +61,7 @@ class CommandParser(argparse.ArgumentParser):
         self._named = named
 
     def __getattr__(self, name: str) -> Any:
-        """Set up the parser: only attributes made by that can be missing."""
+        """Set up the parser, since the attribute is missing until then, and return the attribute."""
         if self._named is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._set_up()
@@ -70,12 +70,12 @@ class CommandParser(argparse.ArgumentParser):
     def _set_up(self) -> None:
         named, self._named = self._named, None
         if named is not None:
-            # errors come to `parse_known_args`, with their argument
+            # errors are raised with their argument, for `parse_known_args`
             layout = partial(argparse.HelpFormatter, max_help_position=_HELP_COLUMN)
             super().__init__(**{"formatter_class": layout, **named, "exit_on_error": False})
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
-        """Add the options and parse. A wrong call ends the program, with the usage of this command."""
+        """Add the options, and parse the words. A wrong call ends the program with the command's usage."""
         self.complete()
         given = args[0] if args else named.get("args")
         words = sys.argv[1:] if given is None else given
@@ -89,10 +89,10 @@ class CommandParser(argparse.ArgumentParser):
         return found, left
 
     def complete(self) -> None:
-        """Add the options, unless that is done."""
+        """Add the options, if they have not been added yet."""
         load, self.load = self.load, None
         if load is not None:
-            self._set_up()  # it would take back the description
+            self._set_up()  # setting up later would drop the description
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self))
@@ -140,7 +140,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"{self.prog} [OPTION...] {usage.format_help().strip()}".strip()
 
     def command(self, name: str) -> CommandParser | None:
-        """Return the parser of one of its commands; None if there is none with this name."""
+        """Return the parser of a subcommand; None if there is none with the name."""
         found = next(
             (action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None
         )
@@ -156,7 +156,7 @@ class CommandParser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong and the usage of this command, and end the program."""
+        """Print a mistake with the usage of the command, and end the program."""
         _, required, missing = message.partition("are required: ")
         if required and self.names:
             message = f"which command? {', '.join(self.names)}"
@@ -174,7 +174,7 @@ class CommandParser(argparse.ArgumentParser):
         raise SystemExit(MISTAKE)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Suggest the intended value; argparse has no other place for this before Python 3.14."""
+        """Suggest the intended value. Before Python 3.14, argparse has no other place for this."""
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
@@ -186,7 +186,7 @@ class CommandParser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
 
     def _require_known(self, words: Iterable[str]) -> None:
-        """Refuse unknown options before reporting missing ones, and values of unset variables."""
+        """Refuse unknown options before missing ones are reported, and empty values of unset variables."""
         before = ""
         for word in words:
             if word == "--":
@@ -201,7 +201,7 @@ class CommandParser(argparse.ArgumentParser):
             before = word
 
     def _means(self, name: str) -> bool:
-        """Whether an option has this name, or begins with it."""
+        """Return whether an option has the name, or begins with it."""
         return any(known.startswith(name) for known in self._option_string_actions)
 
     def _refuse(self, words: Sequence[str]) -> NoReturn:
@@ -290,12 +290,12 @@ class WholeHelp(argparse.Action):
 
 
 def _in_usage(action: argparse.Action) -> bool:
-    """Return whether a short usage includes an action: required ones and positional ones."""
+    """Return whether the short usage contains an action: all that must be given."""
     return not action.option_strings or action.required
 
 
 def readable(text: str) -> str:
-    """Return a readable message: without control characters and overlong words or sentences."""
+    """Return a message without control characters, and with long words and texts shortened."""
     from gistpoint.core.text import shortened, visible
 
     words = [shortened(word, _WORD) for word in visible(text).split(" ")]
@@ -307,28 +307,28 @@ _WORD, _SENTENCE = 240, 4_000
 
 
 class CommandRow(NamedTuple):
-    """One line of the table of commands."""
+    """A row of the table of commands."""
 
     name: str
-    """The words that call the command, such as `task new`."""
+    """The words of the command, such as `task new`."""
     help: str
-    """Empty if the command is not listed."""
+    """The help; empty for a command that is not listed."""
     place: str
-    """The module below `tui/commands/` and the name of its `Face` there: `task_making:NEW`."""
+    """The module in `tui/commands/` and the name in it, such as `task_making:NEW`."""
     screen: bool = False
-    """Whether it opens a screen."""
+    """Whether the command opens a screen."""
     shown: tuple[str, ...] = ()
     """The options that its short help shows, by field; empty for all."""
 
     def load(self) -> Options:
-        """Import the module and return the function that adds the options."""
+        """Import the module of the command, and return the function that adds its options."""
         module, _, name = self.place.partition(":")
         options: Options = getattr(import_module(f"gistpoint.tui.commands.{module}"), name)
         return options
 
 
 def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Mapping[str, str]) -> None:
-    """Add every command to the parser. `groups` has the help of first words shared by several commands."""
+    """Add all commands to a parser. `groups` contains the help on words that begin several commands."""
     found: dict[str, Any] = {"": _subparsers(top, required=False)}
     for command in commands:
         group, _, name = command.name.rpartition(" ")
@@ -347,7 +347,7 @@ def _subparsers(parser: CommandParser, *, required: bool) -> Any:
 
 
 def _require_may_be_empty(option: str) -> None:
-    """Raise `UserError` for an empty value, unless the option that it belongs to takes one."""
+    """Raise `UserError` for an empty value, unless its option may have one."""
     if option not in _MAY_BE_EMPTY:
         what = option if option.startswith("-") else "An argument"
         raise UserError(f"{what} is empty.", hint="Give it a value, or leave it out.")

@@ -1,7 +1,4 @@
-"""`gistpoint admin completion`: the script of a shell, and the words it asks for whenever Tab is pressed.
-
-The program is asked at each Tab and knows today's commands and ids; a stored script would not (decision 97).
-"""
+"""`gistpoint admin completion`: print the script for a shell, and answer the shell's requests for words."""
 
 from __future__ import annotations
 
@@ -16,25 +13,25 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.tui.commands.command import DONE, CommandParser
-from gistpoint.tui.commands.options import Face, argument
+from gistpoint.tui.commands.options import CliCommand, argument
 
 _SHELLS = {
     "bash": 'eval "$(gistpoint admin completion bash)" in ~/.bashrc',
     "zsh": 'eval "$(gistpoint admin completion zsh)" in ~/.zshrc, after compinit',
     "fish": "gistpoint admin completion fish > ~/.config/fish/completions/gistpoint.fish",
 }
-"""How to enable the completion in each shell."""
+"""How to enable completion in each shell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintScript(Request):
-    """The shell whose completion is printed."""
+    """The shell whose script to print."""
 
     shell: str
 
 
 def script(wanted: PrintScript) -> int:
-    """Print the completion of a shell."""
+    """Print the script that enables completion in a shell."""
     from argcomplete.shell_integration import shellcode
 
     print(shellcode(["gistpoint"], shell=wanted.shell).strip())
@@ -50,8 +47,8 @@ def complete(parser: CommandParser) -> None:
     *_, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
     called = parser
     for word in words[1:]:
-        called = called.command(word) or called  # a word that is no command is an option or its value
-    called.complete()  # argcomplete looks at its options before a line is parsed with it
+        called = called.command(word) or called  # a word that is no command is an option or a value
+    called.complete()  # argcomplete inspects the options before it parses a line with them
     for action in called._actions:
         known = action.metavar == "BACKEND" if action.option_strings else not called.names
         if known and (completer := _completer_of(action)):
@@ -109,10 +106,10 @@ _WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "run": _runs_of_any_kind,
     "backend": _backends,
 }
-"""What completes an argument with this name. For others, argcomplete completes files."""
+"""The words for an argument, by its name. All other arguments are completed with files."""
 
 
-SCRIPT = Face(
+SCRIPT = CliCommand(
     PrintScript,
     script,
     {"shell": argument("", "the shell", choices=(*_SHELLS,))},

@@ -1,4 +1,4 @@
-"""`gistpoint attempt confirm` and `object`, and `gistpoint task control`: passes confirmed after the end."""
+"""`gistpoint attempt confirm`, `attempt object` and `task control`: the confirmation of passes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from gistpoint.sessions.confirming import (
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmPasses(Request):
-    """Attempts whose passes are to be confirmed."""
+    """The attempts whose passes to confirm; with `all`, those that were not asked about."""
 
     attempts: tuple[str, ...] = ()
     all: bool = False
@@ -73,12 +73,12 @@ def confirm(wanted: ConfirmPasses) -> int:
 
 
 def is_odd(asked: AskedPass) -> bool:
-    """Return whether somebody must look: the pass is contradicted or could not be checked."""
+    """Return whether somebody has to look at a pass: it is contradicted, or could not be checked."""
     return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
 
 
 def asked_words(asked: AskedPass) -> str:
-    """Return the result of a request for confirmation, in lines."""
+    """Return the lines on the result of a request for confirmation."""
     if asked.confirmation is None:
         return f"not asked. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
@@ -86,13 +86,13 @@ def asked_words(asked: AskedPass) -> str:
 
 
 def asked_row(asked: AskedPass) -> dict[str, Any]:
-    """Return the result of a request for confirmation, for JSON."""
+    """Return the result of a request for confirmation as JSON data."""
     confirmation = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
     return {"attempt_id": asked.attempt_id, "confirmation": confirmation, "why_not": asked.why_not}
 
 
 def objection(wanted: ObjectToVerdict) -> int:
-    """Write an objection for reviewers to read."""
+    """Record an objection to a verdict, for reviewers."""
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
     print(
@@ -104,7 +104,7 @@ def objection(wanted: ObjectToVerdict) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlTasks(Request):
-    """Tasks for which to determine whether passes can be confirmed."""
+    """The tasks for which to find out whether passes can be confirmed."""
 
     tasks: tuple[str, ...]
     json: bool = False
@@ -112,9 +112,9 @@ class ControlTasks(Request):
 
 
 def control(wanted: ControlTasks) -> int:
-    """Make the controls of tasks and write them next to the answers.
+    """Make the controls of tasks, and write them next to the answers.
 
-    Return 1 if a task's passes can't be confirmed.
+    Return 1 if passes of one of the tasks can't be confirmed.
     """
     services = build_services(wanted.isolation)
     rows: list[dict[str, Any]] = []
@@ -138,7 +138,7 @@ def control(wanted: ControlTasks) -> int:
     return DONE if all(row["confirmable"] for row in rows) else NEGATIVE
 
 
-CONFIRM = Face(
+CONFIRM = CliCommand(
     ConfirmPasses,
     confirm,
     {
@@ -153,7 +153,7 @@ CONFIRM = Face(
         " checked."
     ),
 )
-OBJECT = Face(
+OBJECT = CliCommand(
     ObjectToVerdict,
     objection,
     {
@@ -165,7 +165,7 @@ OBJECT = Face(
     },
     about="Writes a comment where reviewers read it. It decides nothing on its own: `attempt accept` does.",
 )
-CONTROL = Face(
+CONTROL = CliCommand(
     ControlTasks,
     control,
     {"tasks": argument("TASK", "ids or their beginnings"), "json": JSON, "isolation": ISOLATION},

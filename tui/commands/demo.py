@@ -1,4 +1,4 @@
-"""`gistpoint demo`: a task on the library that comes with gistpoint, solved or played."""
+"""`gistpoint demo`: attempt or play a task on the library that comes with gistpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.text import plural
 from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import ISOLATION, LINES
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import interactive, print_table, print_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _ANSWER_LINES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoRequest(Request):
-    """The part of the demo to open or play."""
+    """The task of the demo to open or to play."""
 
     task: str | None = None
     play: bool = False
@@ -39,7 +39,7 @@ class DemoRequest(Request):
 
 
 def demo(wanted: DemoRequest) -> int:
-    """Open the demo. Without a terminal, print its task or the played attempt."""
+    """Open the demo. Without a terminal, print its tasks or play an attempt. Return the exit code."""
     if interactive() and not wanted.play and not wanted.task:
         return _open(wanted.isolation)
     if wanted.task and not wanted.play:
@@ -72,7 +72,7 @@ def demo(wanted: DemoRequest) -> int:
 
 
 def _open(isolation: IsolationChoice) -> int:
-    """Show home. The tasks are unpacked after it is drawn."""
+    """Show the home screen, and unpack the tasks after that."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.app import GistpointApp, ServicesMaker
 
@@ -134,7 +134,7 @@ def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
 
 
 _NAMES = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
-DEMO = Face(
+DEMO = CliCommand(
     DemoRequest,
     demo,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint doctor`: which isolation works here, how to fix the others, and what each withstands."""
+"""`gistpoint doctor`: report which isolation works, how to fix the others, and what each withstands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, version
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
@@ -42,12 +42,12 @@ _CONSENTED = (
 )
 _NOT_CONSENTED = "Nobody has agreed to run code without isolation on this machine."
 _Tried = tuple[Attack, Mapping[str, AttackFinding]]
-"""An attack with its outcome on each backend."""
+"""An attack, with its outcome on each backend by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest(Request):
-    """What to check besides the isolation."""
+    """The checks to make in addition to that of the isolation."""
 
     self_test: bool = False
     withdraw_consent: bool = False
@@ -56,9 +56,9 @@ class DiagnoseRequest(Request):
 
 
 def doctor(wanted: DiagnoseRequest) -> int:
-    """Probe, report, and try the attacks on request.
+    """Probe the isolation, report on it, and try the attacks on request.
 
-    Return 1 if none works, or one withstands less than promised.
+    Return 1 if no isolation works, or if one withstands less than promised.
     """
     locations = Locations.of_user()
     if wanted.withdraw_consent:
@@ -80,7 +80,7 @@ def doctor(wanted: DiagnoseRequest) -> int:
 
 
 def _broken(tried: list[_Tried]) -> list[AttackFinding]:
-    """Return the findings other than promised."""
+    """Return the findings that differ from what is promised."""
     return [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
 
 
@@ -117,7 +117,7 @@ def _document(
                 "isolates": d.isolates,
                 "version": d.probe.version,
                 "why_not": d.probe.why_not,
-                "mend": d.probe.mend,
+                "mend": d.probe.fix,
                 "reduced": d.probe.warning,
                 "enforced": dict(d.enforced),
                 "plugin": d.plugin,
@@ -165,7 +165,7 @@ def _print_backends(found: tuple[Diagnosis, ...]) -> None:
     if working:
         print_table(["limit held by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
     warnings = [f"{d.name}: {d.probe.warning}." for d in found if d.probe.warning]
-    fixes = [f"To fix {d.name}: {d.probe.mend}" for d in found if d.probe.mend and not d.probe.works]
+    fixes = [f"To fix {d.name}: {d.probe.fix}" for d in found if d.probe.fix and not d.probe.works]
     for sentence in (*warnings, *fixes):
         print(visible(sentence))
 
@@ -257,7 +257,7 @@ def _word(finding: AttackFinding) -> str:
     return words.get(finding.expected, "reached (may be)")
 
 
-DOCTOR = Face(
+DOCTOR = CliCommand(
     DiagnoseRequest,
     doctor,
     {

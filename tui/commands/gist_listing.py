@@ -1,6 +1,4 @@
-"""`gistpoint gist list` and `conditions`: gist tasks by difficulty and reference, and the settings to
-compare.
-"""
+"""`gistpoint gist list` and `conditions`: list gist tasks by difficulty, and write settings to compare."""
 
 from __future__ import annotations
 
@@ -23,13 +21,13 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON, TASK
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
 
 
 def shown_reference(reference: ReferenceGist) -> str:
-    """Return the result of the reference gist in words."""
+    """Return the result of a reference gist as text."""
     if not reference.faithful:
         return f"none: {' '.join(reference.reason.split())[:200]} ({reference.seconds:.0f} s)"
     rates = (reference.line_execution or 0, reference.line_existence or 0)
@@ -37,7 +35,7 @@ def shown_reference(reference: ReferenceGist) -> str:
 
 
 def reference_record(reference: ReferenceGist | None) -> dict[str, Any] | None:
-    """Return the outcome of a reference gist as JSON data, without its text; None if none was tried."""
+    """Return a reference gist as JSON data, without its text; None if there is none."""
     if reference is None:
         return None
     return {key: value for key, value in asdict(reference).items() if key != "text"}
@@ -45,7 +43,7 @@ def reference_record(reference: ReferenceGist | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A gist task with its figures, and the axes on which it is in the hard subset."""
+    """A gist task with its figures, and the axes by which it is in the hard subset."""
 
     task: Task
     figures: GistFigures
@@ -77,15 +75,15 @@ COLUMNS: tuple[Column[_Row], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGists(Request):
-    """The gist tasks to list, and how."""
+    """The gist tasks to list, and their form."""
 
     hard: Count = 0
-    """How many of each axis of the hard subset; 0 for all tasks."""
+    """The number of tasks on each axis of the hard subset; 0 for all tasks."""
     json: bool = False
 
 
 def listing(wanted: ListGists) -> int:
-    """Print the gist tasks with their difficulty."""
+    """Print the gist tasks, or the hard subset, with their difficulty."""
     measured = _measured_gists()
     by_calls, by_files = hard_subset(
         {task.id: float(figures.difficulty.calls) for task, figures in measured},
@@ -122,7 +120,7 @@ def listing(wanted: ListGists) -> int:
 
 
 def _measured_gists() -> list[tuple[Task, GistFigures]]:
-    """Return the stored gist tasks that have figures, with these."""
+    """Return the stored gist tasks that have figures, with the figures."""
     locations = Locations.of_user()
     stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
     gists = [task for task in stored if isinstance(task, Task) and is_gist(task)]
@@ -141,14 +139,14 @@ def _record(row: _Row) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConditions(Request):
-    """The task, and the folder that gets a file for each condition."""
+    """A gist task, and the folder in which to write a file for each condition."""
 
     task: str
     output: Path
 
 
 def find_gist(name: str) -> Task:
-    """Return the gist task of that name. Raises `TaskError`, and `UserError` for a task of another kind."""
+    """Return a gist task. Raises `TaskError` if there is none, and `UserError` if it is of another kind."""
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(name)
     if not is_gist(task):
@@ -159,12 +157,12 @@ def find_gist(name: str) -> Task:
 
 
 def conditions(wanted: WriteConditions) -> int:
-    """Write the settings of the paper's conditions for a task, a file for each."""
+    """Write a file with the settings of each condition in the paper."""
     task, folder = find_gist(wanted.task), wanted.output
     make_folder(folder)
     texts: dict[Path, bytes] = {}
     for name, condition in CONDITIONS.items():
-        condition.on(task, "")  # refuses what the task can't have
+        condition.on(task, "")  # refuses a condition that the task can't have
         path = folder / f"{name}.toml"
         texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
         if path.exists() and path.read_bytes() != texts[path]:
@@ -177,7 +175,7 @@ def conditions(wanted: WriteConditions) -> int:
     return DONE
 
 
-LIST = Face(
+LIST = CliCommand(
     ListGists,
     listing,
     {
@@ -194,7 +192,7 @@ LIST = Face(
         " tasks here."
     ),
 )
-WRITE_CONDITIONS = Face(
+WRITE_CONDITIONS = CliCommand(
     WriteConditions,
     conditions,
     {"task": TASK, "output": option("the folder to write", "-o", "--output", metavar="FOLDER")},

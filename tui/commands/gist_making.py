@@ -1,4 +1,4 @@
-"""`gistpoint gist new`."""
+"""`gistpoint gist new`: make gist tasks from a repository."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, SUITE, settled_source
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import reference_record, shown_reference
-from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 
@@ -44,7 +44,7 @@ _INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageChoice(Request):
-    """A Docker image with the repository and its environment."""
+    """A Docker image with a repository and its environment."""
 
     image: str = ""
     workdir: str = ""
@@ -52,7 +52,7 @@ class ImageChoice(Request):
     pull: bool = False
 
     def spec(self, source: str, suite: SourceSpec) -> ImageSpec | None:
-        """Return the requested image, if any. Raises `UserError` for options that contradict each other."""
+        """Return the requested image; None if there is none. Raises `UserError` for contradictory options."""
         from gistpoint.sandbox.environments.images import ImageSpec
 
         if not self.image:
@@ -79,7 +79,7 @@ class ImageChoice(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGists(Request):
-    """The source of the repository, the gists to make from it, and how they are printed."""
+    """The repository, the gists to make from it, and the form of the output."""
 
     source: str = ""
     command: tuple[str, ...] = ()
@@ -91,7 +91,10 @@ class NewGists(Request):
     called: tuple[str, ...] = ()
 
     def asked(self) -> MakeGists:
-        """Return the gists with the command that was typed last; after an image its first word is no source."""
+        """Return the requested gists, with the command at the end of the line added.
+
+        With an image, there is no source, so that the first word belongs to the command.
+        """
         command = [self.source, *self.command] if self.origin.image else self.command
         if not any(command):
             return self.gists
@@ -99,7 +102,7 @@ class NewGists(Request):
 
 
 def new(wanted: NewGists) -> int:
-    """Make gist tasks. Print a line for each that begins with its id."""
+    """Make gist tasks, and print a line for each, which begins with its id."""
     asked = wanted.asked()
     named = asked.named()
     spec = wanted.suite.of(wanted.source)
@@ -138,7 +141,7 @@ def new(wanted: NewGists) -> int:
 
 
 def _fetching(spec: SourceSpec, image: ImageSpec | None, backend: BackendRecord) -> FetchRepository:
-    """Return the function that fetches the source or image, and the image's record for the provenance."""
+    """Return the function that fetches a source or image, with the image's record for the provenance."""
 
     def fetch(scratch: Path, run: RunContext) -> tuple[Repository, Mapping[str, Any]]:
         from gistpoint.sandbox.environments.images import fetch_image
@@ -179,7 +182,7 @@ def _print_json(results: GistResults) -> None:
 
 
 def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
-    """Print what was refused; the tasks were printed as they were made."""
+    """Print why entrypoints were refused. Tasks are printed when they are made."""
     if not results.refused:
         return
     first = results.refused[0]
@@ -193,7 +196,7 @@ def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
     )
 
 
-_IMAGE = Words(
+_IMAGE = OptionTable(
     {
         "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
         "workdir": option("the folder of the repository in it", metavar="PATH"),
@@ -205,7 +208,7 @@ _IMAGE = Words(
     },
     title="a repository in a Docker image, instead of a source",
 )
-_DRAW = Words(
+_DRAW = OptionTable(
     {
         "sample": option(
             "draw N tests of every difficulty; one that is refused is replaced by another, until none is"
@@ -222,7 +225,7 @@ _DRAW = Words(
     },
     title="tests of the suite, instead of an entrypoint",
 )
-_TERMS = Words(
+_TERMS = OptionTable(
     {
         "execution": option("code may be run before the hand-in"),
         "strategy": option("advice in the brief", choices=tuple(filter(None, STRATEGIES))),
@@ -233,7 +236,7 @@ _TERMS = Words(
     },
     title="what the solver may do and knows",
 )
-_REFERENCE = Words(
+_REFERENCE = OptionTable(
     {
         "no_reference": option("don't try to make one"),
         "seconds": option(
@@ -242,7 +245,7 @@ _REFERENCE = Words(
     },
     title="the reference gist, by which a task is known to have a solution",
 )
-_GISTS = Words(
+_GISTS = OptionTable(
     {
         "entrypoints": option(
             "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a"
@@ -261,7 +264,7 @@ _GISTS = Words(
         "reference": _REFERENCE,
     }
 )
-_SUITE = SUITE.with_words(
+_SUITE = SUITE.with_options(
     pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
     build_steps=option("before each original", "--build-step", metavar="COMMAND"),
     max_suite_seconds=option(
@@ -270,7 +273,7 @@ _SUITE = SUITE.with_words(
         metavar="S",
     ),
 )
-NEW = Face(
+NEW = CliCommand(
     NewGists,
     new,
     {

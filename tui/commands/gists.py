@@ -1,4 +1,4 @@
-"""`gistpoint gist reference` and `score`."""
+"""`gistpoint gist reference` and `score`: make the reference gist of a task, and score a gist."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from gistpoint.sessions.services import is_our_demo
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import find_gist, reference_record
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRequest(Request):
-    """The task whose reference gist is made, for how long it is reduced, and how it is printed."""
+    """The task whose reference gist to make, the time for reducing it, and the form of the output."""
 
     task: str
     seconds: Positive = 120.0
@@ -49,7 +49,7 @@ class ReferenceRequest(Request):
 
 
 def reference(wanted: ReferenceRequest) -> int:
-    """Make the reference gist of a task and write it into the answer."""
+    """Make the reference gist of a task, and write it into the answer. Return 1 if it is not faithful."""
     answer, judge = _opened(wanted.task, wanted.isolation)
     with long_work(quiet=wanted.json, kept="Nothing was written.") as work:
         runs = 0
@@ -76,7 +76,7 @@ def reference(wanted: ReferenceRequest) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreGist(Request):
-    """The file that is scored as a gist of a task, and how the score is printed."""
+    """A file to score as a gist of a task, and the form of the output."""
 
     task: str
     file: str
@@ -86,7 +86,7 @@ class ScoreGist(Request):
 
 
 def score(wanted: ScoreGist) -> int:
-    """Score a gist and print every figure with its evidence."""
+    """Score a gist, and print each figure with its evidence. Return 1 if the gist is not faithful."""
     _, judge = _opened(wanted.task, wanted.isolation)
     try:
         gist = Path(wanted.file).read_text("utf-8")
@@ -114,7 +114,7 @@ def score(wanted: ScoreGist) -> int:
 
 
 def _opened(name: str, isolation: IsolationChoice) -> tuple[Answer, GistJudge]:
-    """Return the answer of a gist task and its judge, which holds the task."""
+    """Return the answer of a gist task, and the judge, which contains the task."""
     locations = Locations.of_user()
     task = find_gist(name)
     answer = read_answer(task)
@@ -127,7 +127,7 @@ _MOST = 20
 
 
 def print_score(judgement: GistJudgement) -> None:
-    """Print every figure in a table, with the evidence for or against it."""
+    """Print a table of all figures, with the evidence for each."""
     score = judgement.score
     rows = [
         ["execution fidelity", str(score.execution_fidelity), _fidelity(judgement)],
@@ -197,7 +197,7 @@ def _existence(report: ExistenceReport) -> str:
 
 
 def _other_rates(report: ExecutionReport | ExistenceReport) -> str:
-    """Return the figures printed with a rate."""
+    """Return the other figures that are printed with a rate."""
     without = "-" if report.rate_without_test is None else f"{report.rate_without_test:.1f}"
     return f"without the test {without}; as the paper counts lines {report.paper.rate or 0:.1f}"
 
@@ -208,7 +208,7 @@ def _some(head: str, numbers: list[str]) -> str:
 
 
 def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
-    """Print for each logical line of a gist whether it ran, whether it exists, and where."""
+    """Print for each logical line of a gist whether it ran, and where the original contains it."""
     text = physical_lines(gist)
     rows = []
     for one in lines:
@@ -220,7 +220,7 @@ def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
     print_table(["line", "execution", "existence", "original", "text"], rows)
 
 
-REFERENCE = Face(
+REFERENCE = CliCommand(
     ReferenceRequest,
     reference,
     {
@@ -233,7 +233,7 @@ REFERENCE = Face(
     about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
     "Written next to the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
 )
-SCORE = Face(
+SCORE = CliCommand(
     ScoreGist,
     score,
     {

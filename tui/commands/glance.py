@@ -1,4 +1,4 @@
-"""`gistpoint glance`: functions read blind, and how often a fault is seen in them."""
+"""`gistpoint glance`: read functions blind, and print how often readers see a fault in them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.model_options import chat_model
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.commands.progress import ProgressLine, interruptible
 from gistpoint.tui.study_opening import open_study
@@ -55,7 +55,7 @@ _ONE_OF_THEM = "Read with --judge-model first, then print with --table."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskReadingModel(Request):
-    """The model that reads in place of a person, and how often it is asked."""
+    """A model that reads in place of a person, and how often to ask it."""
 
     judge_model: str | None = None
     times: Annotated[int, ValueBounds(least=1, most=MOST_TIMES)] = 20
@@ -64,7 +64,7 @@ class AskReadingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintGlances(Request):
-    """How results are printed. With none of the three, functions are read."""
+    """The form of the output. Without `table`, `json` and `csv`, functions are read instead."""
 
     table: bool = False
     json: bool = False
@@ -73,13 +73,13 @@ class PrintGlances(Request):
 
     @property
     def any(self) -> bool:
-        """Whether something is printed rather than read."""
+        """Whether results are printed, rather than functions read."""
         return self.table or self.json or self.csv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGlances(Request):
-    """The functions to read blind, the reader, and what to print."""
+    """The functions to read blind, the reader, and the form of the output."""
 
     set: tuple[str, ...] = ()
     all: bool = False
@@ -93,7 +93,7 @@ class ReadGlances(Request):
 
 
 def glance(wanted: ReadGlances) -> int:
-    """Open the functions for reading, or print what readers saw."""
+    """Open the functions for reading, ask a model to read them, or print what readers saw."""
     if wanted.model.judge_model is not None and wanted.printed.any:
         raise UserError(
             "--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM
@@ -136,7 +136,10 @@ def glance(wanted: ReadGlances) -> int:
 
 
 def _ask_model(wanted: ReadGlances, chosen: _Chosen) -> int:
-    """Ask a model what is missing under this seed, and print its rates. Negative if it did not answer all."""
+    """Have a model read what it has not read with this seed, and print its rates.
+
+    Return 1 if some answers are missing.
+    """
     locations = Locations.of_user()
     settings = endpoint_settings(locations.config, os.environ, wanted.model.judge_model)
     store = _store(wanted, locations)
@@ -158,7 +161,7 @@ def _ask_model(wanted: ReadGlances, chosen: _Chosen) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The tasks of a set, and the studies named in it."""
+    """The tasks of a set, and the studies that contain some of them."""
 
     tasks: tuple[Task, ...]
     studies: tuple[StudyFolder, ...]
@@ -184,7 +187,7 @@ def _chosen(wanted: ReadGlances) -> _Chosen:
 
 
 def _tasks_of_set(names: list[str], store: TaskStore) -> Iterable[Task]:
-    """Return the tasks of a set, all of them if there are no names. Raises `UserError` without any."""
+    """Return the tasks of a set; without names, all tasks. Raises `UserError` if a named set is empty."""
     found = read_set(names, store, distinct=True)
     is_empty = bool(names) and not found.tasks
     if is_empty and found.problems:
@@ -219,7 +222,7 @@ def _print_problems(problems: Iterable[str]) -> None:
         print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
 
 
-# What readers saw
+# Printing what readers saw
 
 
 def _print_table(wanted: ReadGlances, chosen: _Chosen) -> int:
@@ -290,7 +293,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-_MODEL = Words(
+_MODEL = OptionTable(
     {
         "judge_model": option("ask this model instead of a person", metavar="NAME"),
         "times": option("requests for each function ({default})", metavar="N"),
@@ -302,7 +305,7 @@ _MODEL = Words(
         "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
-_PRINTED = Words(
+_PRINTED = OptionTable(
     {
         "table": option("print rates and agreement instead of reading"),
         "json": option("the table as JSON"),
@@ -312,7 +315,7 @@ _PRINTED = Words(
     title="results",
     one_of=(("json", "csv"),),
 )
-GLANCE = Face(
+GLANCE = CliCommand(
     ReadGlances,
     glance,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint mcp`: a task's tools and budgets for any client of the Model Context Protocol."""
+"""`gistpoint mcp`: serve a task's tools and budgets to a client of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.served import ServeAttempt, ServedAttempt, served_attempt
 from gistpoint.tui.commands.arguments import ISOLATION, TASK_HELP
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
-"""The fewest characters of a given token."""
+"""The fewest characters that a token may have."""
 _ROLES = ("qa", "baseline", "author", "training")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeTools(Request):
-    """The attempt to serve, and how."""
+    """The attempt to serve, and the transport."""
 
     serve: ServeAttempt
     http: str | None = None
@@ -41,10 +41,10 @@ class ServeTools(Request):
 
 
 def mcp(wanted: ServeTools) -> int:
-    """Serve an attempt, or print how to configure a client for it."""
+    """Serve an attempt, or print the configuration of a client for it."""
     if wanted.client:
         return _print(wanted, wanted.client)
-    token = os.environ.pop(TOKEN, "")  # no business of anything that is started here
+    token = os.environ.pop(TOKEN, "")  # no program that is started here may read it
     if wanted.http:
         return _over_http(wanted, wanted.http, token)
     from gistpoint.tui.mcp.stdio import has_client, serve_stdio, take_standard_streams
@@ -93,11 +93,11 @@ def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
     services = build_services(
         wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
     )
-    services.consent.asker = lambda why_not: False  # there is nobody to ask
-    return served_attempt(services, begun, transport, _tell)
+    services.consent.asker = lambda why_not: False  # nobody is there to ask
+    return served_attempt(services, begun, transport, _print_error_line)
 
 
-def _tell(line: str) -> None:
+def _print_error_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -152,8 +152,9 @@ def _print(wanted: ServeTools, client: str) -> int:
 
 
 def _repeated(wanted: ServeTools, task: Task) -> list[str]:
-    """Return the words of this command without `--print`, with the whole id of the task if it was given by a
-    part.
+    """Return the words of this command without `--print`.
+
+    An abbreviated id is replaced with the complete one.
     """
     words = [
         "mcp",
@@ -174,11 +175,11 @@ def _repeated(wanted: ServeTools, task: Task) -> list[str]:
     return [*words, *(name for name, is_given in flags.items() if is_given)]
 
 
-MCP = Face(
+MCP = CliCommand(
     ServeTools,
     mcp,
     {
-        "serve": Words(
+        "serve": OptionTable(
             {
                 "task": argument("TASK", TASK_HELP),
                 "attempt": option("resume an unfinished attempt that was served this way", metavar="ID"),

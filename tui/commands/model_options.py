@@ -1,4 +1,4 @@
-"""The options of a model that corrupts functions, and the model at an endpoint that they name."""
+"""Options for a model that corrupts functions, and the model at the endpoint that they name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.object_graph import refuse_exposed_key
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
-from gistpoint.tui.commands.options import Word, Words, option
+from gistpoint.tui.commands.options import Option, OptionTable, option
 
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint. It retries after temporary errors."""
+    """Return the model at an endpoint. It retries requests after temporary errors."""
     from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
     from gistpoint.sandbox.endpoints.retrying import RetryingModel
 
@@ -30,11 +30,10 @@ def chat_model(settings: EndpointSettings) -> ChatModel:
 def open_model(
     asked: CorruptingModel, min_failing: int, *, exposed: Callable[[], bool] = lambda: False
 ) -> tuple[ChatModel, LoopSettings]:
-    """Return the model named by the options, the environment and the config file, and the limits of its
-    loops.
+    """Return the model that options, environment and config file name, and the limits of its loops.
 
     Raises `EndpointError` if the endpoint is not configured, and `SandboxUnavailableError` if it has a key
-    and what the model writes would run `exposed`.
+    and `exposed` returns True: what the model writes would then run without isolation.
     """
     settings = endpoint_settings(Locations.of_user().config, os.environ, asked.model)
     refuse_exposed_key(settings, exposed)
@@ -43,7 +42,7 @@ def open_model(
 
 @contextmanager
 def fetched_trees() -> Iterator[TreeOf]:
-    """Yield what fetches sources and returns their files, which are there until the context ends."""
+    """Yield a function that fetches a source and returns its files, which exist until the context ends."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
     with tempfile.TemporaryDirectory(prefix="gistpoint-examples-") as name:
@@ -57,15 +56,15 @@ def fetched_trees() -> Iterator[TreeOf]:
         yield tree_of
 
 
-def _limits(whole: str) -> dict[str, Word | Words]:
-    """Return the words of the limits, which are those of one function or of a `whole` set."""
+def _limits(whole: str) -> dict[str, Option | OptionTable]:
+    """Return the declarations of the limits; `whole` describes what they apply to."""
     return {
         "max_tokens": option(f"{whole}, sent and received", metavar="N"),
         "max_cost": option(f"{whole}; needs a price, see the guide", metavar="USD"),
     }
 
 
-MODEL = Words(
+MODEL = OptionTable(
     {
         "model": option("corrupt by this model, with the paper's prompt and feedback", metavar="NAME"),
         "keep": option("the best hidden or the last (paper)"),
@@ -82,7 +81,7 @@ MODEL = Words(
         "config.toml."
     ),
 )
-MODEL_OF_SET = MODEL.with_words(
+MODEL_OF_SET = MODEL.with_options(
     **_limits("for the whole set"),
     max_tokens_per_function=option("default: 500000", "--max-tokens-per-function", metavar="N"),
     max_cost_per_function=option("", "--max-cost-per-function", metavar="USD"),

@@ -1,8 +1,8 @@
-"""The command-line form of a request: a table from which options and help are made.
+"""Declarations of command-line options: tables from which options and their help are made for a request.
 
-The request defines the fields: type, default, bounds. The table defines how they are typed: names, a
-placeholder, help. A request may consist of other requests, whose tables are nested and whose options join the
-same command line (decision 112).
+The request defines the fields: type, default and bounds. The table declares how they are typed: names,
+placeholder and help. A request can contain other requests, whose tables are nested; their options are part of
+the same command line (decision 112).
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from gistpoint.core.requests import Request, ValueBounds, fields_of
 
 R = TypeVar("R", bound=Request)
 Read = Callable[[str], object]
-"""Returns the value that a word means. Raises `argparse.ArgumentTypeError`."""
+"""Converts a typed word to a value. Raises `argparse.ArgumentTypeError`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """How a field of a request is typed."""
+class Option:
+    """The declaration of an option or argument for a field of a request."""
 
     names: tuple[str, ...] = ()
-    """`--name`, and perhaps `-n`; without names `--` and the field's own."""
+    """The names, such as `--name` and `-n`. If empty, the field's own name is used."""
     metavar: str = ""
     help: str = ""
-    """`{default}` in it is replaced by the default of the field."""
+    """The help, in which `{default}` is replaced with the field's default."""
     read: Read | None = None
-    """Reads the word if type and bounds of the field are not enough."""
+    """Converts the typed word, if the type and the bounds of the field are not enough."""
     bare: object = None
-    """The value of an option that was given without one, if that is allowed."""
+    """The value of the option when it is typed without one; None if that is not allowed."""
     choices: tuple[str, ...] = ()
-    """The only values; those of an `Enum` and of a `Literal` need not be listed."""
+    """The allowed values. Those of an `Enum` or a `Literal` need not be listed."""
     together: bool = False
-    """Whether several values follow the option once; else the option is repeated for each."""
+    """Whether one option takes several values; otherwise, it is repeated for each value."""
     by_place: bool = False
-    """Whether it is given by its place and has no name."""
+    """Whether this is a positional argument."""
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The words of a whole request, by field."""
+class OptionTable:
+    """The declarations for all fields of a request."""
 
-    words: Mapping[str, Word | Words] = field(default_factory=dict)
+    options: Mapping[str, Option | OptionTable] = field(default_factory=dict)
     title: str = ""
-    """The heading of these options in the help; empty if they are among the others."""
+    """The heading of the options in the help; empty if they are listed with the others."""
     description: str = ""
     one_of: tuple[tuple[str, ...], ...] = ()
-    """Sets of fields of which only one may be given."""
+    """Groups of fields of which at most one may be given."""
     required: bool = False
-    """Whether one field of each of these sets has to be given."""
+    """Whether one field of each such group must be given."""
 
-    def with_words(self, **changed: Word | Words) -> Words:
-        """Return the table with other words for some of its fields."""
-        return replace(self, words={**self.words, **changed})
+    def with_options(self, **changed: Option | OptionTable) -> OptionTable:
+        """Return the table with other declarations for some fields."""
+        return replace(self, options={**self.options, **changed})
 
 
-def argument(metavar: str, help: str, *, read: Read | None = None, choices: tuple[str, ...] = ()) -> Word:
-    """Return the word of a field that is given by its place."""
-    return Word((), metavar, help, read, choices=choices, by_place=True)
+def argument(metavar: str, help: str, *, read: Read | None = None, choices: tuple[str, ...] = ()) -> Option:
+    """Return the declaration of a positional argument."""
+    return Option((), metavar, help, read, choices=choices, by_place=True)
 
 
 def option(
@@ -75,28 +75,28 @@ def option(
     bare: object = None,
     choices: tuple[str, ...] = (),
     together: bool = False,
-) -> Word:
-    """Return the word of a field that is given by a name, by default its own."""
-    return Word(names, metavar, help, read, bare, choices, together)
+) -> Option:
+    """Return the declaration of an option. Its default name is that of the field."""
+    return Option(names, metavar, help, read, bare, choices, together)
 
 
-CALLED = Word(by_place=True)
-"""The word of a field that holds the words of the whole call, which nobody types."""
+CALLED = Option(by_place=True)
+"""The declaration of a field that contains all words of the call, and that nobody types."""
 
 
-class Face(Generic[R]):
-    """One command: the request that its options make, and the function that carries it out."""
+class CliCommand(Generic[R]):
+    """A command: its request, the declarations of its options, and the function that carries it out."""
 
     def __init__(
         self,
         request: type[R],
         run: Callable[[R], int],
-        words: Words | Mapping[str, Word | Words],
+        options: OptionTable | Mapping[str, Option | OptionTable],
         *,
         about: str = "",
     ) -> None:
         """`about` is the description in the command's help."""
-        self._table = words if isinstance(words, Words) else Words(words)
+        self._table = options if isinstance(options, OptionTable) else OptionTable(options)
         self._request, self._run, self._about = request, run, about
 
     def __call__(self, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
@@ -107,24 +107,27 @@ class Face(Generic[R]):
         return self.run
 
     def run(self, given: argparse.Namespace) -> int:
-        """Carry out the request that the parsed words make, and return the exit code."""
+        """Carry out the request that the parsed options describe, and return the exit code."""
         return self._run(_made(self._request, self._table, vars(given)))
 
 
-def add_words(parser: argparse.ArgumentParser, request: type[Request], table: Words) -> None:
-    """Add the options of a request that is part of every command."""
+def add_options(parser: argparse.ArgumentParser, request: type[Request], table: OptionTable) -> None:
+    """Add the options of a request that every command takes."""
     _add(parser, parser, request, table)
 
 
-def request_of(request: type[R], table: Words, given: argparse.Namespace) -> R:
-    """Return the request that parsed words make."""
+def request_of(request: type[R], table: OptionTable, given: argparse.Namespace) -> R:
+    """Return the request that parsed options describe."""
     return _made(request, table, vars(given))
 
 
 def _add(
-    parser: argparse.ArgumentParser, group: argparse._ActionsContainer, request: type[Request], table: Words
+    parser: argparse.ArgumentParser,
+    group: argparse._ActionsContainer,
+    request: type[Request],
+    table: OptionTable,
 ) -> None:
-    """Add the options of a table in its order, in a group of their own if it has a title."""
+    """Add the options of a table in order; if it has a title, in a group of their own."""
     if table.title:
         group = parser.add_argument_group(table.title, table.description or None)
     hints = get_type_hints(request, include_extras=True)
@@ -136,36 +139,36 @@ def _add(
         for made in (group.add_mutually_exclusive_group(required=table.required),)
         for name in names
     }
-    for name, word in table.words.items():
-        if isinstance(word, Words):
-            _add(parser, group, hints[name], word)
-        elif word is not CALLED:
+    for name, entry in table.options.items():
+        if isinstance(entry, OptionTable):
+            _add(parser, group, hints[name], entry)
+        elif entry is not CALLED:
             if any(action.dest == name for action in parser._actions):
                 raise TypeError(f"{request.__name__}: the command has two fields called {name!r}")
-            named = _named(name, hints[name], fields[name], word)
-            exclusive.get(name, group).add_argument(*_names(name, word), **named)
+            named = _named(name, hints[name], fields[name], entry)
+            exclusive.get(name, group).add_argument(*_names(name, entry), **named)
 
 
-def _names(field: str, word: Word) -> tuple[str, ...]:
-    """Return the names of an option, or that of a field that is given by its place."""
-    own = field if word.by_place else f"--{field.replace('_', '-')}"
-    return word.names or (own,)
+def _names(field: str, entry: Option) -> tuple[str, ...]:
+    """Return the names of an option, or the name of a positional argument."""
+    own = field if entry.by_place else f"--{field.replace('_', '-')}"
+    return entry.names or (own,)
 
 
-def _require_complete(request: type[Request], table: Words, fields: Mapping[str, object]) -> None:
+def _require_complete(request: type[Request], table: OptionTable, fields: Mapping[str, object]) -> None:
     """Raise `TypeError` unless the table has exactly the fields of the request."""
-    if different := fields.keys() ^ table.words.keys():
+    if different := fields.keys() ^ table.options.keys():
         raise TypeError(f"{request.__name__} and its words differ in: {', '.join(sorted(different))}")
 
 
-def _made(request: type[R], table: Words, given: Mapping[str, Any]) -> R:
-    """Return a request of the values that were given; the others have the defaults that the request declares."""
+def _made(request: type[R], table: OptionTable, given: Mapping[str, Any]) -> R:
+    """Return the request with the given values, and with the declared defaults for all others."""
     hints = get_type_hints(request)
     values: dict[str, Any] = {}
-    for name, word in table.words.items():
-        if isinstance(word, Words):
-            values[name] = _made(hints[name], word, given)
-        elif word is CALLED:
+    for name, entry in table.options.items():
+        if isinstance(entry, OptionTable):
+            values[name] = _made(hints[name], entry, given)
+        elif entry is CALLED:
             values[name] = given.get("called", ())
         elif name in given:
             values[name] = _value(_taken_apart(hints[name]), given[name])
@@ -174,18 +177,18 @@ def _made(request: type[R], table: Words, given: Mapping[str, Any]) -> R:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """The type of a field, taken apart."""
+    """The parts of a field's type."""
 
     base: Any
-    """The type of one value."""
+    """The type of a single value."""
     bounds: ValueBounds | None = None
     many: bool = False
     number: int | None = None
-    """How many values there are, if that is fixed."""
+    """The number of values; None if it is not fixed."""
 
 
 def _taken_apart(hint: Any) -> _Type:
-    """Take apart `Annotated`, `X | None`, `tuple[X, ...]` and `tuple[X, X]`."""
+    """Return the parts of a type: `Annotated`, `X | None`, `tuple[X, ...]` or `tuple[X, X]`."""
     if get_origin(hint) is Annotated:
         base, *metas = get_args(hint)
         inner = _taken_apart(base)
@@ -201,35 +204,36 @@ def _taken_apart(hint: Any) -> _Type:
     return _Type(hint)
 
 
-def _named(name: str, hint: Any, declared: Field[Any], word: Word) -> dict[str, Any]:
-    """Return the arguments with which argparse adds the word of a field.
+def _named(name: str, hint: Any, declared: Field[Any], entry: Option) -> dict[str, Any]:
+    """Return the arguments with which argparse adds the option for a field.
 
-    No option has a default here: what is not given is left out, and the request declares what holds then.
+    Options have no default in argparse: what is not typed is absent, and gets the default that the request
+    declares.
     """
     kind = _taken_apart(hint)
     named: dict[str, Any] = {
-        "help": _help(declared, word),
+        "help": _help(declared, entry),
         "default": argparse.SUPPRESS,
-        "metavar": word.metavar or None,
+        "metavar": entry.metavar or None,
     }
-    if not word.by_place:
+    if not entry.by_place:
         named |= {"dest": name, "required": _is_required(declared)}
     if kind.base is bool:
         del named["metavar"]
         return {**named, "action": "store_true"}
-    choices = word.choices or _choices(kind.base)
-    named |= {"choices": choices} if choices else {"type": word.read or _reader(kind)}
-    return {**named, **_number_of_values(kind, declared, word)}
+    choices = entry.choices or _choices(kind.base)
+    named |= {"choices": choices} if choices else {"type": entry.read or _reader(kind)}
+    return {**named, **_number_of_values(kind, declared, entry)}
 
 
 def _is_required(declared: Field[Any]) -> bool:
     return declared.default is MISSING
 
 
-def _help(declared: Field[Any], word: Word) -> str:
-    """Return the help of a word, with the default that the request declares."""
-    if "{default}" not in word.help:
-        return word.help
+def _help(declared: Field[Any], entry: Option) -> str:
+    """Return the help on an option, with the default that the request declares."""
+    if "{default}" not in entry.help:
+        return entry.help
     default = declared.default
     shown = (
         default.value
@@ -238,24 +242,24 @@ def _help(declared: Field[Any], word: Word) -> str:
         if isinstance(default, float)
         else default
     )
-    return word.help.replace("{default}", str(shown))
+    return entry.help.replace("{default}", str(shown))
 
 
-def _number_of_values(kind: _Type, declared: Field[Any], word: Word) -> dict[str, Any]:
-    """Return how many words belong to a field, and how often it may be given, as argparse says it."""
+def _number_of_values(kind: _Type, declared: Field[Any], entry: Option) -> dict[str, Any]:
+    """Return the arguments for argparse on the number of values, and on repeating the option."""
     if kind.number is not None:
         return {"nargs": kind.number}
-    if kind.many and word.by_place:
+    if kind.many and entry.by_place:
         return {"nargs": "+" if _is_required(declared) else "*"}
     if kind.many:
-        return {"nargs": "+"} if word.together else {"action": "append"}
-    if word.by_place:
+        return {"nargs": "+"} if entry.together else {"action": "append"}
+    if entry.by_place:
         return {} if _is_required(declared) else {"nargs": "?"}
-    return {} if word.bare is None else {"nargs": "?", "const": word.bare}
+    return {} if entry.bare is None else {"nargs": "?", "const": entry.bare}
 
 
 def _choices(base: Any) -> tuple[str, ...]:
-    """Return the only values that a type has; empty if there are more than can be listed."""
+    """Return all values of a type; empty if there are too many to list."""
     if get_origin(base) is Literal:
         return get_args(base)
     return tuple(member.value for member in base) if _is_enum(base) else ()
@@ -266,19 +270,19 @@ def _is_enum(base: Any) -> bool:
 
 
 def _value(kind: _Type, given: Any) -> Any:
-    """Return what argparse has read as the request declares it: tuples, and members of an `Enum`."""
+    """Return a value that argparse has read in the declared type: as a tuple or a member of an `Enum`."""
     if isinstance(given, list):
         return tuple(_value(kind, one) for one in given)
     return kind.base(given) if _is_enum(kind.base) else given
 
 
 def reader_of(hint: Any) -> Callable[[str], Any]:
-    """Return the function that reads a word as a field of this type would, such as `Count`."""
+    """Return the function that converts a typed word to a type such as `Count`."""
     return _reader(_taken_apart(hint))
 
 
 def _reader(kind: _Type) -> Read:
-    """Return the function that reads one word as a value of a type within its bounds."""
+    """Return the function that converts a typed word to a type, within its bounds."""
     if kind.base is int:
         return lambda text: _within(whole(text), kind.bounds)
     if kind.base is float:
@@ -287,7 +291,7 @@ def _reader(kind: _Type) -> Read:
 
 
 def _within(value: float, bounds: ValueBounds | None) -> float:
-    """Return a number if it is within bounds. Raises `argparse.ArgumentTypeError` that names the bound."""
+    """Return a number that is within bounds. Raises `argparse.ArgumentTypeError` with the bound."""
     if bounds is None:
         return value
     if bounds.least is not None and value < bounds.least:
@@ -300,7 +304,7 @@ def _within(value: float, bounds: ValueBounds | None) -> float:
 
 
 def number(text: str) -> float:
-    """Return a number. Raises `argparse.ArgumentTypeError`."""
+    """Return a number. Raises `argparse.ArgumentTypeError` if the text is not one."""
     try:
         return float(text)
     except ValueError as error:
@@ -308,7 +312,7 @@ def number(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """Return a whole number. Raises `argparse.ArgumentTypeError`."""
+    """Return a whole number. Raises `argparse.ArgumentTypeError` if the text is not one."""
     try:
         return int(text)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Output of commands: tables for people, JSON with a schema for scripts.
+"""The output of commands: tables for people, and JSON with a schema for scripts.
 
-Text from outside is never markup.
+Data is never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ if TYPE_CHECKING:
 
 
 class ReadableTerminal:
-    """A terminal as standard output or error of a command: what is printed has its control characters
-    visible.
+    """A terminal as standard output or error, on which control characters in printed text are made visible.
 
-    So a name or a message that a `print` forgot to make visible can't act on the terminal.
+    A name or message that a `print` has not made visible can therefore not control the terminal.
     """
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
-        """The stream itself, for what draws with control characters of its own."""
+        """The stream itself, for code that draws with control characters of its own."""
 
     def write(self, text: str) -> int:
-        """Write a text, with its newlines and tabs as they are; return how many characters it has."""
+        """Write a text with visible control characters, except newlines and tabs. Return its length."""
         self.terminal.write(visible(text.replace("\r\n", "\n")))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write some texts."""
+        """Write several texts."""
         for line in lines:
             self.write(line)
 
@@ -47,7 +46,7 @@ class ReadableTerminal:
 
 @contextmanager
 def readable_terminals() -> Iterator[None]:
-    """Have what is printed to a terminal made visible, until the end; a pipe gets the bytes as they are."""
+    """Make printed control characters visible on terminals; other output is written unchanged."""
     before = sys.stdout, sys.stderr
     for name, stream in zip(("stdout", "stderr"), before, strict=True):
         if stream is not None and stream.isatty():
@@ -59,37 +58,37 @@ def readable_terminals() -> Iterator[None]:
 
 
 def drawn_on(stream: TextIO) -> TextIO:
-    """Return a stream for Rich, which draws with control characters of its own."""
+    """Return the stream for Rich, which draws with control characters of its own."""
     return stream.terminal if isinstance(stream, ReadableTerminal) else stream
 
 
 def print_json(schema: str, values: Mapping[str, Any]) -> None:
-    """Print one JSON document. `schema` names its form and version."""
-    import json  # a screen needs none
+    """Print a JSON document. `schema` is the name and version of its form."""
+    import json  # screens don't need it
 
     print(json.dumps({"schema": schema, **values}, indent=1, ensure_ascii=True))
 
 
 def print_text(text: str) -> None:
-    """Print text from anywhere with visible control characters."""
+    """Print a text with visible control characters."""
     print(visible(text))
 
 
 def spelled(value: str | float | None) -> str:
-    """Return a value as a cell of a table: a number with four digits, nothing if it is unknown."""
+    """Return a value for a cell of a table: a number with four digits, or empty for None."""
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 _READABLE, _GAP = 12, 3
-"""Cells that a column needs at least if its content has as many, and the cells between two columns."""
+"""The cells that a column with as much content needs at least, and the cells between two columns."""
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table. Without a terminal, print plain columns that a script can cut.
+    """Print a table; without a terminal, as columns separated by tabs.
 
-    In a narrow terminal, the last columns are omitted and named before any becomes unreadable.
+    In a narrow terminal, the last columns are left out, and named, before any column becomes unreadable.
     """
     rows = [[visible_line(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
@@ -116,14 +115,14 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
-    """Print a row for each record."""
+    """Print a table with a row for each record."""
     print_table(
         [column.name for column in columns], ([column.shown(row) for column in columns] for row in rows)
     )
 
 
 def for_output(lines: Iterable[str]) -> Iterator[str]:
-    """Make control characters visible on a terminal. A pipe gets the bytes unchanged."""
+    """Yield lines for standard output: with visible control characters on a terminal, otherwise unchanged."""
     if not sys.stdout.isatty():
         encoding = sys.stdout.encoding or "utf-8"
         yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
@@ -133,10 +132,10 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) -> None:
-    """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`.
+    """Write a file completely: to a temporary file that is then renamed. Raises `UserError`.
 
-    A link or a device that the user has `named` is written to. Where the name is gistpoint's, the file takes
-    the place of whatever is there: in a shared folder that may be a link to any file of the user.
+    If the user has `named` a link or a device, that is written to. A name that gistpoint has chosen is
+    replaced, whatever has it: in a shared folder, it could be a link to any of the user's files.
     """
     if target.is_dir():
         raise UserError(f"{target} is a folder.", hint="Name a file to write.")
@@ -156,12 +155,12 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
             part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
-    except RuntimeError as error:  # before Python 3.13 links in a circle are no OSError
+    except RuntimeError as error:  # before Python 3.13, a circle of links is no OSError
         raise UserError(f"{target} can't be written: its links lead in a circle.") from error
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents if necessary. Raises `UserError`."""
+    """Make a folder, and its parents if necessary. Raises `UserError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -169,15 +168,15 @@ def make_folder(folder: Path) -> None:
 
 
 def interactive() -> bool:
-    """Whether there is a terminal for a screen, or a browser in its place, to which Textual's driver speaks."""
+    """Return whether a screen can be shown: on a terminal, or in a browser through Textual's driver."""
     return bool(os.environ.get("TEXTUAL_DRIVER")) or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
 class NoTerminalError(UserError):
-    """A screen needs a terminal."""
+    """A screen needs a terminal, and there is none."""
 
 
 def require_terminal(screen: str, *, hint: str) -> None:
-    """Raise `NoTerminalError` without a terminal; `hint` names the command that prints instead."""
+    """Raise `NoTerminalError` if there is no terminal. `hint` names a command that prints instead."""
     if not interactive():
         raise NoTerminalError(f"The {screen} screen needs a terminal.", hint=hint)

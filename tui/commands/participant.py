@@ -1,4 +1,4 @@
-"""`gistpoint participant`: what `gistpoint serve` starts behind a browser's window. Nobody types it."""
+"""`gistpoint participant`: the program in a browser's window, which `gistpoint serve` starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.requests import Count, IsolationChoice, Request
 from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import sandbox_word
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import require_terminal
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ BY_LINK = "by the same link."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedParticipant(Request):
-    """Who is served, and what: tasks or a study."""
+    """The participant, and their tasks or study."""
 
     code: str
     tasks: tuple[str, ...] = ()
     study: str | None = None
     sandbox: str | None = None
     memory_mib: Count | None = None
-    """The most data that the program may have, in MiB; None for no limit of its own."""
+    """The most data that the process may have, in MiB; None for no limit."""
 
 
 def participant(asked: ServedParticipant) -> int:
-    """Show a participant their tasks, or their way through a study."""
+    """Show a participant the assigned tasks, or the study."""
     require_terminal("participant", hint="`gistpoint serve` starts it behind a browser's window.")
     if asked.memory_mib is not None:
         _bound_memory(asked.memory_mib << 20)
@@ -46,10 +46,10 @@ def participant(asked: ServedParticipant) -> int:
 
 
 def _bound_memory(size: int) -> None:
-    """Limit the data of this process to a number of bytes.
+    """Limit the data of this process, in bytes.
 
-    The limit is on data, not addresses: journals and libraries are mapped, and threads reserve more than they
-    use. It can be raised again, since isolated programs inherit it and have their own (decision 117).
+    The limit is on data, not on address space: journals and libraries are mapped, and threads reserve more
+    than they use. It is a soft limit, since isolated programs inherit it and set their own (decision 117).
     """
     import resource
 
@@ -71,7 +71,7 @@ def _app(asked: ServedParticipant) -> BaseApp:
 
 
 def services_of(code: str, services: Services) -> Services:
-    """Return services for a participant: they ask nobody for consent, and run nothing without isolation."""
+    """Return services for a participant, which ask nobody for consent and run nothing without isolation."""
 
     def only_isolated(runner_for: Callable[[Task], Made]) -> Callable[[Task], Made]:
         def checked(task: Task) -> Made:
@@ -94,10 +94,10 @@ def services_of(code: str, services: Services) -> Services:
     )
 
 
-PARTICIPANT = Face(
+PARTICIPANT = CliCommand(
     ServedParticipant,
     participant,
-    Words(
+    OptionTable(
         {
             "code": option("the participant's code", metavar="C"),
             "tasks": option("an assigned task", "--task", metavar="ID"),

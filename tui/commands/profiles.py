@@ -1,4 +1,4 @@
-"""`gistpoint show RUN --profile` and `gistpoint runs --profile`: runs at a glance, as text or JSON."""
+"""The output of `--profile` for `gistpoint show` and `runs`: profiles of runs, as text or JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NARROWEST = 60
 
 
 def print_profile(document: RunDocument, *, as_json: bool) -> None:
-    """Print the profile of a run read to its end."""
+    """Print the profile of a run."""
     run = document.header
     profile = profile_of(document, goals_for(run.task))
     if as_json:
@@ -40,14 +40,14 @@ def print_profile(document: RunDocument, *, as_json: bool) -> None:
 
 
 def profiled(name: str, document: RunDocument, run: Run) -> ProfiledRun:
-    """Return a run read to its end with its profile. `run` is its header as displayed."""
+    """Return a run with its profile. `run` is the header as it is displayed."""
     return ProfiledRun(name, run, profile_of(document, goals_for(run.task)))
 
 
 def print_profiles(
     runs: list[ProfiledRun], problems: list[dict[str, Any]], *, order: str, as_json: bool
 ) -> None:
-    """Print the profiles of many runs by task, in an order of `profile_rows.ORDERS` for each."""
+    """Print the profiles of many runs by task, in one of the orders in `profile_rows.ORDERS`."""
     if not as_json:
         for line in rows_drawn(runs, max(_NARROWEST, shutil.get_terminal_size().columns), order):
             print_text(line.text.rstrip())
@@ -74,16 +74,16 @@ def _ways(parting: Divergence, names: list[str]) -> list[dict[str, Any]]:
 
 
 def goals_for(task: str) -> tuple[Goal, ...]:
-    """Return the functions to be repaired, if a stored task has the id; empty otherwise."""
+    """Return the functions to repair in a task; empty if no stored task has the id."""
     if not task:
         return ()
-    from gistpoint.tui.screens.review.loading import known_task  # loads Textual
+    from gistpoint.tui.screens.review.loading import known_task  # imports Textual
 
     return known_task(task, Locations.of_user()).goals
 
 
 def profile_record(run: Run, profile: Profile) -> dict[str, Any]:
-    """Return a profile as JSON: steps from 1, times in seconds, cost in US dollars; null if unknown."""
+    """Return a profile as JSON data: steps from 1, times in seconds, cost in US dollars; None if unknown."""
     tokens = tokens_of(run, profile)
     return {
         "task": run.task,

@@ -1,4 +1,4 @@
-"""Long work of a command: its progress on standard error, and Ctrl+C, which stops it without loss."""
+"""Long work of a command: its progress on standard error, and an orderly end on Ctrl+C."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from gistpoint.tui.commands.progress_bar import ProgressBar
 
 _LOGGED_S = 30.0
-"""Seconds between two lines about the same stage if the output is not a terminal."""
+"""Seconds between two lines on the same stage, if standard error is no terminal."""
 
 
 _OF_TESTS = ("running", "finished")
-"""Phases that say no more than the count does."""
+"""The phases that add nothing to the count of tests."""
 
 
 class ProgressLine:
-    """A context that shows the progress of long work: a bar in a terminal, elsewhere lines with the time."""
+    """A context that shows the progress of long work: as a bar on a terminal, else as lines with times."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """`quiet` shows nothing: the output is for a program, which gets one document at the end."""
+        """`quiet` shows nothing, because another program reads the output."""
         self._quiet = quiet
         self._bar: ProgressBar | None = None
         self._stage: WorkStage | None = None
         self._logged_at = float("-inf")
         self.stopping = False
-        """Whether the work is being stopped, so that a stage that ends now is not complete."""
+        """Whether the work is being stopped, in which case a stage that ends is not complete."""
 
     def __enter__(self) -> ProgressLine:
         if not self._quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -78,7 +78,7 @@ class ProgressLine:
                 self.detail(progress.phase)
 
     def stage(self, name: str) -> None:
-        """Begin a stage unless it is the current one. The previous one has ended."""
+        """Begin a stage, which ends the stage before, unless it is the current one."""
         if name == self._name:
             return
         self._end_stage()
@@ -89,19 +89,19 @@ class ProgressLine:
             self.line(name)
 
     def count(self, done: int, total: int, words: str = "") -> None:
-        """Show how much of the stage is done. `words` describe the current work."""
+        """Show how much of the stage is done. `words` describe the work at the moment."""
         if self._bar is not None:
             self._bar.show(self._titled(words), done, total)
         elif self._is_time_to_log():
             self.line(f"  {done} of {total}{f', {words}' if words else ''}")
 
     def detail(self, text: str) -> None:
-        """Show the current work until the next detail; nothing without a terminal."""
+        """Show the work at the moment; without a terminal, do nothing."""
         if self._bar is not None:
             self._bar.show(self._titled(text))
 
     def line(self, text: str, *, stamped: bool = True) -> None:
-        """Print a line that stays. Without a terminal, `stamped` puts the time of day in front."""
+        """Print a line that remains. Without a terminal, the time of day precedes it if it is `stamped`."""
         if self._bar is not None:
             self._bar.line(visible_line(text))
         elif not self._quiet:
@@ -140,7 +140,7 @@ class ProgressLine:
 
 
 def campaign_parts(progress: CampaignProgress) -> list[str]:
-    """Return the known facts about a campaign, the most important first."""
+    """Return texts on what is known of a campaign, the most important first."""
     parts = [
         f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"
     ]
@@ -166,23 +166,24 @@ def _words(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """Work that a person waits for, with its progress display and the token that Ctrl+C sets."""
+    """Work that a person waits for: its progress, and the token that Ctrl+C sets."""
 
     progress: ProgressLine
     cancel: CancelToken
 
     @property
     def run(self) -> RunContext:
-        """The context of operations that report and can be cancelled."""
+        """The context for operations that report progress and can be cancelled."""
         return RunContext(self.cancel, self.progress.making)
 
 
 @contextmanager
 def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Iterator[LongWork]:
-    """Show the work's progress unless `quiet`, and stop it on Ctrl+C.
+    """Show the progress of work unless `quiet`, and stop the work on Ctrl+C.
 
     The first Ctrl+C sets the token, and the second ends the work at once. Work that doesn't check the token
-    ends at the first. Raises `CancelledError` then, with a sentence on what is `kept` and how to continue.
+    (`asks_token` is False) ends at the first. Raises `CancelledError` then, with a sentence on what is `kept`
+    and how to continue.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
     with ProgressLine(quiet=quiet) as progress:
@@ -193,9 +194,8 @@ def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Ite
             with interruptible(progress) as cancel:
                 try:
                     yield LongWork(progress, cancel)
-                except (
-                    UserError
-                ) as error:  # a program ended by the same Ctrl+C, such as git, failed for no other reason
+                except UserError as error:
+                    # The same Ctrl+C ends a program such as git, which then reports a failure.
                     if cancel.cancelled:
                         raise stopped from error
                     raise
@@ -205,7 +205,7 @@ def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Ite
 
 @contextmanager
 def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]:
-    """Turn the first Ctrl+C into a cancel, and report that. The second ends the program as usual."""
+    """Yield a token that the first Ctrl+C sets, with a message. The second one ends the program."""
     cancel = CancelToken()
 
     def stop(*_: object) -> None:
@@ -214,9 +214,8 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         if progress is not None:
             progress.stopping = True
             message = "Stopping, without loss. Ctrl+C again ends at once."
-            Thread(
-                target=progress.line, args=(message,), daemon=True
-            ).start()  # a handler must not write itself
+            # A signal handler must not write itself.
+            Thread(target=progress.line, args=(message,), daemon=True).start()
 
     before = signal(SIGINT, stop)
     try:
@@ -227,7 +226,7 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """Let SIGTERM end the program like an exit, so that processes and folders are cleaned up first."""
+    """Make SIGTERM end the program like an exit, so that processes and folders are cleaned up."""
 
     def stop(*_: object) -> None:
         raise SystemExit(128 + SIGTERM)

@@ -1,4 +1,4 @@
-"""The terminal line that shows current work: its name, a bar, a count, and times."""
+"""The progress line on a terminal: the name of the work, a bar, a count and times."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gistpoint.core.readable import duration
 from gistpoint.tui.commands.output import drawn_on
 
 _BAR = 12
-"""Cells of the bar."""
+"""The width of the bar, in cells."""
 _NARROW, _WIDE = 60, 100
-"""The widths from which there is room for the bar, and for the key that stops."""
+"""The widths, in cells, from which there is room for the bar and for the key that stops."""
 
 
 class ProgressBar:
-    """One line at the bottom of standard error, drawn several times a second."""
+    """A line at the bottom of standard error, drawn several times a second."""
 
     def __init__(self) -> None:
         console = Console(file=drawn_on(sys.stderr), highlight=False)
@@ -49,7 +49,7 @@ class ProgressBar:
         left_s: float | None = None,
         restart: bool = False,
     ) -> None:
-        """Show the current work. `restart` restarts the clock. Without `total`, the bar only moves."""
+        """Show the work at the moment. `restart` resets the clock. Without `total`, the bar only moves."""
         if restart:
             self._progress.reset(self._task, total=total, description=name)
         if not count and total:
@@ -65,7 +65,7 @@ class ProgressBar:
         )
 
     def line(self, text: str) -> None:
-        """Print a line that stays above the bar."""
+        """Print a line that remains above the bar."""
         self._progress.console.print(Text(text), soft_wrap=True)
 
     def close(self) -> None:
@@ -74,10 +74,10 @@ class ProgressBar:
 
 
 class _Times(ProgressColumn):
-    """The elapsed and remaining time, from the work's own report or from the pace of the count."""
+    """The elapsed and the remaining time; the latter is reported by the work or estimated from the count."""
 
     def render(self, task: Task) -> Text:
-        """Return the times in words."""
+        """Return the times as text."""
         left: float | None = task.fields.get("left_s")
         if left is None:
             left = task.time_remaining

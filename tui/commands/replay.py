@@ -1,4 +1,4 @@
-"""`gistpoint replay`: repeats the tool calls of a recorded run, and reports the differences."""
+"""`gistpoint replay`: repeat the tool calls of recorded runs, and report the differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gistpoint.sessions.replay.reporting import (
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
@@ -36,7 +36,7 @@ _CALL_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRuns(Request):
-    """Runs whose tool calls are repeated."""
+    """The runs whose tool calls to repeat."""
 
     recorded: tuple[str, ...] = ()
     all: bool = False
@@ -48,7 +48,7 @@ class ReplayRuns(Request):
 
 
 def replay(wanted: ReplayRuns) -> int:
-    """Print a line per call as it is made and the verdicts, or a line per run.
+    """Replay one run or many, and print a line for each call or for each run.
 
     Return 1 if anything differs.
     """
@@ -114,7 +114,7 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
 
 
 def _replay_many(wanted: ReplayRuns) -> int:
-    """Replay the named runs, or all ended attempts of the store.
+    """Replay the named runs, or all attempts that have ended.
 
     Return 1 if one differs or can't be replayed.
     """
@@ -133,7 +133,7 @@ def _replay_many(wanted: ReplayRuns) -> int:
                 work.progress.detail("")
                 print_text(line)
 
-        batch = ReplayBatch(names, output, print_line, _tell)
+        batch = ReplayBatch(names, output, print_line, _print_note)
         work.progress.stage(f"replaying {len(batch.left)} of {plural(len(names), 'run')}")
         if wanted.cluster:
             _on_cluster(wanted, wanted.cluster, services, batch, work)
@@ -157,7 +157,7 @@ def _replay_many(wanted: ReplayRuns) -> int:
 
 
 def _ended(services: Services) -> list[str]:
-    """Return the ids of all attempts that a solver has ended, the oldest first."""
+    """Return the ids of all attempts that have ended, the oldest first."""
     found = [
         summary.attempt_id
         for summary in services.attempts.outlines()
@@ -176,7 +176,7 @@ def _on_cluster(
     def tick() -> None:
         work.progress.count(len(batch.names) - len(batch.left), len(batch.names))
 
-    with worker_pool_at(address, _tell) as workers:
+    with worker_pool_at(address, _print_note) as workers:
         tools = work_tools(wanted.isolation)
         replays = ReplaysElsewhere(services, tools, build_worker_services, batch.take, batch.fail)
         replays.carry_out(workers, batch.left, tick)
@@ -185,11 +185,11 @@ def _on_cluster(
             work.cancel.check()
 
 
-def _tell(sentence: str) -> None:
+def _print_note(sentence: str) -> None:
     print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
 
 
-REPLAY = Face(
+REPLAY = CliCommand(
     ReplayRuns,
     replay,
     {

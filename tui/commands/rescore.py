@@ -1,4 +1,4 @@
-"""`gistpoint rescore`: results of other harnesses, judged by gistpoint's own judge."""
+"""`gistpoint rescore`: judge the results of other harnesses with gistpoint's own judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.rescoring import RescoredResult, RescoreResults, Rescoring, figure
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.tables import Column
@@ -29,7 +29,7 @@ _COLUMNS: tuple[Column[RescoredResult], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreCommand(Request):
-    """Results to judge again, and how they are printed."""
+    """The results to judge again, and the form of the output."""
 
     results: RescoreResults
     json: bool = False
@@ -37,7 +37,7 @@ class RescoreCommand(Request):
 
 
 def rescore(wanted: RescoreCommand) -> int:
-    """Judge every result, keep it, and print both figures."""
+    """Judge all results, record the outcomes, and print them. Return 1 if any differs."""
     found = Rescoring(build_services(wanted.isolation), wanted.results)
     with long_work(quiet=wanted.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")
@@ -58,7 +58,7 @@ def rescore(wanted: RescoreCommand) -> int:
 
 
 def _summary(found: Rescoring) -> str:
-    """Return both counts in a line, and a second one that names the tasks without a result."""
+    """Return a line with the numbers of solved tasks, and one with the tasks that have no result."""
     judged = [row.result for row in found.rows if row.result is not None]
     theirs = [row.returned.solved for row in found.rows if row.returned.solved is not None]
     line = f"Solved: {sum(one.solved for one in judged)} of {len(judged)} by gistpoint's judge"
@@ -81,11 +81,11 @@ def _json(row: RescoredResult) -> dict[str, Any]:
     return {**head, "ours": result, "comparison": row.words}
 
 
-RESCORE = Face(
+RESCORE = CliCommand(
     RescoreCommand,
     rescore,
     {
-        "results": Words(
+        "results": OptionTable(
             {
                 "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench's predictions"),
                 "tasks": option("the exported tasks", metavar="SET", together=True),

@@ -1,4 +1,4 @@
-"""`gistpoint review`: the screen for recorded runs."""
+"""`gistpoint review`: open recorded runs on a screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import live_annotations
 from gistpoint.tui.commands.arguments import ISOLATION, READ_AS, read_files_as
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import require_terminal
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest(Request):
-    """Recorded runs to read on the screen."""
+    """The recorded runs to review, and the reviewer."""
 
     paths: tuple[str, ...] = ()
     demo: bool = False
@@ -42,14 +42,14 @@ class ReviewRequest(Request):
 
 
 def review(wanted: ReviewRequest) -> int:
-    """Open the list of runs, or the run if only one was named."""
+    """Open the list of runs, or a single run that is named."""
     if not wanted.paths and not wanted.demo:
         raise UserError(
             "Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with."
         )
     for path in wanted.paths:
         _require_there(path)
-    if wanted.read_as:  # using it imports everything that reads runs
+    if wanted.read_as:  # using it imports all code that reads runs
         read_files_as(wanted.read_as)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
@@ -72,11 +72,11 @@ def review(wanted: ReviewRequest) -> int:
 def _require_there(name: str) -> None:
     if os.path.exists(name):  # noqa: PTH110 (a path raises where a name is too long for one)
         return
-    from gistpoint.sessions.runs.opening import split_name  # loads more than the first paint needs
+    from gistpoint.sessions.runs.opening import split_name  # imports more than the first drawing needs
 
     if split_name(name)[0].exists():
         return
-    from gistpoint.tui.commands.runs import attempt_folder  # loads more than the screen of a file needs
+    from gistpoint.tui.commands.runs import attempt_folder  # imports more than the screen for a file needs
 
     if attempt_folder(name) is not None or (Locations.of_user().runs / name / "run.toml").is_file():
         return
@@ -87,7 +87,7 @@ def _require_there(name: str) -> None:
 
 
 def _services(isolation: IsolationChoice) -> Services:
-    """Build the services that run code. They never ask on the terminal while the screen uses it."""
+    """Return services that run code, but never ask on the terminal, which shows the screen."""
     from gistpoint.object_graph import build_services
 
     services = build_services(isolation)
@@ -104,7 +104,7 @@ def _judge(isolation: IsolationChoice, task: Task) -> TaskJudge:
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:
-    """Resolve names: for an attempt or an agent's run, return the folders of attempts."""
+    """Return the runs with the given names. For an agent's run, these are the folders of its attempts."""
     return tuple(found for path in paths for found in _stored(path, locations))
 
 
@@ -116,9 +116,9 @@ def first_screen(
     replaying: Callable[[RunDocument], Replay] | None = None,
     judging: Judging | None = None,
 ) -> Callable[[], Screen[None]]:
-    """Import the screen of a run if only one is named, else that of the list. Return its constructor.
+    """Import the screen for a single run, or the one for a list, and return its constructor.
 
-    The first steps of a run are read ahead, unless that fails; its screen then reports why.
+    The first steps of a single run are read ahead. If that fails, the screen reports why.
     """
     from gistpoint.tui.screens.review.opening import is_one_run
     from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -142,9 +142,7 @@ def first_screen(
 
 
 def _stored(name: str, locations: Locations) -> list[str]:
-    """Return the folders of the attempt, or of the attempts of a run of an agent, that a name means; else the
-    name.
-    """
+    """Return the folders of a named run's attempts; if there are none, the name."""
     if Path(name).exists():
         return [name]
     from gistpoint.tui.commands.runs import attempt_folder
@@ -159,7 +157,7 @@ def _stored(name: str, locations: Locations) -> list[str]:
     return [str(locations.attempts / state.attempt) for state in jobs if state.attempt] or [name]
 
 
-REVIEW = Face(
+REVIEW = CliCommand(
     ReviewRequest,
     review,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint reviews export`, `summary`, `merge` and `agreement`."""
+"""`gistpoint reviews`: export, count, merge and compare reviewers' annotations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table, write_whole
 
 
@@ -45,7 +45,7 @@ def _print_problems(problems: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReviews(Request):
-    """Whose annotations to write, of which runs, how and where."""
+    """The reviewers and runs whose annotations to export, the format and the file."""
 
     paths: tuple[str, ...] = ()
     """Files and folders of runs; empty for the annotations of all runs, of which only the keys are known."""
@@ -53,11 +53,11 @@ class ExportReviews(Request):
     output: Path | None = None
     """None for standard output."""
     reviewer: tuple[str, ...] = ()
-    """Empty for all."""
+    """Empty for all reviewers."""
 
 
 def export(asked: ExportReviews) -> int:
-    """Write every label, comment and verdict that was not taken back."""
+    """Export all labels, comments and verdicts that were not taken back."""
     store = _store()
     for name in asked.reviewer:
         _check_known(store, name)
@@ -136,13 +136,13 @@ def _most_common(counted: Counter[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReviews(Request):
-    """The files of reviews to merge."""
+    """The files with reviews to merge."""
 
     paths: tuple[Path, ...]
 
 
 def merge(asked: MergeReviews) -> int:
-    """Merge the annotations of other reviewers."""
+    """Merge the annotations of other reviewers into the user's store."""
     store = _store()
     merged = store.merge(asked.paths)
     _print_problems(merged.problems)
@@ -152,14 +152,14 @@ def merge(asked: MergeReviews) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareReviewers(Request):
-    """Which two reviewers are compared; none if there are only two."""
+    """The two reviewers to compare; may be empty if there are only two."""
 
     reviewers: tuple[str, ...] = ()
     json: bool = False
 
 
 def agree(asked: CompareReviewers) -> int:
-    """Print the agreement of two reviewers."""
+    """Print how far two reviewers agree."""
     store = _store()
     first, second = _two(store, asked.reviewers)
     found = agreement(store.book, first, second)
@@ -216,7 +216,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-EXPORT = Face(
+EXPORT = CliCommand(
     ExportReviews,
     export,
     {
@@ -226,7 +226,7 @@ EXPORT = Face(
         "reviewer": option("only of these reviewers", metavar="NAME"),
     },
 )
-SUMMARY = Face(
+SUMMARY = CliCommand(
     SummarizeReviews,
     summary,
     {"paths": argument("PATH", "files and folders of runs"), "json": JSON},
@@ -235,12 +235,12 @@ SUMMARY = Face(
         " reason and label, and how many pairs of reviewers of a run gave the same verdict."
     ),
 )
-MERGE = Face(
+MERGE = CliCommand(
     MergeReviews,
     merge,
     {"paths": argument("PATH", "a reviewer's .jsonl of the folder reviews, no export; or a folder")},
 )
-AGREEMENT = Face(
+AGREEMENT = CliCommand(
     CompareReviewers,
     agree,
     {"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON},

@@ -20,7 +20,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
-from gistpoint.tui.commands.options import Face, argument, option, reader_of
+from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
 from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
 
@@ -33,7 +33,7 @@ RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attem
 
 
 def _settled(document: RunDocument) -> RunDocument:
-    """Add the reviewers' decision on a run's pass."""
+    """Read a run to its end, and return it with the reviewers' decision on its pass."""
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.annotations.reviewer import ReviewStore
@@ -44,7 +44,7 @@ def _settled(document: RunDocument) -> RunDocument:
 
 
 def open_named(name: str) -> RunDocument:
-    """Open a run by path, `FILE#ID`, or the id of a stored attempt. Raises `UserError`."""
+    """Open a run, given its path, `FILE#ID`, or the id of a stored attempt. Raises `UserError`."""
     try:
         return open_run(name)
     except RunFileError:
@@ -55,8 +55,9 @@ def open_named(name: str) -> RunDocument:
 
 
 def attempt_folder(name: str) -> Path | None:
-    """Return the folder of a stored attempt by its id or a prefix of it; None for anything that may be a
-    path.
+    """Return the folder of a stored attempt, given its id or a part of it; None if there is none.
+
+    A name that is, or looks like, a path is none.
     """
     path, id = split_name(name)
     if id or "/" in name or path.exists():
@@ -73,7 +74,7 @@ def attempt_folder(name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRuns(Request):
-    """Files, folders and archives whose runs are listed."""
+    """The files, folders and archives whose runs to list, and the form of the output."""
 
     paths: tuple[str, ...]
     json: bool = False
@@ -83,7 +84,7 @@ class ListRuns(Request):
 
 
 def listing(wanted: ListRuns) -> int:
-    """Print the runs of files, folders and archives. Each is read to its end, so that the row is complete."""
+    """Print the runs of files, folders and archives, reading each run to its end for a complete row."""
     read_files_as(wanted.read_as)
     if wanted.profile:
         return _print_profiles(wanted)
@@ -105,7 +106,7 @@ def listing(wanted: ListRuns) -> int:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
     nothing_read = bool(problems) and not found
     code = _print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
-    if not_read > (1 if nothing_read else 0):  # a single one, without any run, was named just before
+    if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
 
@@ -147,7 +148,7 @@ def read_runs(
 
 
 def _completed(early: Run, run: Run) -> Run:
-    """Return the header of the run as read to its end, with the name that a list gives to a task without one."""
+    """Return the complete header of a run. If it names no task, it has the name that the list found."""
     from dataclasses import replace
 
     derived = run.derived | (early.derived & {"task"})
@@ -157,7 +158,7 @@ def _completed(early: Run, run: Run) -> Run:
 def _print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
     """Print what could not be read, and return the exit code.
 
-    A named path that can't be read is a user error; a file that is not, or hardly, a run is a negative
+    A named path that can't be read is a user error. A file that is hardly a run, or none, is a negative
     verdict.
     """
     for item in problems:
@@ -170,7 +171,7 @@ def _print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) 
 
 
 def _read_off(heading: str, field: str, text: Callable[[Run], str]) -> Column[tuple[str, int, Run]]:
-    """Return a column of the run's header. `~` marks values derived from its steps."""
+    """Return a column with a field of the header. `~` marks values derived from the steps."""
 
     def shown(found: tuple[str, int, Run]) -> str:
         run = found[2]
@@ -235,7 +236,7 @@ def _problem(listed: ListedRun) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowRun(Request):
-    """A run, or a step of it, to print."""
+    """The run, or the step of it, to print, and the form of the output."""
 
     recorded: str
     step: int | None = None
@@ -245,7 +246,7 @@ class ShowRun(Request):
 
 
 def show(wanted: ShowRun) -> int:
-    """Print a run or a step of it, for people or as ATIF."""
+    """Print a run or a step of it, as text or in ATIF."""
     read_files_as(wanted.read_as)
     if wanted.profile and wanted.step is not None:
         raise UserError(
@@ -280,7 +281,7 @@ def show(wanted: ShowRun) -> int:
 
 
 def _doubted(document: RunDocument) -> int:
-    """Return the exit code for a run that was read. Warn if it hardly fits the format it was read as."""
+    """Return the exit code for a run that was read, and warn if it hardly fits its format."""
     doubt = doubt_of(document)
     if doubt:
         print(f"gistpoint: {visible_line(doubt)}", file=sys.stderr)
@@ -289,7 +290,7 @@ def _doubted(document: RunDocument) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRuns(Request):
-    """What is searched, and where."""
+    """The pattern to search for, and the runs and parts to search."""
 
     pattern: str
     paths: tuple[str, ...]
@@ -300,7 +301,7 @@ class SearchRuns(Request):
 
 
 def search(wanted: SearchRuns) -> int:
-    """Print each line with matches once, or every match as JSON. Return 1 if there is none."""
+    """Print each line with matches once, or all matches as JSON. Return 1 if there is none."""
     read_files_as(wanted.read_as)
     from gistpoint.sessions.runs.searching import Query, search_document
     from gistpoint.sessions.runs.searching_files import Sieve
@@ -328,7 +329,7 @@ def search(wanted: SearchRuns) -> int:
 
 
 def _same_line(first: Hit, hit: Hit) -> bool:
-    """Whether two matches are in one line; `first` is the first match of that line."""
+    """Return whether a match is in the line of `first`, the first match in that line."""
     same = (first.step, first.scope, first.part, first.line) == (hit.step, hit.scope, hit.part, hit.line)
     return same and hit.start - first.start < len(hit.line)
 
@@ -346,7 +347,7 @@ def _documents(paths: Iterable[str], problems: list[ListedRun], wants: Wants) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertRun(Request):
-    """A run to write in another format."""
+    """The run to write, and the format and file."""
 
     recorded: str
     to: str
@@ -355,7 +356,7 @@ class ConvertRun(Request):
 
 
 def convert(wanted: ConvertRun) -> int:
-    """Write a run in another format, to standard output or completely to a file."""
+    """Write a run in another format, to standard output or to a file."""
     read_files_as(wanted.read_as)
     write = exporter(wanted.to)
     document = _settled(open_named(wanted.recorded))
@@ -377,7 +378,7 @@ def convert(wanted: ConvertRun) -> int:
 
 
 def _step_number(text: str) -> int:
-    """Return the number of a step of a run."""
+    """Return the number of a step. Raises `argparse.ArgumentTypeError` if the text is not one."""
     try:
         return _count(text)
     except argparse.ArgumentTypeError as error:
@@ -389,7 +390,7 @@ def _step_number(text: str) -> int:
 
 _count: Callable[[str], int] = reader_of(Count)
 _RUN = argument("RUN", RUN_HELP)
-LIST = Face(
+LIST = CliCommand(
     ListRuns,
     listing,
     {
@@ -400,7 +401,7 @@ LIST = Face(
         "read_as": READ_AS,
     },
 )
-SHOW = Face(
+SHOW = CliCommand(
     ShowRun,
     show,
     {
@@ -411,7 +412,7 @@ SHOW = Face(
         "read_as": READ_AS,
     },
 )
-SEARCH = Face(
+SEARCH = CliCommand(
     SearchRuns,
     search,
     {
@@ -427,7 +428,7 @@ SEARCH = Face(
         " pattern has an upper-case letter."
     ),
 )
-CONVERT = Face(
+CONVERT = CliCommand(
     ConvertRun,
     convert,
     {

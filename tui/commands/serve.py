@@ -1,4 +1,4 @@
-"""`gistpoint serve`: tasks or a study for participants in browsers, a link for each."""
+"""`gistpoint serve`: serve tasks or a study to participants in browsers, each with a link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.core.requests import Count, IsolationChoice, Port, Request
 from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import JSON, JsonWanted, sandbox_word
 from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ _ALL_ADDRESSES = ("0.0.0.0", "::")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPeople(Request):
-    """Who gets a link, and to what."""
+    """The participants who get links, and what the links are for."""
 
     people: tuple[str, ...] = ()
-    """A code and tasks each: `P01=TASK,TASK`."""
+    """Each a code with its tasks: `P01=TASK,TASK`."""
     links: str = ""
     study: str | None = None
     new_links: bool = False
@@ -42,7 +42,7 @@ class ServedPeople(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAddress(Request):
-    """Where to listen, and how browsers reach it."""
+    """The address to listen at, and the one by which browsers reach it."""
 
     host: str = "127.0.0.1"
     port: Port = 8000
@@ -54,25 +54,25 @@ class ServedAddress(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeParticipants(Request):
-    """Who is served, and where."""
+    """The participants to serve, the address, and the limits."""
 
     given: ServedPeople
     address: ServedAddress
     sessions: Count = 8
     memory: Count = 1024
-    """MiB for the data of each program."""
+    """The limit for the data of each program, in MiB."""
     sandbox: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeLink(Request):
-    """Whose link is taken away."""
+    """The participant whose link to revoke."""
 
     person: str
 
 
 def show_links(asked: JsonWanted) -> int:
-    """List the links."""
+    """Print the links."""
     from gistpoint.core.readable import moment
 
     clock = _clock()
@@ -99,14 +99,14 @@ def _words(assigned: Assigned) -> str:
 
 
 def revoke(asked: RevokeLink) -> int:
-    """Take a link away."""
+    """Revoke a link."""
     _book(_clock()).revoke(asked.person)
     print_text(f"The link of {asked.person} is no longer valid.")
     return DONE
 
 
 def serve(asked: ServeParticipants) -> int:
-    """Serve until the process is asked to stop."""
+    """Serve until the process is stopped."""
     import asyncio
 
     _require_extra()
@@ -181,7 +181,7 @@ def _require_extra() -> None:
 
 
 def _place(asked: ServedAddress) -> ServedPlace:
-    """Return where to listen. Raises `UserError` if links would travel unencrypted."""
+    """Return the address to listen at. Raises `UserError` if links would be sent unencrypted."""
     from gistpoint.tui.serving.server import ServedPlace, is_loopback
 
     if bool(asked.cert) != bool(asked.key):
@@ -213,7 +213,7 @@ def _place(asked: ServedAddress) -> ServedPlace:
 
 
 def _require_isolation(sandbox: str | None) -> None:
-    """Raise `SandboxUnavailableError` unless the code of participants runs in isolation, the demo's too."""
+    """Raise `SandboxUnavailableError` unless all code runs in isolation, even that of the demo."""
     from gistpoint.core.user_settings import read_user_settings
     from gistpoint.sandbox.ladder import UNSANDBOXED, choose
 
@@ -227,7 +227,7 @@ def _require_isolation(sandbox: str | None) -> None:
 
 
 def _people(asked: ServedPeople) -> dict[str, Assigned]:
-    """Return who was named, and what for. Raises `UserError` for a code that is given twice."""
+    """Return what each named participant is served. Raises `UserError` for a code that is given twice."""
     from gistpoint.sessions.studies.writers import checked_code
     from gistpoint.tui.serving.links import Assigned, read_assignments
 
@@ -259,8 +259,9 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
 
 
 def _require_own_password(study: StudyFolder) -> None:
-    """Raise `UserError` if the programs of participants could not reach the store of a study, as the server
-    does.
+    """Raise `UserError` if participants' programs could not reach the store of a shared study.
+
+    The server takes the password from an environment that the programs don't get.
     """
     import os
 
@@ -280,7 +281,7 @@ def _require_new(who: str, found: dict[str, Assigned]) -> None:
 
 
 def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
-    """Check that everybody's tasks and their isolation exist before any link is shown. Raises `UserError`."""
+    """Check the tasks and their isolation before any link is shown. Raises `UserError`."""
     if assigned.study:
         from gistpoint.sessions.studies.people import require_servable
         from gistpoint.tui.study_opening import open_study
@@ -296,23 +297,23 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
         store.find(task)
 
 
-LINKS = Face(
+LINKS = CliCommand(
     JsonWanted,
     show_links,
     {"json": JSON},
     about="Lists who has a link. A link itself is shown once, when it is made.",
 )
-REVOKE = Face(
+REVOKE = CliCommand(
     RevokeLink,
     revoke,
     {"person": argument("CODE", "the participant's code")},
     about="Revokes a link and closes its open window. The work is kept.",
 )
-_SERVE = Face(
+_SERVE = CliCommand(
     ServeParticipants,
     serve,
     {
-        "given": Words(
+        "given": OptionTable(
             {
                 "people": option(
                     "a participant's code, never a name, and their tasks; once per participant",
@@ -325,7 +326,7 @@ _SERVE = Face(
             },
             title="participants",
         ),
-        "address": Words(
+        "address": OptionTable(
             {
                 "host": option("where to listen (default: {default}, this machine alone)"),
                 "port": option("default: {default}; 0 takes any", metavar="N"),
@@ -351,7 +352,7 @@ _SERVE = Face(
 
 
 def serve_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint serve`, and the commands below it."""
+    """Add the options and subcommands of `gistpoint serve`, and return the function that runs it."""
     run = _SERVE(parser)
     assert isinstance(parser, CommandParser)
     add_commands(parser, _OF_LINKS, {})

@@ -1,6 +1,6 @@
-"""`gistpoint solve`: the solve screen, or with `--lines` tool calls read from standard input.
+"""`gistpoint solve`: attempt a task on the solve screen, or with `--lines` by tool calls from standard input.
 
-The screen is drawn before the engine is imported, so whatever needs that is imported in functions.
+The screen is drawn before the engine is imported, so all that needs the engine is imported in functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import ISOLATION, LINES
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveRequest(Request):
-    """A task to attempt, or an attempt to resume."""
+    """The task to attempt, or the attempt to resume."""
 
     what: str
     new: bool = False
@@ -37,7 +37,7 @@ class SolveRequest(Request):
 
 
 def solve(wanted: SolveRequest) -> int:
-    """Open a task or an attempt by id."""
+    """Attempt a task, or resume an attempt. Return the exit code."""
     make, find = partial(_services, wanted), partial(_named, wanted.what)
     return open_attempt(wanted.isolation, make, find, lines=wanted.lines, new=wanted.new)
 
@@ -50,9 +50,10 @@ def open_attempt(
     lines: bool,
     new: bool = False,
 ) -> int:
-    """Attempt the task or the attempt that `find` returns, on the screen or by lines. Return the exit code.
+    """Attempt a task, or resume an attempt, as `find` returns it, on the screen or by lines.
 
-    For a task, resume the newest unfinished attempt, or with `new`, begin one.
+    For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. Return
+    the exit code.
     """
     from gistpoint.tui.commands.output import interactive
 
@@ -65,7 +66,7 @@ def open_attempt(
             return _newest(services, find(services), new=new)
 
         def made() -> Services:
-            probed.begin(isolation)  # the probe waits for a process, in which the engine is imported
+            probed.begin(isolation)  # the probe waits for a process, during which the engine is imported
             return make(probed)
 
         maker = ServicesMaker(Locations.of_user(), made)
@@ -83,7 +84,7 @@ def open_attempt(
 
 
 def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
-    """Return the services, with the settings given for a gist."""
+    """Return the services, which apply the given settings of a gist."""
     role = None if wanted.role is None else Role(wanted.role)
     services = build_services(wanted.isolation, role=role, participant=wanted.participant, probed=probed)
     if not wanted.gist_settings:
@@ -104,7 +105,7 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
 
 
 def _named(name: str, services: Services) -> Task | str:
-    """Return the task or the attempt with the id that was given."""
+    """Return the named task or the id of the named attempt. Raises `UserError` if a model works on it."""
     try:
         attempt_id = services.attempts.folder(name).name
     except AttemptError:
@@ -119,9 +120,7 @@ def _named(name: str, services: Services) -> Task | str:
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
-    """Return the id of the newest attempt of a task that has not ended; what was found without one, and with
-    `new`.
-    """
+    """Return the id of a task's newest unfinished attempt; without one, or with `new`, return `found`."""
     unfinished = [] if new or isinstance(found, str) else services.unfinished(found)
     for summary in unfinished:
         if summary.problem:
@@ -129,7 +128,7 @@ def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
     return next((summary.attempt_id for summary in unfinished if not summary.problem), found)
 
 
-SOLVE = Face(
+SOLVE = CliCommand(
     SolveRequest,
     solve,
     {

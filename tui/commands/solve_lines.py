@@ -1,4 +1,4 @@
-"""Attempts without a screen: tool calls read from standard input, one a line, and their answers printed."""
+"""Attempts without a screen: tool calls are read from standard input, one per line, and answered."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.starting import resume_collecting
 
 _HELP = frozenset({"help", "?"})
-"""Lines that print the list of tools."""
+"""The lines that ask for the list of tools."""
 _FREE = "Nothing was called or spent."
 
 
 def solve_by_lines(services: Services, what: Task | str) -> int:
-    """Begin a task, or resume an attempt by its id, and answer the lines of standard input.
+    """Begin a task, or resume an attempt by its id, and answer the lines on standard input.
 
     Return the exit code.
     """
-    resume_collecting()  # it was suspended for a screen
+    resume_collecting()  # garbage collection was suspended for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
         _by_lines(opened)
@@ -50,11 +50,10 @@ def solve_by_lines(services: Services, what: Task | str) -> int:
 
 
 def _by_lines(opened: OpenAttempt) -> None:
-    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…,
-    "arguments":…}`.
+    """Answer the tool calls on standard input, one per line, in the console's form or as a JSON object.
 
-    A typed line is understood, or questioned at no cost, as in the console; a JSON line is a call exactly as
-    written. `help` and `?` print the tools, at no cost.
+    A line in the console's form is interpreted, or asked about at no cost, as in the console. A JSON object,
+    with `tool` and `arguments`, is called exactly as it is. `help` and `?` print the tools at no cost.
     """
     attempt = opened.attempt
     print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
@@ -91,15 +90,15 @@ def _answer(name: str, arguments: Mapping[str, Any], attempt: Attempt) -> None:
 
 
 def _tools(attempt: Attempt) -> str:
-    """Return the tools with their arguments and purpose, one per line."""
+    """Return a line for each tool, with its arguments and purpose."""
     tools = [f"{tool.usage()}: {tool.description}" for tool in attempt.offered()]
     return "\n".join([*tools, f"Code can be given as @ and the name of its file. {_FREE}"])
 
 
 def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
-    """Return the tool and the arguments of a line.
+    """Return the tool's name and the arguments that a line contains.
 
-    Raises `QuestionError` for one that can't be understood, `UserError` for a file of code that can't be
+    Raises `QuestionError` for a line that can't be interpreted, and `UserError` if a file with code can't be
     read.
     """
     if line.lstrip().startswith("{"):
@@ -114,9 +113,7 @@ def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
 
 
 def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None:
-    """Raise `QuestionError` if a file of code is given as another argument: the call would be refused at its
-    cost.
-    """
+    """Raise `QuestionError` if a file with code is given for another argument: a refused call has a cost."""
     code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
     misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
     given = arguments.get(code, "")
@@ -151,7 +148,7 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _ended(state: AttemptState, services: Services) -> int:
-    """Confirm a pass, report how the attempt ended, and return the exit code.
+    """Confirm a pass, print how the attempt has ended, and return the exit code.
 
     Ctrl+C leaves the pass unconfirmed.
     """

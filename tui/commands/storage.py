@@ -1,4 +1,4 @@
-"""`gistpoint admin paths`, and `gistpoint admin cache` and `clean`: where gistpoint keeps things."""
+"""`gistpoint admin paths`, `cache` and `clean`: where data are stored, and what the cache contains."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gistpoint.sandbox import housekeeping
 from gistpoint.sandbox.housekeeping import StoredItem
 from gistpoint.tui.commands.arguments import JSON, JsonWanted
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words
+from gistpoint.tui.commands.options import CliCommand, OptionTable
 from gistpoint.tui.commands.output import print_json, print_table
 
 
 def paths(shown: JsonWanted) -> int:
-    """Print every path, without creating any."""
+    """Print the paths of all data, without creating any."""
     locations = Locations.of_user()
     places = {
         "data": locations.data,
@@ -40,13 +40,13 @@ _MIB = 1 << 20
 
 
 def listing(shown: JsonWanted) -> int:
-    """Print the content of the cache."""
+    """Print the contents of the cache."""
     _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
     return DONE
 
 
 def clean(shown: JsonWanted) -> int:
-    """Remove cached files and print what was removed."""
+    """Remove the contents of the cache, and print what was removed."""
     _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
     return DONE
 
@@ -62,7 +62,7 @@ def _print(shown: JsonWanted, items: Sequence[StoredItem], word: str) -> None:
     print(f"{len(items)} {word}, {total / _MIB:.1f} MiB")
 
 
-_SHOWN = Words({"json": JSON})
-PATHS = Face(JsonWanted, paths, _SHOWN)
-LIST = Face(JsonWanted, listing, _SHOWN)
-CLEAN = Face(JsonWanted, clean, _SHOWN)
+_SHOWN = OptionTable({"json": JSON})
+PATHS = CliCommand(JsonWanted, paths, _SHOWN)
+LIST = CliCommand(JsonWanted, listing, _SHOWN)
+CLEAN = CliCommand(JsonWanted, clean, _SHOWN)

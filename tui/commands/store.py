@@ -1,4 +1,4 @@
-"""`gistpoint store use`, `status`, `sync`, `check` and `init`: a database that a team shares."""
+"""`gistpoint store`: choose, set up, check and synchronise a database that a team shares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.sessions.team.address import (
 )
 from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import long_work
 
@@ -35,7 +35,7 @@ _KEPT = "What was sent and fetched is kept; `gistpoint store sync` does the rest
 
 @contextmanager
 def _opened(locations: Locations) -> Iterator[TeamStore]:
-    """Reach the chosen store. Raises `TeamStoreError` without one, or without the extra."""
+    """Yield the chosen store. Raises `TeamStoreError` if none is chosen or the extra is missing."""
     from gistpoint.sessions.team.connecting import require_extra
 
     require_extra()
@@ -50,20 +50,20 @@ def _opened(locations: Locations) -> Iterator[TeamStore]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseStore(Request):
-    """Which store is chosen: an address, or `files`."""
+    """The store to use: an address, or `files` for none."""
 
     store: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStore(JsonWanted):
-    """What to fetch besides new things."""
+    """Whether to fetch deleted tasks, too."""
 
     deleted: bool = False
 
 
 def use(asked: UseStore) -> int:
-    """Remember the store, and report whether it answers. Return 1 if it can't be used."""
+    """Choose a store, and print whether it answers. Return 1 if it can't be used."""
     locations = Locations.of_user()
     if asked.store == FILES:
         before = chosen_address(locations.config)
@@ -118,7 +118,7 @@ def init(_: NoChoice) -> int:
 
 
 def status(asked: JsonWanted) -> int:
-    """Print the state of the store."""
+    """Print the state of the store. Return 1 if it does not answer."""
     locations = Locations.of_user()
     address = chosen_address(locations.config)
     if address is None:
@@ -184,7 +184,7 @@ def _is_wrong(skew_ms: int) -> bool:
 
 
 def sync(asked: SyncStore) -> int:
-    """Send and fetch everything; return 1 if something differs."""
+    """Send and fetch everything. Return 1 if something differs."""
     locations = Locations.of_user()
     with _opened(locations) as store, long_work(quiet=asked.json, kept=_KEPT) as work:
         from gistpoint.sessions.team.syncing import sync as synchronise
@@ -215,7 +215,7 @@ def sync(asked: SyncStore) -> int:
 
 
 def check(asked: JsonWanted) -> int:
-    """Print every difference; return 1 if there is one."""
+    """Print all differences between the files and the store. Return 1 if there is one."""
     locations = Locations.of_user()
     with _opened(locations) as store, long_work(quiet=asked.json, kept="Nothing was changed.") as work:
         if not store.rights.works:
@@ -236,7 +236,7 @@ def check(asked: JsonWanted) -> int:
     return NEGATIVE if found else DONE
 
 
-USE = Face(
+USE = CliCommand(
     UseStore,
     use,
     {"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")},
@@ -247,17 +247,17 @@ USE = Face(
         " chosen and can't be used now: it does not answer, refuses, or gives this user no right."
     ),
 )
-INIT = Face(
+INIT = CliCommand(
     NoChoice,
     init,
-    Words(),
+    OptionTable(),
     about=(
         "Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives"
         " the roles gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it"
         " can be repeated."
     ),
 )
-STATUS = Face(
+STATUS = CliCommand(
     JsonWanted,
     status,
     {"json": JSON},
@@ -267,7 +267,7 @@ STATUS = Face(
         " answer."
     ),
 )
-SYNC = Face(
+SYNC = CliCommand(
     SyncStore,
     sync,
     {"deleted": option("also fetch the tasks that were deleted here"), "json": JSON},
@@ -278,7 +278,7 @@ SYNC = Face(
         " unless asked for."
     ),
 )
-CHECK = Face(
+CHECK = CliCommand(
     JsonWanted,
     check,
     {"json": JSON},

@@ -1,4 +1,4 @@
-"""`gistpoint study`: making a study, checking it, opening, amending and closing it."""
+"""`gistpoint study`: make, check, open, amend and close a study."""
 
 from __future__ import annotations
 
@@ -33,76 +33,84 @@ from gistpoint.sessions.studies.course import (
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.options import Face, Word, Words, add_words, argument, option, request_of
+from gistpoint.tui.commands.options import (
+    CliCommand,
+    Option,
+    OptionTable,
+    add_options,
+    argument,
+    option,
+    request_of,
+)
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.study_opening import open_study, share_again
 
 STUDY = argument("DIR", "the study's folder, or its name on the team's store")
-_NAMED = Words({"study": STUDY})
+_NAMED = OptionTable({"study": STUDY})
 R = TypeVar("R", bound=Request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStudy(Request):
-    """A study by its folder or name."""
+    """A study, given by its folder or its name on the team's store."""
 
     study: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyShown(NamedStudy):
-    """A study by its folder or name, and how its output is printed."""
+    """A study, and the form of the output."""
 
     json: bool = False
 
 
-class StudyFace(Generic[R]):
-    """The command-line form of an operation on a study, named first.
-
-    Its result is printed as JSON on request.
-    """
+class StudyCommand(Generic[R]):
+    """A command on a study, which is its first argument, with an option for JSON."""
 
     def __init__(
         self,
         request: type[R],
         run: Callable[[StudyFolder, R, bool], int],
-        words: Mapping[str, Word | Words] = MappingProxyType({}),
+        options: Mapping[str, Option | OptionTable] = MappingProxyType({}),
         *,
         about: str,
         one_of: tuple[tuple[str, ...], ...] = (),
         required: bool = False,
-        json: Word = JSON,
+        json: Option = JSON,
     ) -> None:
-        """`run` gets the opened study, and whether to print JSON. The rest is as in `Words`."""
+        """`run` is called with the opened study, the request, and whether to print JSON.
+
+        The other arguments are those of the table.
+        """
         self._request, self._run, self._about = request, run, about
-        self._words = Words(words, one_of=one_of, required=required)
-        self._json = Words({"json": json})
+        self._options = OptionTable(options, one_of=one_of, required=required)
+        self._json = OptionTable({"json": json})
 
     def __call__(self, parser: argparse.ArgumentParser) -> Handler:
         """Add the options to a parser, and return the function that runs the command."""
         parser.description = self._about
-        add_words(parser, NamedStudy, _NAMED)
-        add_words(parser, self._request, self._words)
-        add_words(parser, JsonWanted, self._json)
+        add_options(parser, NamedStudy, _NAMED)
+        add_options(parser, self._request, self._options)
+        add_options(parser, JsonWanted, self._json)
         return self.run
 
     def run(self, given: argparse.Namespace) -> int:
-        """Open the study, carry out the request that the parsed words make, and return the exit code."""
+        """Open the study, carry out the request that parsed options describe, and return the exit code."""
         study = open_study(request_of(NamedStudy, _NAMED, given).study)
         as_json = request_of(JsonWanted, self._json, given).json
-        return self._run(study, request_of(self._request, self._words, given), as_json)
+        return self._run(study, request_of(self._request, self._options, given), as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStudyShown(StudyShown):
-    """The folder of a study that is made; `study` is the folder."""
+    """The study to make. `study` is its folder."""
 
     new: NewStudy
 
 
 def new(asked: NewStudyShown) -> int:
-    """Make the folder of a study."""
+    """Make the folder of a study, and print how to continue."""
     new_study(path_of(asked.study), Locations.of_user(), asked.new)
     study = open_study(asked.study)
     if asked.json:
@@ -119,13 +127,13 @@ def new(asked: NewStudyShown) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCheck(StudyShown):
-    """Which study is checked, or prepared for registration."""
+    """The study to check, or with `prereg`, to describe for a registration."""
 
     prereg: bool = False
 
 
 def check(asked: StudyCheck) -> int:
-    """Print the finding of each check. Return 1 if one failed."""
+    """Print the findings of all checks. Return 1 if one of them failed."""
     study = open_study(asked.study)
     if asked.prereg:
         print_text(preregistration(study))
@@ -180,7 +188,7 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
 
 
 def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
-    """Put the current declaration in force."""
+    """Put the changed declaration in force."""
     before = amend_study(study, wanted)
     share_again(study)
     if as_json:
@@ -204,12 +212,12 @@ def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     return DONE
 
 
-NEW = Face(
+NEW = CliCommand(
     NewStudyShown,
     new,
     {
         "study": argument("DIR", "the folder to make; its name becomes the study's id"),
-        "new": Words(
+        "new": OptionTable(
             {
                 "tasks": option(
                     "copy these tasks: a folder of them, a list, a task; `demo` names those that come with"
@@ -229,10 +237,10 @@ NEW = Face(
         " the texts, then `gistpoint study check` and `gistpoint study open`."
     ),
 )
-CHECK = Face(
+CHECK = CliCommand(
     StudyCheck,
     check,
-    Words(
+    OptionTable(
         {
             "study": STUDY,
             "json": JSON,
@@ -248,7 +256,7 @@ CHECK = Face(
         " machine, and how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong."
     ),
 )
-OPEN = StudyFace(
+OPEN = StudyCommand(
     NoChoice,
     opening,
     about=(
@@ -256,7 +264,7 @@ OPEN = StudyFace(
         " declared by `gistpoint study amend`."
     ),
 )
-AMEND = StudyFace(
+AMEND = StudyCommand(
     AmendStudy,
     amend,
     {"why": option("the reason, for the report", metavar="WORDS")},
@@ -265,6 +273,6 @@ AMEND = StudyFace(
         " name the amendment with its reason."
     ),
 )
-CLOSE = StudyFace(
+CLOSE = StudyCommand(
     NoChoice, close, about="Ends a study: nobody can continue it, and the organiser's screens show results."
 )

@@ -1,4 +1,4 @@
-"""`gistpoint study`: attempts: models' runs, corrected times, exclusions, and exports."""
+"""`gistpoint study`: the attempts of a study: runs of models, corrected times, exclusions and exports."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from gistpoint.sessions.studies.settling import (
 from gistpoint.sessions.studies.solvers import SolverRuns
 from gistpoint.tui.commands.arguments import JSON, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Word, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, Option, OptionTable, argument, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import STUDY, StudyFace, StudyShown
+from gistpoint.tui.commands.studies import STUDY, StudyCommand, StudyShown
 from gistpoint.tui.study_opening import open_study
 
 _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
 
 
 def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
-    """Print the runs of the declared models."""
+    """Print the runs of the declared models. Return 1 if a model has no run that counts."""
     with ProgressLine() as progress:
         found = read_study_data(study, RunContext(progress=progress.making)).solvers
     record_runs_read(study, found)
@@ -104,7 +104,7 @@ def _result(row: AttemptRow | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectAttempt(StudyShown):
-    """What a span of an attempt of a study counts as."""
+    """A span of an attempt in a study, and the activity as which it counts."""
 
     settled: SettleAttempt
 
@@ -112,7 +112,7 @@ class CorrectAttempt(StudyShown):
 
 
 def correct(asked: CorrectAttempt) -> int:
-    """Re-label a span of an attempt's timeline."""
+    """Change the activity as which a span of an attempt's time counts."""
     done = correct_times(open_study(asked.study), asked.settled, asked.span)
     span, before, after = done.span, done.before, done.after
     if asked.json:
@@ -137,13 +137,13 @@ def correct(asked: CorrectAttempt) -> int:
 
 
 def exclude(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
-    """Exclude an attempt."""
+    """Exclude an attempt from the analyses."""
     _print_decision("excluded", exclude_attempt(study, wanted), as_json=as_json)
     return DONE
 
 
 def include(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
-    """Include an attempt. Return 1 if it still does not count."""
+    """Take an attempt back into the analyses. Return 1 if it still does not count."""
     row = include_attempt(study, wanted)
     _print_decision("included", row, as_json=as_json)
     return DONE if row.counted else NEGATIVE
@@ -159,10 +159,10 @@ def _print_decision(what: str, row: AttemptRow, *, as_json: bool) -> None:
 
 
 def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
-    """Export a study."""
+    """Export a study to a folder."""
     with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
         done = export_study(study, wanted, _write, work.run)
-        make_folder(path_of(wanted.output))  # even if no format had a file
+        make_folder(path_of(wanted.output))  # even if no format has a file
     simulated = study.study.simulated
     if as_json:
         values = {"simulated": simulated, "files": done.files, "problems": list(done.problems)}
@@ -182,7 +182,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _position(text: str) -> int:
-    """Return a position on a timeline in milliseconds."""
+    """Return a time on an attempt's timeline in milliseconds. Raises `argparse.ArgumentTypeError`."""
     found = _TIME.fullmatch(text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: give seconds, M:SS or H:MM:SS")
@@ -204,7 +204,7 @@ def _formats(text: str) -> ExportFormats:
     return ExportFormats(names)
 
 
-SOLVERS = StudyFace(
+SOLVERS = StudyCommand(
     NoChoice,
     solvers,
     about=(
@@ -212,18 +212,18 @@ SOLVERS = StudyFace(
         "models had other budgets than people. Exit code 1 if a declared solver has no run that counts."
     ),
 )
-_SETTLED: dict[str, Word | Words] = {
+_SETTLED: dict[str, Option | OptionTable] = {
     "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
     "why": option("the reason, for the report", metavar="WORDS", read=_reason),
 }
-CORRECT = Face(
+CORRECT = CliCommand(
     CorrectAttempt,
     correct,
     {
         "study": STUDY,
-        "settled": Words(_SETTLED),
+        "settled": OptionTable(_SETTLED),
         "json": JSON,
-        "span": Words(
+        "span": OptionTable(
             {
                 "start": option("start of the span", "--from", metavar="T", read=_position),
                 "end": option("end of the span", "--to", metavar="T", read=_position),
@@ -239,7 +239,7 @@ CORRECT = Face(
         " export."
     ),
 )
-EXCLUDE = StudyFace(
+EXCLUDE = StudyCommand(
     SettleAttempt,
     exclude,
     _SETTLED,
@@ -248,7 +248,7 @@ EXCLUDE = StudyFace(
         " counts it."
     ),
 )
-INCLUDE = StudyFace(
+INCLUDE = StudyCommand(
     SettleAttempt,
     include,
     _SETTLED,
@@ -257,7 +257,7 @@ INCLUDE = StudyFace(
         " demands still holds: a first attempt at an assignment of this study, which has ended."
     ),
 )
-EXPORT = StudyFace(
+EXPORT = StudyCommand(
     ExportStudy,
     export,
     {

@@ -1,6 +1,4 @@
-"""`gistpoint study compare` and `read`: what passing repairs do beyond the tests, and whether they would be
-merged.
-"""
+"""`gistpoint study compare`, `confirm` and `read`: passing repairs compared, confirmed, and read blind."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ from gistpoint.sessions.studies.repairs import (
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.confirming import asked_row, asked_words, is_odd
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyShown
@@ -48,7 +46,7 @@ class RepairComparison(StudyShown):
 
 
 def compare(asked: RepairComparison) -> int:
-    """Compare what was not compared yet, and print all results."""
+    """Compare the repairs not compared yet, and print all results. Return 1 if one differs."""
     folder = open_study(asked.study)
     if folder.study.simulated:
         raise StudyError(
@@ -77,13 +75,16 @@ def compare(asked: RepairComparison) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmStudy(StudyShown):
-    """The study whose passes are confirmed, and how their code is isolated."""
+    """The study whose passes to confirm, and the isolation of their code."""
 
     isolation: IsolationChoice
 
 
 def confirm(asked: ConfirmStudy) -> int:
-    """Confirm the passes whose journals this machine has, and print each result."""
+    """Confirm the passes whose journals are on this machine, and print each result.
+
+    Return 1 if one needs a person's attention, or if other machines have journals.
+    """
     folder = open_study(asked.study)
     folder.require_people()
     waiting = passes_to_confirm(folder)
@@ -116,13 +117,13 @@ def _print_waiting(waiting: PassesToConfirm) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlindReading(NamedStudy):
-    """Who reads the passing changes of which study."""
+    """The study whose passing changes to read, and the reader."""
 
     reader: str = ""
 
 
 def read(asked: BlindReading) -> int:
-    """Open the changes for reading."""
+    """Open the passing changes of a study for reading."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
@@ -159,12 +160,12 @@ def _passing(folder: StudyFolder) -> list[PassingAttempt]:
     return list(passing_attempts(journals_of(folder, load_study(folder).solvers)))
 
 
-COMPARE = Face(
+COMPARE = CliCommand(
     RepairComparison,
     compare,
     {
         "study": STUDY,
-        "repairs": Words({"again": option("also attempts that were compared before")}),
+        "repairs": OptionTable({"again": option("also attempts that were compared before")}),
         "json": JSON,
         "isolation": ISOLATION,
     },
@@ -174,7 +175,7 @@ COMPARE = Face(
         " code 1 if a repair differs."
     ),
 )
-CONFIRM = Face(
+CONFIRM = CliCommand(
     ConfirmStudy,
     confirm,
     {"study": STUDY, "json": JSON, "isolation": ISOLATION},
@@ -185,7 +186,7 @@ CONFIRM = Face(
         " about, or is on another machine."
     ),
 )
-READ = Face(
+READ = CliCommand(
     BlindReading,
     read,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint study`: who takes part, who leaves, what is deleted, and whether the folder is unaltered."""
+"""`gistpoint study`: participants who join and leave, erased data, and audits of the folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.commands.studies import StudyFace
+from gistpoint.tui.commands.studies import StudyCommand
 from gistpoint.tui.study_opening import is_shared
 
 
@@ -44,7 +44,7 @@ def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
 
 
 def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> int:
-    """Return an assignment."""
+    """Return an assignment, so that others can get its task."""
     assignment = return_assignment(study, wanted)
     if as_json:
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})
@@ -55,7 +55,7 @@ def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> in
 
 
 def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
-    """Record somebody's withdrawal, and erase on request."""
+    """Record a withdrawal, and erase the data on request."""
     left = withdraw_person(study, wanted)
     if as_json:
         values = {"data": left.data, "deleted": asdict(left.erasure) if left.erasure else None}
@@ -67,7 +67,7 @@ def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
 
 
 def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
-    """Return what happened to somebody's data, and where copies may remain."""
+    """Return sentences on what happened to somebody's data, and where copies may remain."""
     if left.erasure is None:
         return [f"{left.code} has withdrawn. Their data so far are kept."]
     sentences = [
@@ -90,14 +90,14 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EraseExpired(Request):
-    """Whether to erase the people whose retention has ended, or only count them."""
+    """Whether to erase the people whose retention has ended, or only to count them."""
 
     expired: bool
     dry_run: bool = False
 
 
 def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
-    """Erase the people whose retention has ended."""
+    """Erase or count the people whose retention has ended."""
     expired, days = people_expired(study), study.study.privacy.retention_days
     if not wanted.dry_run:
         erase_people(study, expired)
@@ -115,14 +115,14 @@ def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStudy(Request):
-    """What to merge before a study is updated."""
+    """The copy of a study's folder to merge first, if any."""
 
     other: str | None = None
-    """Another copy of the study's folder to merge."""
+    """The folder of the copy; None for none."""
 
 
 def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
-    """Update a study's folder."""
+    """Update a study's folder with this machine's attempts."""
     done = synchronise(study, path_of(wanted.other) if wanted.other else None)
     if as_json:
         print_json("gistpoint.study-sync/1", asdict(done))
@@ -149,13 +149,13 @@ def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditStudy(Request):
-    """What is audited: a study's folder, or a public export of it."""
+    """What to audit: the folder of a study, or with `public`, an export of it."""
 
     public: str | None = None
 
 
 def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
-    """Print what is wrong with a study's folder. Return 1 if something is."""
+    """Print what is wrong with a study's folder or export. Return 1 if anything is."""
     found = list(audit(study) if wanted.public is None else audit_public(study, path_of(wanted.public)))
     wrong = [finding for finding in found if not finding.note]
     verdict = f"{len(wrong)} wrong" if wrong else "clean"
@@ -175,7 +175,7 @@ def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
     return NEGATIVE if wrong else DONE
 
 
-ENROL = StudyFace(
+ENROL = StudyCommand(
     EnrolPeople,
     enrol,
     {
@@ -193,7 +193,7 @@ ENROL = StudyFace(
         " person: keep the list of who has which code elsewhere, or nowhere."
     ),
 )
-RETURN = StudyFace(
+RETURN = StudyCommand(
     ReturnAssignment,
     returning,
     {
@@ -205,7 +205,7 @@ RETURN = StudyFace(
         " task counts as seen by this person, and is given to others again."
     ),
 )
-WITHDRAW = StudyFace(
+WITHDRAW = StudyCommand(
     WithdrawPerson,
     withdraw,
     {
@@ -222,7 +222,7 @@ WITHDRAW = StudyFace(
         " counted on."
     ),
 )
-ERASE = StudyFace(
+ERASE = StudyCommand(
     EraseExpired,
     erase,
     {
@@ -234,7 +234,7 @@ ERASE = StudyFace(
         " `withdraw --erase` does. Estimates change: make the report before."
     ),
 )
-SYNC = StudyFace(
+SYNC = StudyCommand(
     SyncStudy,
     sync,
     {"other": option("another copy of the study's folder", "--from", metavar="FOLDER")},
@@ -244,7 +244,7 @@ SYNC = StudyFace(
         " repeated."
     ),
 )
-AUDIT = StudyFace(
+AUDIT = StudyCommand(
     AuditStudy,
     auditing,
     {

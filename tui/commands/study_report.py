@@ -1,4 +1,4 @@
-"""`gistpoint study analyse` and `report`: a study's estimates in the terminal, and as a full page."""
+"""`gistpoint study analyse` and `report`: print a study's estimates, or write them as a page."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import StudyFace
+from gistpoint.tui.commands.studies import StudyCommand
 
 
 def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
-    """Run analyses and print them."""
+    """Run analyses, and print their findings. Return 1 if one failed."""
     report = _analysed(study, wanted, quiet=as_json)
     if as_json:
         print_json(SCHEMA, results(report))
@@ -43,7 +43,7 @@ def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage(Request):
-    """The file to which a report is written."""
+    """The file of the report, and whether to open it."""
 
     output: str | None = None
     open: bool = False
@@ -51,7 +51,7 @@ class ReportPage(Request):
 
 
 def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
-    """Write the report of a study."""
+    """Write the report of a study. Return 1 if an analysis failed."""
     if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
         raise UserError(
             f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o."
@@ -60,7 +60,7 @@ def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
     target = page_name(study.root, wanted.output, simulated=made.simulated)
     others = _other_files(target)
-    # By the token, since an interrupt raised while a figure is drawn may be lost in a callback.
+    # by the token: an interrupt raised while a figure is drawn can be lost in a callback
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
     write_whole(target, content.page, named=bool(wanted.output))
@@ -88,7 +88,7 @@ def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> Study
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return the file of the page. The name of a simulated study's page says so."""
+    """Return the file of the page. For a simulated study, its name contains that word."""
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")
@@ -96,7 +96,7 @@ def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
 
 
 def _other_files(target: Path) -> dict[str, Path]:
-    """Return the other two files: `results.json` for `report.html`, `X.results.json` for `X.html`."""
+    """Return the files with the results and the methods, such as `results.json` next to `report.html`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
     return {
@@ -135,7 +135,7 @@ def _code(ran: Iterable[RanAnalysis]) -> int:
 
 
 def has_screen() -> bool:
-    """Return whether there is a screen on which a browser could open a page."""
+    """Return whether there is a desktop on which a browser could open a page."""
     return sys.platform in ("darwin", "win32") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )
@@ -149,7 +149,7 @@ def _open(target: Path) -> None:
 _UNBLIND = option(
     "see outcomes although the study is still open; its log and reports will say so", "--unblind"
 )
-ANALYSE = StudyFace(
+ANALYSE = StudyCommand(
     AnalyseStudy,
     analyse,
     {
@@ -167,7 +167,7 @@ ANALYSE = StudyFace(
         " one failed."
     ),
 )
-REPORT = StudyFace(
+REPORT = StudyCommand(
     ReportPage,
     report,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint study simulate`, `demo` and `power`: a study without people, and the power of a design."""
+"""`gistpoint study simulate`, `demo` and `power`: simulated studies, and the power of a design."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gistpoint.sessions.studies.simulation import (
 )
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Word, argument, option
+from gistpoint.tui.commands.options import CliCommand, Option, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import StudyFace, StudyShown
+from gistpoint.tui.commands.studies import StudyCommand, StudyShown
 
 
 def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
-    """Fill a simulated study."""
+    """Fill a simulated study with attempts."""
     with ProgressLine(quiet=as_json) as progress:
         run = RunContext(progress=progress.making)
         count = simulate_study(study, Locations.of_user(), wanted, run)
@@ -34,13 +34,13 @@ def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoStudy(StudyShown):
-    """The folder of the demo's study."""
+    """The folder for the study of the demo."""
 
     study: str = "demo-study"
 
 
 def demo(asked: DemoStudy) -> int:
-    """Write the demo's study."""
+    """Write the study of the demo."""
     with ProgressLine(quiet=asked.json) as progress:
         root, run = path_of(asked.study).absolute(), RunContext(progress=progress.making)
         count = write_demo_study(root, asked.study, Locations.of_user(), run)
@@ -65,7 +65,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
 
 
 def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
-    """Print the half-widths to expect, and keep them in the study's log."""
+    """Print the half-widths to expect, and record them in the study's log."""
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         found = power_of_study(study, wanted, work.run)
     if as_json:
@@ -113,11 +113,11 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
     )
 
 
-def _number(name: str, help: str) -> Word:
+def _number(name: str, help: str) -> Option:
     return option(help, name, metavar="X")
 
 
-SIMULATE = StudyFace(
+SIMULATE = StudyCommand(
     SimulateStudy,
     simulate,
     {
@@ -143,7 +143,7 @@ SIMULATE = StudyFace(
         " results of tests are made up. The same seed gives the same study."
     ),
 )
-DEMO = Face(
+DEMO = CliCommand(
     DemoStudy,
     demo,
     {"study": argument("DIR", "default: ./{default}"), "json": JSON},
@@ -153,7 +153,7 @@ DEMO = Face(
         " report says so."
     ),
 )
-POWER = StudyFace(
+POWER = StudyCommand(
     PowerOfStudy,
     power,
     {

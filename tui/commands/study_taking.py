@@ -1,4 +1,4 @@
-"""`gistpoint study join` and `progress`: taking part in a study, and its progress."""
+"""`gistpoint study join` and `progress`: take part in a study, and show its progress."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyFace
+from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyCommand
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
@@ -33,24 +33,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakePart(NamedStudy):
-    """Who takes part in which study."""
+    """The study to take part in, and the participant."""
 
     code: str = ""
-    """The participant's code; empty to be asked for it."""
+    """The participant's code; if empty, the command asks for it."""
 
 
 def join(asked: TakePart) -> int:
-    """Go through the study with a participant."""
+    """Take a participant through a study. Return the exit code."""
     open_study(asked.study)
     require_terminal("study", hint="Taking part needs the screen. `gistpoint study progress` prints a table.")
     return app_of(asked.study, asked.code or input("Your code: ").strip()).run_to_exit_code()
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
-    """Return the app of a participant in the study of a folder. Raises `StudyError` if nothing is to be done
-    there.
+    """Return the app for a participant of a study. Raises `StudyError` if the study can't be taken part in.
 
-    `again` says how to continue on another day, if not with the command.
+    `again` describes how to continue on another day; empty for the command.
     """
     from gistpoint.sessions.studies.drafts import FormDrafts
     from gistpoint.sessions.studies.taking import Participation
@@ -60,7 +59,7 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
     folder.require_people()
     demand = folder.study.sandbox.demand or None
     services = build_services(IsolationChoice(sandbox=demand))
-    services.consent.asker = lambda why_not: False  # consent does not replace isolation in a study
+    services.consent.asker = lambda why_not: False  # in a study, consent does not replace isolation
     drafts = FormDrafts(services.locations.data, folder.study.id, code)
     part = Participation(folder, code, services.attempts, services.judge_for, drafts)
     first = part.next()
@@ -82,9 +81,7 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
 
 
 def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
-    """Return the models of the assisted conditions by name. Raises `EndpointError` before anybody begins
-    anything.
-    """
+    """Return the models of the assisted conditions, by name. Raises `EndpointError` if one can't be used."""
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     if not names:
         return {}
@@ -92,7 +89,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
 
 
 def _works(demand: str | None) -> bool:
-    """Whether the demanded sandbox works here; any that isolates, if none is named."""
+    """Return whether the demanded sandbox works here; if none is demanded, whether any isolates."""
     from gistpoint.sandbox.ladder import choose
 
     try:
@@ -104,13 +101,13 @@ def _works(demand: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowProgress(Request):
-    """Whether results are shown before the end of a study."""
+    """Whether to show outcomes before the end of the study."""
 
     unblind: bool = False
 
 
 def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
-    """Show the progress of a study, on a screen if there is a terminal."""
+    """Show the progress of a study on a screen; without a terminal, print it."""
     hidden = outcomes_hidden(folder, unblind=wanted.unblind)
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)
@@ -169,7 +166,7 @@ def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None
 
 
 def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
-    """Return a task for JSON, without outcomes if they are hidden."""
+    """Return a task as JSON data, without outcomes if they are hidden."""
     values = asdict(task)
     if hidden:
         for name in ("solved", "by_tests", "standings", "median_s"):
@@ -177,7 +174,7 @@ def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
     return values
 
 
-JOIN = Face(
+JOIN = CliCommand(
     TakePart,
     join,
     {
@@ -189,7 +186,7 @@ JOIN = Face(
         " can be closed at any time: the same command continues where it was."
     ),
 )
-PROGRESS = StudyFace(
+PROGRESS = StudyCommand(
     ShowProgress,
     progress,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint study share`: a team's study, on a store where every machine finds it."""
+"""`gistpoint study share`: put a study on the team's store, where every machine finds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import read_note
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, argument
+from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.studies import StudyShown
 from gistpoint.tui.study_opening import open_study
@@ -64,7 +64,7 @@ def sharing(asked: StudyShown) -> int:
 
 
 def _address_of(study: StudyFolder) -> StoreAddress:
-    """Return the store that a study is on, or the one that was chosen. Raises `StudyError` if there is none."""
+    """Return the store of a study, or else the chosen one. Raises `StudyError` if there is neither."""
     note = read_note(study.root)
     address = note.address if note is not None else chosen_address(Locations.of_user().config)
     if address is None:
@@ -75,7 +75,7 @@ def _address_of(study: StudyFolder) -> StoreAddress:
     return address
 
 
-SHARE = Face(
+SHARE = CliCommand(
     StudyShown,
     sharing,
     {"study": argument("DIR", "the study's folder"), "json": JSON},

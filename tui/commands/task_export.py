@@ -1,4 +1,4 @@
-"""`gistpoint task export`: a task as one file, or tasks for another harness."""
+"""`gistpoint task export`: write a task as a single file, or tasks for another harness."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gistpoint.sessions.exports.tasks.exported import MCP_URL, ExportedTask, Exp
 from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import make_folder, write_whole
 from gistpoint.tui.commands.progress import long_work
 
 
 def export(wanted: ExportTasks) -> int:
-    """Write the tasks, and print what was written."""
+    """Export tasks, and print the files or folders."""
     locations = Locations.of_user()
     tasks = tasks_of(wanted.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = Path(wanted.output)
@@ -95,7 +95,7 @@ def _archive(tasks: Sequence[Task], target: Path) -> int:
     return DONE
 
 
-EXPORT = Face(
+EXPORT = CliCommand(
     ExportTasks,
     export,
     {

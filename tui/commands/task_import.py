@@ -1,6 +1,4 @@
-"""`gistpoint task import breakpoint`: turns records of the public data set into tasks, or refuses or
-postpones them.
-"""
+"""`gistpoint task import breakpoint`: turn records of the public data set into tasks."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ from gistpoint.object_graph import build_runner
 from gistpoint.sessions.imports import Importer, ImportLedger, ImportOutcome, ImportRecords
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import long_work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCall(ImportRecords):
-    """The records to turn into tasks, or whether to list the waiting ones."""
+    """The records to import; with `pending`, those that wait are only listed."""
 
     pending: bool = False
     json: bool = False
@@ -31,9 +29,9 @@ class ImportCall(ImportRecords):
 
 
 def import_records(wanted: ImportCall) -> int:
-    """Import the records that are not in the store. Print a row per record.
+    """Import the records that are not stored yet, and print a row for each.
 
-    Negative if one was refused or waits.
+    Return 1 if a record was refused or has to wait.
     """
     locations = Locations.of_user()
     ledger = ImportLedger(locations.imports / f"{wanted.data_set}.json")
@@ -98,7 +96,7 @@ def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
     return DONE
 
 
-IMPORT = Face(
+IMPORT = CliCommand(
     ImportCall,
     import_records,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint task new` and `task generate`: from sources to tasks, or the reasons why there are none."""
+"""`gistpoint task new` and `task generate`: make tasks from sources, or print why there are none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_so
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.model_options import MODEL, MODEL_OF_SET, fetched_trees, open_model
-from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import watched
@@ -42,7 +42,7 @@ from gistpoint.tui.commands.watched_work import watched
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTaskCall(NewTask):
-    """A task of one function, and how its making is shown."""
+    """The task to make, and the form of the output."""
 
     plain: bool = False
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
@@ -50,12 +50,12 @@ class NewTaskCall(NewTask):
 
 
 def _opening(isolation: IsolationChoice) -> partial[tuple[ChatModel, LoopSettings]]:
-    """Return what opens a model whose functions run under `isolation`."""
+    """Return the function that opens a model whose code runs under `isolation`."""
     return partial(open_model, exposed=partial(runs_as_user, isolation))
 
 
 def new(wanted: NewTaskCall) -> int:
-    """Make one task; the last line of standard output is its id."""
+    """Make a task. The last line on standard output is its id."""
     settings, model = wanted.settings(_opening(wanted.isolation))
     from gistpoint.sandbox.pools import SandboxHarness
 
@@ -91,7 +91,7 @@ def new(wanted: NewTaskCall) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateCall(GenerateTasks):
-    """Sets of tasks, and how their making and the results are shown."""
+    """The sets of tasks to make, and the form of the output."""
 
     json: bool = False
     list: bool = False
@@ -101,8 +101,9 @@ class GenerateCall(GenerateTasks):
 
 
 def generate(wanted: GenerateCall) -> int:
-    """Make tasks from every source; print their ids and the tables. Negative if a source gave fewer than
-    wanted.
+    """Make tasks from all sources, and print their ids and the tables.
+
+    Return 1 if a source gave fewer tasks than requested.
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
@@ -156,7 +157,7 @@ def generate(wanted: GenerateCall) -> int:
 
 
 def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
-    """Return what the model of the set costs; None without a model."""
+    """Return the record of what the model costs for the set; None without a model."""
     if not settings.model:
         return None
     campaigns, model = Locations.of_user().campaigns, wanted.model
@@ -164,7 +165,7 @@ def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) ->
 
 
 def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str], ModelTerms] | None:
-    """Begin a set, and return the terms of its conversations by library; None without a model."""
+    """Begin to record the spending, and return the model's terms for each library; None without a model."""
     if spending is None:
         return None
     spending.begin()
@@ -172,7 +173,7 @@ def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str]
 
 
 def _print_spent(model: str, spending: SetSpending) -> None:
-    """Print what the model of a set has cost so far."""
+    """Print what the model has cost for the set so far."""
     spent, caps = spending.spent(), []
     if spending.max_tokens is not None:
         caps.append(f"{spending.max_tokens} tokens")
@@ -279,9 +280,7 @@ SAVED = (
 
 
 def print_results(results: Sequence[SourceResult], count: int) -> None:
-    """Print the table of sources, why candidates and corruptions were dropped, how to have more, and the task
-    ids.
-    """
+    """Print the table of sources, why candidates were dropped, how to get more tasks, and the tasks' ids."""
     print_table(COLUMNS, [_row(result) for result in results])
     _print_strata(results)
     dropped = [
@@ -303,7 +302,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
 
 
 def _print_notes(result: SourceResult, count: int) -> None:
-    """Print why a source was refused, where probe and suite differ, and how to have more tasks."""
+    """Print why a source was refused, where probe and suite differ, and how to get more tasks."""
     source = result.spec.source
     if result.refused is not None:
         print_text(f"{source}: {result.refused[1]}")
@@ -319,7 +318,7 @@ def _print_notes(result: SourceResult, count: int) -> None:
 
 
 def _print_confirmable(results: Sequence[SourceResult]) -> None:
-    """Print for how many proven corruptions passes can be confirmed, and why not for the others."""
+    """Print for how many corruptions passes can be confirmed, and why not for the others."""
     rows = [
         [result.spec.source, known, str(count)]
         for result in results
@@ -362,7 +361,7 @@ def _row(result: SourceResult) -> list[str]:
 
 
 def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[SourceResult]) -> dict[str, Any]:
-    """Return the results as the values of a JSON document."""
+    """Return the results as JSON data."""
     return {
         "settings": settings.to_json(),
         "sources": [result.to_json() for result in results],
@@ -371,7 +370,7 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
     }
 
 
-_ONE = Words(
+_ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
@@ -385,7 +384,7 @@ _ONE = Words(
         "called": CALLED,
     }
 )
-NEW = Face(
+NEW = CliCommand(
     NewTaskCall,
     new,
     _ONE,
@@ -395,7 +394,7 @@ NEW = Face(
         " is the id of the task."
     ),
 )
-_SET = Words(
+_SET = OptionTable(
     {
         "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "batch": option("sources with their arguments, requirements and stars", metavar="FILE.toml"),
@@ -425,7 +424,7 @@ _SET = Words(
         "called": CALLED,
     }
 )
-GENERATE = Face(
+GENERATE = CliCommand(
     GenerateCall,
     generate,
     _SET,

@@ -1,4 +1,4 @@
-"""`gistpoint task list`, `show`, `delete`, `check` and `baseline`."""
+"""`gistpoint task`: list, show, delete and check tasks, and record their baselines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
-from gistpoint.object_graph import build_runner, build_services, tell_note
+from gistpoint.object_graph import build_runner, build_services, print_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
@@ -31,7 +31,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
@@ -54,7 +54,7 @@ COLUMNS: tuple[Column[Task], ...] = (
 
 
 def _difficulty(task: Task) -> str:
-    """Return the difficulty of a task, if its kind defines one. `gist list` has a column for each figure."""
+    """Return the difficulty of a task as text; empty if its kind has none."""
     kind = kind_of(task)
     return kind.difficulty_words(kind.difficulty(task))
 
@@ -66,12 +66,12 @@ def _figured(task: Task) -> dict[str, Any]:
 
 def _store() -> TaskStore:
     locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo, note=tell_note)
+    return TaskStore(locations.tasks, demo=locations.demo, note=print_note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListTasks(Request):
-    """Which tasks are listed, and how."""
+    """The tasks to list, and the form of the output."""
 
     json: bool = False
     where: str = ""
@@ -79,10 +79,10 @@ class ListTasks(Request):
 
 
 def listing(wanted: ListTasks) -> int:
-    """Print the stored tasks. The source is shown, since this is an organiser's view."""
+    """Print the stored tasks with their sources: this is a view for organisers."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
-    fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).fits
+    fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).matches
     entries = list(_store().tasks())
     tasks = list(filter(fits, [entry for entry in entries if isinstance(entry, Task)]))
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
@@ -110,7 +110,7 @@ def _print_tasks(columns: Sequence[Column[Task]], tasks: list[Task]) -> None:
 
 
 _BLANKS = re.compile(r"\s*(<=|>=|<|>|=)\s*")
-"""Blanks around a comparison sign, which a query doesn't have."""
+"""Blanks around a comparison sign, which the syntax of queries doesn't allow."""
 
 
 def _glance_rates() -> Mapping[str, float]:
@@ -121,7 +121,7 @@ CONFIRMABLE: Column[Task] = Column("confirmable", confirmable_words)
 
 
 def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
-    """Return the column of glance rates. A task without one matches no comparison."""
+    """Return the column with glance rates. A task without a rate matches no comparison."""
     return Column(
         "glance_rate",
         lambda task: f"{rates[task.id]:.2f}" if task.id in rates else "",
@@ -147,14 +147,14 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedTask(Request):
-    """A task, and how it is printed."""
+    """A task, and the form of the output."""
 
     task: str
     json: bool = False
 
 
 def show(wanted: NamedTask) -> int:
-    """Print the brief, exactly as a solver gets it."""
+    """Print the brief of a task, exactly as a solver gets it."""
     task = _store().find(wanted.task)
     if wanted.json:
         failing = [asdict(failure) for failure in task.brief.failing]
@@ -171,14 +171,14 @@ def show(wanted: NamedTask) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTask(Request):
-    """The task that is deleted, and whether that is confirmed."""
+    """The task to delete, and whether that needs no question."""
 
     task: str
     yes: bool = False
 
 
 def delete(wanted: DeleteTask) -> int:
-    """Delete one of the user's tasks after a question."""
+    """Delete a task of the user, after a question."""
     store, attempts = _store(), attempt_store()
     task = store.find(wanted.task)
     tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
@@ -209,13 +209,13 @@ def _agreed(question: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTask(NamedTask):
-    """The task that is checked, how that is printed, and the isolation of its runs."""
+    """The task to check, the form of the output, and the isolation."""
 
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
 def check(wanted: CheckTask) -> int:
-    """Run every check and print its findings. Return 1 if one failed."""
+    """Print the findings of all checks. Return 1 if one of them failed."""
     task = _store().find(wanted.task)
     judge = build_services(wanted.isolation).judge_for(task)
     findings = []
@@ -242,13 +242,13 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordBaseline(CheckTask):
-    """The task whose baseline is recorded, and by how many runs of the original."""
+    """The task whose baseline to record, and the number of runs on the original."""
 
     runs: int = RUNS
 
 
 def baseline(wanted: RecordBaseline) -> int:
-    """Record a baseline on the chosen backend, and print the test ids in which it differs from the others."""
+    """Record a baseline on the chosen backend, and print how it differs from the other baselines."""
     if wanted.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer reveal no flaky tests.")
     locations = Locations.of_user()
@@ -307,7 +307,7 @@ def _print_difference(name: str, difference: BaselineDifference) -> None:
                 print(f"  and {len(ids) - _SHOWN} more (--json has all)")
 
 
-LIST = Face(
+LIST = CliCommand(
     ListTasks,
     listing,
     {
@@ -320,14 +320,14 @@ LIST = Face(
         "ids": option("only full ids, one per line: a file of them is a set"),
     },
 )
-SHOW = Face(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
-DELETE = Face(
+SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
+DELETE = CliCommand(
     DeleteTask,
     delete,
     {"task": argument("TASK", "id or its beginning"), "yes": option("don't ask")},
 )
-CHECK = Face(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
-BASELINE = Face(
+CHECK = CliCommand(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
+BASELINE = CliCommand(
     RecordBaseline,
     baseline,
     {

@@ -1,4 +1,4 @@
-"""`gistpoint task validate` and `validations`: tasks judged by hand, and the progress of that."""
+"""`gistpoint task validate` and `task validations`: judge tasks by hand, and print the progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
@@ -34,17 +34,17 @@ _SET = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateTasks(Request):
-    """Which tasks are judged, and by whom."""
+    """The tasks to judge, and the validator."""
 
     set: tuple[str, ...] = ()
-    """Empty for all that are here."""
+    """Empty for all tasks that are here."""
     reviewer: str = ""
-    """Empty for the login."""
+    """Empty for the login name."""
     isolation: IsolationChoice
 
 
 def validate(asked: ValidateTasks) -> int:
-    """Open the queue."""
+    """Open the queue of tasks for a validator. Return the exit code."""
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.validate.screen import ValidateScreen
     from gistpoint.tui.screens.validate.session import ValidationSession
@@ -67,19 +67,19 @@ def validate(asked: ValidateTasks) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowValidations(Request):
-    """The tasks whose validations to show, and how."""
+    """The tasks whose validations to print, and the form of the output."""
 
     set: tuple[str, ...] = ()
     json: bool = False
     export: Literal["csv", "jsonl"] | None = None
     agreement: tuple[str, str] | None = None
-    """The names of two validators who are compared."""
+    """The names of two validators to compare; None for no comparison."""
     merge: tuple[Path, ...] = ()
-    """Files of validations to merge first."""
+    """The files of validations to merge first."""
 
 
 def state(asked: ShowValidations) -> int:
-    """Print a row per task, the annotations as rows, or the agreement of two validators."""
+    """Print a row for each task, all annotations, or the agreement of two validators."""
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
     if asked.merge:
@@ -180,7 +180,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-VALIDATE = Face(
+VALIDATE = CliCommand(
     ValidateTasks,
     validate,
     {
@@ -193,10 +193,10 @@ VALIDATE = Face(
         "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
     ),
 )
-STATE = Face(
+STATE = CliCommand(
     ShowValidations,
     state,
-    Words(
+    OptionTable(
         {
             "set": argument("SET", _SET),
             "json": JSON,

@@ -1,4 +1,4 @@
-"""Long work of a command, shown on a screen in a terminal and as lines without one."""
+"""Long work of a command with its progress: on a screen in a terminal, else as lines."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def watched(
     quiet: bool = False,
     stays: bool = True,
 ) -> Result:
-    """Do the work and show its progress. Return and raise what it does.
+    """Do the work and show its progress. Return its result, or raise its exception.
 
-    `stays` keeps the screen open after the work. Without a terminal or with `plain`, the progress goes
-    to standard error, with `quiet` nowhere. Leaving the screen or pressing Ctrl+C stops the work and raises
-    `CancelledError` with a sentence of what is `kept`.
+    The screen stays open after the work if `stays` is set. Without a terminal, or if `plain`, the progress is
+    printed to standard error, and if `quiet`, it is not shown. Leaving the screen, or Ctrl+C, stops the work
+    and raises `CancelledError` with a sentence on what is `kept`.
     """
     if plain or quiet or not interactive():
         with long_work(quiet=quiet, kept=kept) as at_work:

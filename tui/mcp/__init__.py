@@ -1,3 +1,4 @@
-"""`gistpoint mcp`: one attempt at one task, for a client of the Model Context Protocol. Needs the extra
-`mcp`.
+"""`gistpoint mcp`: one attempt at one task, for a client of the Model Context Protocol.
+
+It needs the extra `mcp`.
 """

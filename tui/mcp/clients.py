@@ -1,4 +1,4 @@
-"""What to put into the configuration of each client so that it has a task served."""
+"""The text for the configuration of each client that connects it to a task."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 NAME = "gistpoint"
 _MARGIN_S = 120
-"""Seconds on top of the time limit of the tests, for setting up isolation and environment."""
+"""Seconds added to the time limit of the tests, for setting up isolation and environment."""
 _TO_START_S = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How a client starts the server, or the URL at which it finds it."""
+    """The command with which a client starts the server, or the URL at which it connects."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -28,7 +28,7 @@ class Server:
 
 
 def configuration(client: str, words: Sequence[str], address: str, tests_s: float) -> str:
-    """Return the text for a client; `words` are the command line, `address` is empty for standard streams."""
+    """Return the text for a client. `words` are the command line; `address` is empty for standard streams."""
     program = shutil.which("gistpoint")
     command = [program] if program else [sys.executable, "-m", "gistpoint"]
     environment = {name: os.environ[name] for name in ("GISTPOINT_HOME",) if os.environ.get(name)}
@@ -104,4 +104,4 @@ _FORMS: Mapping[str, Callable[[Server], str]] = {
     "vscode": _vscode,
     "json": _plain,
 }
-"""By the word after `--print`."""
+"""By the value of `--print`."""

@@ -1,7 +1,7 @@
-"""The protocol over HTTP: one session at a time, for whoever has the token.
+"""The protocol over HTTP: one session at a time, for a client with the token.
 
-The SDK serves the transport, checks the headers Host and Origin, and limits the size of the body. Added here
-are the token, the refusal of a second client while the first is connected, and the closing of connections
+The SDK serves the transport, checks the headers Host and Origin, and limits the size of the body. This module
+adds the token, the refusal of a second client while the first is connected, and the closing of connections
 without the token.
 """
 
@@ -35,18 +35,18 @@ from gistpoint.tui.mcp.server import AttemptServer
 from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
 
 IDLE_S = 600.0
-"""After this long without a request, another client may come."""
+"""Seconds without a request after which another client may connect."""
 PATH = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where the server listens, and under which names."""
+    """The address at which the server listens, and its names."""
 
     host: str
     port: int
     names: tuple[str, ...] = ()
-    """Further names in the addresses that clients use, `NAME` or `NAME:PORT`."""
+    """Further names in the addresses that clients use: `NAME` or `NAME:PORT`."""
     certificate: str = ""
     key: str = ""
 
@@ -60,7 +60,7 @@ class Guard:
         self._under_way, self._last = 0, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request: 401 without the token, 409 while another client has the session."""
+        """Answer one request: 401 if the token is missing, 409 while another client has the session."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         peer = scope.get("client")
@@ -79,7 +79,8 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if status == 503 and scope["method"] == "POST":
-                    message = {**message, "status": 409}  # the SDK's status for a second session
+                    # the SDK's status for a second session
+                    message = {**message, "status": 409}
                 if status < 300 and (kind == _OPENED or headers.get("mcp-method") == b"tools/call"):
                     self._holder = "" if scope["method"] == "DELETE" else kind
             await send(message)
@@ -108,7 +109,7 @@ _OPENED, _ALONE = "opened", "alone"
 
 
 def _kind(headers: Mapping[str, bytes]) -> str:
-    """Return whether a request is of an opened session, or independent (since protocol 2026-07-28)."""
+    """Return whether a request belongs to an opened session or is independent (since protocol 2026-07-28)."""
     version = headers.get("mcp-protocol-version", b"").decode("latin-1")
     return _OPENED if not version or version in HANDSHAKE_PROTOCOL_VERSIONS else _ALONE
 
@@ -135,7 +136,7 @@ def listen(place: ServerAddress) -> socket.socket:
 def build_app(
     server: AttemptServer, names: tuple[str, ...], token: str, connections: Connections | None = None
 ) -> ASGIApp:
-    """Return the application that answers under `names`, `HOST` or `HOST:PORT` with any port as `*`.
+    """Return the application, which answers under `names`: `HOST`, or `HOST:PORT` with `*` for any port.
 
     Connections that present the token are kept open while they are answered.
     """
@@ -181,7 +182,8 @@ def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
         log_level="warning",
         access_log=False,
         backlog=BACKLOG,
-        proxy_headers=False,  # a connection is known by its own address
+        # a connection is identified by its own address
+        proxy_headers=False,
     )
 
     async def serve() -> None:
@@ -196,12 +198,12 @@ def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
 
 
 def _bounds() -> ConnectionBounds:
-    """Return limits for a single client. Addresses are not distinguished, since a proxy may be in front."""
+    """Return limits for a single client. Addresses are not distinguished, as a proxy may be in between."""
     return within_files(ConnectionBounds(most=64, most_of_address=0))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
+    """Return whether an address can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

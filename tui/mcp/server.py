@@ -1,7 +1,7 @@
-"""The server of one attempt: the task's tools and its brief, as mcp's low-level server offers them.
+"""The server of one attempt: the task's tools and its brief, offered by mcp's low-level server.
 
-The engine judges the arguments, not the protocol, so that a call costs the same for everybody (decision 49).
-The attempt begins at the first call, since many clients start a server and never call it (decision 76).
+The engine checks the arguments, not the protocol, so that a call costs the same for everybody
+(docs/decisions/0049, 0076).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INSTRUCTIONS = (
     " costs one of them, even a refused one, and every answer ends with what is left. Nobody answers"
     " questions: stop only when the task is solved, or an answer says that the attempt has ended."
 )
-"""Clients cut longer ones: one of them at 2,048 characters."""
+"""Clients cut longer texts, one of them at 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
 """Seconds between two heartbeats in the journal, and between two progress reports to a waiting client."""
 _REPORTED = 200
@@ -44,13 +44,13 @@ _REPORTED = 200
 
 Context = ServerRequestContext[None, Any]
 _RAW: ContextVar[str] = ContextVar("_RAW", default="")
-"""The arguments of this call as text, if they are not an object."""
+"""The arguments of the current call as text, if they are not an object."""
 
 
 class AttemptServer(Server[None]):
-    """Serves one attempt to one client after another.
+    """The server of one attempt, for one client after another.
 
-    Calls are made one at a time, in the order they arrive.
+    Calls run one at a time, in the order of their arrival.
     """
 
     def __init__(self, served: ServedAttempt) -> None:
@@ -71,7 +71,7 @@ class AttemptServer(Server[None]):
         self.middleware.append(self._as_sent)
 
     def create_initialization_options(self, *_: Any, **__: Any) -> InitializationOptions:
-        """Return the answer to `initialize`, which announces that the list of tools can change."""
+        """Return the answer to `initialize`. It announces that the list of tools can change."""
         return super().create_initialization_options(NotificationOptions(tools_changed=True))
 
     @asynccontextmanager
@@ -91,7 +91,7 @@ class AttemptServer(Server[None]):
                 beats.cancel_scope.cancel()
 
     async def _as_sent(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Prepare for calls, notice cancelled ones, and pass on those that the protocol would refuse."""
+        """Prepare for calls, handle cancelled ones, and accept arguments that the protocol would refuse."""
         params = ctx.params or {}
         if ctx.method == "notifications/cancelled":
             if (token := self._calls.get(str(params.get("requestId")))) is not None:
@@ -129,9 +129,9 @@ class AttemptServer(Server[None]):
         )
 
     async def _in_turn(self, ctx: Context, do: Callable[[RunContext], Answered]) -> Answered:
-        """Run something in a thread after all earlier calls are answered.
+        """Run a function in a thread after all earlier calls are answered.
 
-        A thread that has started is waited for.
+        A thread that has started is always awaited.
         """
         token, name = CancelToken(), str(ctx.request_id)
         self._calls[name] = token
@@ -169,7 +169,7 @@ _BRIEF_TOOL = types.Tool.model_validate(
 async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
     """Report the progress of a call to a client that asked for it.
 
-    The latest progress may come from any thread.
+    The progress may come from any thread.
     """
     latest = [RunProgress()]
 
@@ -188,7 +188,7 @@ async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
 
 
 def _client(ctx: Context) -> Mapping[str, Any]:
-    """Return what the client reports about itself, shortened, and the version of the protocol."""
+    """Return the client's report on itself, shortened, and the version of the protocol."""
     params = ctx.session.client_params
     reported = {"protocol": ctx.session.protocol_version[:_REPORTED]}
     if params is None:
@@ -198,13 +198,13 @@ def _client(ctx: Context) -> Mapping[str, Any]:
 
 
 def _words(progress: RunProgress) -> str:
-    """Describe the progress of a call, with nothing that its answer would not reveal."""
+    """Describe the progress of a call, without anything that its answer would not reveal."""
     words = " ".join(part for part in (progress.step, progress.phase) if part) or "waiting"
     return f"{words}, {progress.done} of {progress.total}" if progress.total else words
 
 
 def _sendable(text: str) -> str:
-    """Return a text that UTF-8 can carry: half of a surrogate pair becomes U+FFFD."""
+    """Return a text in a form that UTF-8 can encode: half of a surrogate pair becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -213,11 +213,11 @@ def _sendable(text: str) -> str:
 
 class _Visible(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as text. Names and headers in it come from a client."""
+        """Return the record as text with visible control characters: names and headers come from a client."""
         return visible(super().format(record))
 
 
 def log_visibly() -> None:
-    """Make warnings and errors readable that packages without a handler write to standard error."""
+    """Make control characters visible in warnings and errors of packages without their own handler."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())

@@ -1,4 +1,4 @@
-"""The protocol over standard input and output, which are closed to everything else in the process."""
+"""The protocol over standard input and output, which nothing else in the process can use."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from gistpoint.sessions.served import ServedAttempt
 
 MOST_BYTES = 2 * 1024 * 1024
-"""Largest message; code is at most 1,000,000 characters."""
+"""The size limit of a message; code is at most 1,000,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The two ends of a client."""
+    """The two streams of a client."""
 
     reading: BinaryIO
     writing: BinaryIO
 
 
 def has_client() -> bool:
-    """Whether standard input is a pipe or a socket, as clients give it."""
+    """Return whether standard input is a pipe or a socket, as clients provide it."""
     try:
         mode = os.fstat(0).st_mode
     except OSError:
@@ -41,8 +41,8 @@ def has_client() -> bool:
 def take_standard_streams() -> Wire:
     """Keep standard input and output for the protocol.
 
-    Anything else that the process and its children print goes to standard error, and they read nothing. Call
-    it before importing anything that might print.
+    Anything else that the process and its children print goes to standard error, and they read nothing. Must
+    be called before importing anything that might print.
     """
     sys.stdout.flush()
     wire = Wire(os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0))
@@ -56,8 +56,8 @@ def take_standard_streams() -> Wire:
 def leave_at_signals(close: Callable[[], None]) -> None:
     """End the process at once on SIGINT and SIGTERM, after closing the attempt. Call it in the event loop.
 
-    It doesn't wait for a call under way, since clients kill slow servers. Resuming the attempt completes the
-    call.
+    It does not wait for a call in progress, since clients kill slow servers. Resuming the attempt completes
+    the call.
     """
 
     def leave(number: int) -> None:
@@ -72,7 +72,7 @@ def leave_at_signals(close: Callable[[], None]) -> None:
 def serve_stdio(wire: Wire, served: ServedAttempt) -> None:
     """Serve the client until it disconnects.
 
-    A call under way is still completed and recorded in the journal.
+    A call in progress is still completed and recorded in the journal.
     """
     import anyio
     from mcp.server.stdio import stdio_server
@@ -97,7 +97,7 @@ def serve_stdio(wire: Wire, served: ServedAttempt) -> None:
 
 
 async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
-    """Yield the lines that the client sends, until the stream ends or a message is too large."""
+    """Yield the lines of the client, until the stream ends or a message is too large."""
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     loop = asyncio.get_running_loop()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)
@@ -113,7 +113,7 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
 
 
 def _readable(line: str) -> str:
-    """Return a message without halves of surrogate pairs, which mcp's parser refuses, unanswered."""
+    """Return a message without halves of surrogate pairs, which mcp's parser would drop without an answer."""
     if "\\ud" not in line.lower():
         return line
     try:

@@ -1,4 +1,4 @@
-"""The tasks of a participant: the state of each, and what Enter does."""
+"""The screen with a participant's tasks: the state of each, and what Enter does."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class AssignedTask:
     """A task assigned to a participant, and their attempt at it."""
 
     number: int
-    """From 1."""
+    """The position in the assignment, from 1."""
     task: Task
     attempt: AttemptSummary | None
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the attempt at the task is over."""
         return self.attempt is not None and self.attempt.state.ended
 
     @property
     def state(self) -> str:
-        """The state of the task, in a few words."""
+        """The state of the task, in a few words, for the table."""
         if self.attempt is None:
             return "○ not begun"
         if self.attempt.problem:
@@ -59,7 +59,7 @@ class AssignedTask:
 
     @property
     def words(self) -> str:
-        """The task, and what Enter does."""
+        """The task's title and the effect of Enter."""
         return f"{title_of(self.task)}\n\n{self._next}"
 
     @property
@@ -122,17 +122,17 @@ class AssignedScreen(BaseScreen[None]):
     words = query_one("#assigned-words", Plain)
 
     class Asked(Message):
-        """Asks to open a task: to begin it, to continue it, or to see how it ended."""
+        """Asks the app to open a task: to begin it, to continue it, or to show its result."""
 
         def __init__(self, row: AssignedTask) -> None:
             super().__init__()
             self.row = row
 
     class Shown(Message):
-        """The screen is on top again, so its content must be reloaded."""
+        """The screen is on top again: asks the app to load its tasks again."""
 
     def __init__(self, code: str) -> None:
-        """`code` is the participant's code."""
+        """`code` is the participant's pseudonymous code."""
         super().__init__()
         self._code = code
 
@@ -144,22 +144,22 @@ class AssignedScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Frame the table before it has rows."""
+        """Frame the table, which has no rows yet."""
         framed(self.table, "Tasks")
 
     def on_screen_resume(self) -> None:
-        """Ask for the tasks to be reloaded."""
+        """Ask the app to load the tasks again."""
         self.post_message(self.Shown())
 
     def show(self, rows: Sequence[AssignedTask]) -> None:
-        """Show the tasks, with the cursor on the first that is not done."""
+        """Show the tasks, with the cursor on the first one that is not done."""
         first = next((row.task.id for row in rows if not row.ended), None)
         self.table.show(rows, at=first)
         framed(self.table, "Tasks", f"{sum(row.ended for row in rows)} of {len(rows)} done")
         self._show_words()
 
     def say(self, words: str) -> None:
-        """Show what is being done."""
+        """Replace the description below the table with a text."""
         self.words.update(words)
 
     @on(RecordList.Moved)

@@ -1,4 +1,4 @@
-"""The pane for writing a function: the editor, the diff against the first version, and actions on both."""
+"""The pane for editing a function: the editor, a diff against the initial code, and actions on both."""
 
 from __future__ import annotations
 
@@ -24,53 +24,53 @@ from gistpoint.tui.widgets.plain import plain_line
 
 
 class EditingPane(Vertical):
-    """One buffer at a time, named after the function it replaces.
+    """An editor with one buffer at a time, named after the function that it replaces.
 
-    A subclass provides the first version of the code.
+    Subclasses provide the initial code of each buffer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EDITOR)]
     EMPTY = ""
-    """The text in the editor while there is no buffer."""
+    """The placeholder of the editor while there is no buffer."""
 
     editor = query_one("#function-editor", FunctionEditor)
     switcher = query_one("#editor-views", ContentSwitcher)
     diff = query_one("#editor-diff", DiffView)
 
     keep: Callable[[str, str], None] | None = None
-    """Saves the text of a buffer. Called from a thread while another editor has the terminal."""
+    """Saves the text of a buffer, given its name. Called from a thread while an external editor is open."""
     came_back: Callable[[], None] | None = None
-    """Called when the user returns from their own editor, where no keys are seen."""
+    """Called when the user returns from an external editor, during which the app sees no keys."""
 
     def __init__(self, *, id: str = "editor") -> None:
         super().__init__(id=id)
 
     def compose(self) -> ComposeResult:
-        """Lay out editor and diff. The frame shows their title and the state of the code."""
+        """Lay out the editor and the diff, of which one is visible."""
         with ContentSwitcher(initial="function-editor", id="editor-views"):
             yield FunctionEditor(id="function-editor")
             yield DiffView(id="editor-diff")
 
     def show_writing(self) -> None:
-        """Show the editor in place of anything else."""
+        """Show the editor in place of the diff."""
         self.switcher.current = "function-editor"
 
-    # For subclasses
+    # Methods that subclasses override
 
     def start_of(self, name: str) -> str:
         """Return the initial code of a buffer."""
         raise NotImplementedError
 
     def kept(self, name: str) -> str | None:
-        """Return a function's unfinished code; None if there is none."""
+        """Return the unfinished code of a function; None if there is none."""
         raise NotImplementedError
 
-    def begun(self) -> Sequence[str]:
-        """Return the functions that have buffers."""
+    def buffer_names(self) -> Sequence[str]:
+        """Return the names of the functions that have buffers."""
         raise NotImplementedError
 
     def first_line_of(self, name: str) -> int:
-        """Return the number of a buffer's first line in its file, from 1."""
+        """Return the line of a buffer's start in its file, from 1."""
         return 1
 
     def words_of(self, name: str) -> str:
@@ -78,7 +78,7 @@ class EditingPane(Vertical):
         return name
 
     def may_leave(self) -> bool:
-        """Whether the user's own editor is allowed."""
+        """Return whether the external editor is allowed."""
         return True
 
     @property
@@ -92,7 +92,7 @@ class EditingPane(Vertical):
         return self.editor.code
 
     def open(self, name: str) -> None:
-        """Edit a function: its unfinished code if there is any, else its first version."""
+        """Edit a function, from its unfinished code if there is any, else from its initial code."""
         if name != self.buffer:
             self.editor.flush()
             kept = self.kept(name)
@@ -102,14 +102,14 @@ class EditingPane(Vertical):
         self.draw_frame()
 
     def go_to(self, line: int) -> None:
-        """Put the cursor on a line of the file, provided the text is still the one in the file."""
+        """Move the cursor to a line of the file, if the text is still the one in the file."""
         row = line - self.editor.line_number_start
         if self.code == self.start_of(self.buffer) and 0 <= row < self.editor.document.line_count:
             text = self.editor.document.get_line(row)
             self.editor.move_cursor((row, len(text) - len(text.lstrip())))
 
     def show_code(self, name: str, code: str) -> None:
-        """Show code for a function, written elsewhere."""
+        """Show code that was written elsewhere as the buffer of a function."""
         self._load(name, code)
         self.show_writing()
         self.draw_frame()
@@ -120,12 +120,12 @@ class EditingPane(Vertical):
 
     @on(FunctionEditor.Checked)
     def checked(self, message: FunctionEditor.Checked) -> None:
-        """Show the state of the code."""
+        """Draw the frame with the new state of the code."""
         message.stop()
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Put the title and the state of the code into the frame."""
+        """Show the function and the state of its code in the frame."""
         if not self.buffer:
             self.editor.placeholder = self.EMPTY
             self.frame("Editor")
@@ -135,19 +135,19 @@ class EditingPane(Vertical):
             self.frame(_function(self.words_of(self.buffer)), self.frame_note())
 
     def frame(self, title: str, note: str | Content = "") -> None:
-        """Show a title and a note in the frame. A page inside another frame uses that one."""
+        """Show a title and a note in the pane's frame. Panes inside another frame override this."""
         framed(self, title, note)
 
     def frame_note(self) -> Content:
-        """Return the state of the code: lines added and removed, and whether it parses."""
+        """Return the state of the code: the numbers of added and removed lines, and whether it parses."""
         return state_words(self.editor.state, self.editor.line_number_start)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the user's own editor if it is allowed and there is a terminal for it."""
+        """Offer the external editor only if it is allowed and there is a terminal for it."""
         return action != "external_editor" or (self.may_leave() and not self.app.is_web)
 
     def action_external_editor(self) -> None:
-        """Open the code in `$EDITOR`. The clock counts this as editing."""
+        """Open the code in `$EDITOR`; the clock counts the time as editing."""
         if not self.buffer or not self.may_leave():
             self.app.bell()
             return
@@ -160,7 +160,7 @@ class EditingPane(Vertical):
         self.post_message(AffordanceTaken("external_editor"))
 
     def _saved_outside(self, text: str) -> None:
-        """Save each text that the other editor saves; called on a thread."""
+        """Save a text that the external editor has written. Called from a thread."""
         if self.keep is not None:
             self.keep(self.buffer, text)
 
@@ -169,7 +169,7 @@ class EditingPane(Vertical):
         self.editor.select_all()
 
     def action_diff(self) -> None:
-        """Show the diff against the start, or the code again."""
+        """Show the diff against the initial code, or the editor again."""
         if not self.buffer:
             self.app.bell()
         elif self.switcher.current == "editor-diff":
@@ -184,8 +184,8 @@ class EditingPane(Vertical):
         self.draw_frame()
 
     def action_buffers(self) -> None:
-        """Choose another buffer."""
-        names = self.begun()
+        """Choose among the buffers, and open one."""
+        names = self.buffer_names()
         if len(names) < 2:
             self.app.notify("You have begun no other function.")
             return
@@ -201,7 +201,7 @@ class EditingPane(Vertical):
 
 
 def _function(name: str) -> str:
-    """Return the function in a buffer's name, `path::qualname`, or another name unchanged."""
+    """Return the qualified name in `path::qualname`, or another name unchanged."""
     return name.partition("::")[2] or name
 
 
@@ -211,7 +211,7 @@ def figure_words(added: int, removed: int) -> str:
 
 
 def state_words(state: CodeState, first_line: int = 1) -> Content:
-    """Return the state of a text in a few words; its first line has the given number."""
+    """Return the state of a text for the frame. `first_line` is the line of the file at which it starts."""
     changed = f"{figure_words(state.added, state.removed)}  ".lstrip()
     if state.fault is None:
         return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))

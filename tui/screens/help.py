@@ -1,4 +1,4 @@
-"""Help: the keys that work at the focus, then the screen's, and the page of the screen."""
+"""The help: the keys that work at the focus, then the screen's, and the screen's help page."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingArea, WritingLine
 
 _WIDEST = 18
-"""The most cells of the columns for keys and for names."""
+"""The largest width, in cells, of the column with keys and of the one with names."""
 
 
 @dataclass(frozen=True, slots=True)
 class HelpRow:
-    """A key as displayed, its name, and what it does."""
+    """A row of the help: a key as displayed, its name, and its effect."""
 
     spelt: str
     name: str
     words: str
 
-    def fits(self, wanted: str) -> bool:
-        """Return whether a row matches a key as displayed, or words that it contains."""
+    def matches(self, wanted: str) -> bool:
+        """Return whether the row is for the key `wanted`, or contains all words of it."""
         if wanted in self.spelt.split(" or "):
             return True
         text = f"{self.spelt} {self.name} {self.words}".lower()
@@ -53,7 +53,7 @@ Sections = Sequence[tuple[str, Sequence[HelpRow]]]
 
 
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
-    """Return the keys at the focus, then the screen's, then those that work elsewhere on it."""
+    """Return the sections of keys: at the focus, of the screen, for typing and moving, everywhere."""
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
     shown: set[tuple[KeyScope, str]] = set()
@@ -80,11 +80,11 @@ _TYPED_IN: Mapping[str, type[Widget]] = {
     "pane.notes": WritingArea,
     "pane.console": WritingLine,
 }
-"""The widgets for typing that a key opens, by its id."""
+"""The widget for typing that a key opens, by the id of the binding."""
 
 
 def elsewhere(screen: Screen[object]) -> Sections:
-    """Return the typing keys of the other panes of a screen."""
+    """Return the typing keys of the panes that don't have the focus, one section for each."""
     found: dict[str, tuple[str, list[HelpRow]]] = {}
     for pressed, active in screen.active_bindings.items():
         id = active.binding.id or ""
@@ -100,7 +100,7 @@ def _taken(screen: Screen[object]) -> set[str]:
 
 
 def typing_rows(kind: type[Widget], taken: Iterable[str]) -> list[HelpRow]:
-    """Return the keys of a widget that are not in the table, in Textual's names, without those `taken`."""
+    """Return the rows for a widget's own keys that are not in the table of keys, without those in `taken`."""
     keys: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     seen = {*taken}
@@ -116,7 +116,10 @@ def typing_rows(kind: type[Widget], taken: Iterable[str]) -> list[HelpRow]:
 def rows_of(
     scope: KeyScope, keymap: Mapping[str, str], *, without: Collection[tuple[KeyScope, str]] = ()
 ) -> Iterator[HelpRow]:
-    """Return the keys of a scope, with the user's own keys."""
+    """Yield the rows for the keys of a scope, with the user's own keys from `keymap`.
+
+    Actions in `without` are left out.
+    """
     for key in KEYS:
         if key.scope is scope and (scope, key.action) not in without:
             yield HelpRow(shown_keys(keymap.get(key.id, key.keys)), key.description, key.tooltip)
@@ -138,12 +141,12 @@ def _table(rows: Sequence[HelpRow], keys: int, names: int) -> Table:
 
 
 def page_text(page: str) -> str:
-    """Return a page of help, as Markdown."""
+    """Return a help page as Markdown."""
     return files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
 
 
 class HelpScreen(ModalScreen[None], BaseScreen[None]):
-    """Keys and page on top of the screen. Typing filters the keys, Escape closes."""
+    """The keys and the help page, over the screen that they describe. Typing filters the keys."""
 
     CSS_PATH = "help.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
@@ -153,19 +156,19 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
     page = query_one("#help-scroll", VerticalScroll)
 
     def __init__(self, page: str, known: Sections, about: str = "", elsewhere: Sections = ()) -> None:
-        """`about` describes the focused widget. Keys `elsewhere` are shown only if searched for."""
+        """`about` describes the focused widget. Keys `elsewhere` appear only in the results of a filter."""
         super().__init__()
         self._page, self._known, self._about, self._elsewhere = page, known, about, elsewhere
 
     def compose(self) -> ComposeResult:
-        """Lay out the filter and the keys. The page follows."""
+        """Lay out the filter and the keys. The page is mounted later."""
         with framed(Vertical(id="help-box"), "Help", "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
             yield Input(placeholder="Type a key, or a part of what it does", id="help-filter", compact=True)
             with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
                 yield Plain("", id="help-keys")
 
     def on_mount(self) -> None:
-        """Show all keys, then the page."""
+        """Show all keys, and mount the page afterwards."""
         self.words.focus()
         self._show("")
         self.call_after_refresh(
@@ -174,7 +177,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Show the matching keys."""
+        """Show the keys that match the filter."""
         event.stop()
         wanted = event.value.strip()
         self._show(wanted[1:] if wanted.startswith("/") and len(wanted) > 1 else wanted)
@@ -194,12 +197,12 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
         """Yield the sections with the rows that match, each row only in the first of its sections."""
         shown_before: set[HelpRow] = set()
         for title, rows in (*self._known, *self._elsewhere):
-            matching = [row for row in rows if row.fits(wanted) and row not in shown_before]
+            matching = [row for row in rows if row.matches(wanted) and row not in shown_before]
             shown_before.update(matching)
             yield title, matching
 
     def on_key(self, event: events.Key) -> None:
-        """Scroll. The focus stays in the filter."""
+        """Scroll the help with the keys for moving; the focus stays in the filter."""
         scroll = {
             "up": self.page.scroll_up,
             "down": self.page.scroll_down,
@@ -211,5 +214,5 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
             scroll(animate=False)
 
     def action_cancel(self) -> None:
-        """Close."""
+        """Close the help."""
         self.dismiss(None)

@@ -1,7 +1,7 @@
-"""Home: a list of the tasks or of all attempts, the chosen one in detail, a filter, and the actions on it.
+"""The home screen: a list of tasks or of all attempts, details of the chosen one, and a filter.
 
-It is drawn before the engine is imported: rows and words come from `home_rows` and `home_detail`, which
-import it.
+It is drawn before the engine is imported: its rows and texts come from `home_rows` and `home_detail`, which
+import the engine and are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from gistpoint.tui.home_rows import AttemptEntry, HomeReader, HomeRows, TaskRow
 
 _LOOK_S = 5.0
-"""Seconds between reloads of attempts that are open elsewhere."""
+"""Seconds between two checks of the attempts that are open in other programs."""
 SIDE_BY_SIDE = 120
-"""The width in cells from which the chosen task is next to the list rather than below it."""
+"""The width in cells from which the details are next to the list rather than below it."""
 
 
 _TITLE = 12
-"""The fewest cells of a title in a list."""
+"""The smallest width, in cells, of the column with titles."""
 
 
 class HomeTable(Table[Row]):
-    """A list on the home screen, as high as its rows if the detail is below."""
+    """A list on the home screen. If the details are below the list, it is as high as its rows."""
 
     MARGIN, GAP, SIDEWAYS = 1, 2, True
 
@@ -58,23 +58,23 @@ class HomeTable(Table[Row]):
 
 
 class TaskTable(HomeTable["TaskRow"]):
-    """The tasks. The columns appear with the first rows."""
+    """The table of tasks. It gets its columns with its first rows."""
 
     def __init__(self, columns: Sequence[Column[TaskRow]] = ()) -> None:
         super().__init__(columns, key=lambda row: row.key, id="tasks")
 
 
 class AttemptTable(HomeTable["AttemptEntry"]):
-    """Everybody's attempts."""
+    """The table of everybody's attempts."""
 
     def __init__(self, columns: Sequence[Column[AttemptEntry]]) -> None:
         super().__init__(columns, key=lambda row: row.key, id="attempts")
 
 
 class Detail(LineList):
-    """The chosen task or attempt.
+    """The details of the chosen task or attempt.
 
-    Enter on the line of an attempt opens it, on any other line the chosen one.
+    Enter opens the attempt that a line describes; on any other line, it opens the chosen task or attempt.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Detail(LineList):
         return True
 
     def ground(self, index: int) -> str:
-        """Show the cursor only while the list has the focus."""
+        """Return the background of a line, which marks the cursor only while the list has the focus."""
         return super().ground(index) if self.has_focus else ""
 
     @property
@@ -95,7 +95,7 @@ class Detail(LineList):
 
 
 class HomeScreen(BaseScreen[None]):
-    """A framed list, and details of the chosen row in another frame."""
+    """A list in a frame, and the details of the chosen row in another one."""
 
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.HOME)]
@@ -108,46 +108,46 @@ class HomeScreen(BaseScreen[None]):
     header = query_one(HeaderBar)
 
     class StartAsked(Message):
-        """Asks to attempt a task."""
+        """Asks the app for a new attempt at a task."""
 
         def __init__(self, task_id: str) -> None:
             super().__init__()
             self.task_id = task_id
 
     class OpenAsked(Message):
-        """Asks to resume an attempt, or to show it if it has ended."""
+        """Asks the app to resume an attempt, or to show its result if it has ended."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
 
     class ReviewAsked(Message):
-        """Asks to show the record of an attempt step by step."""
+        """Asks the app to show the record of an attempt step by step."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
 
     class TourAsked(Message):
-        """Asks for the tour."""
+        """Asks the app for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
-        """`services` is first called off the event loop, since they may have to be made."""
+        """`services` returns the services, and may have to make them: its first call is in a thread."""
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")
         self._query = ""
         self._unusable: QueryError | None = None
-        """The error in the filter's query."""
+        """The error in the filter's query; None if the query is valid."""
         self._isolation: HeaderField | None = None
         self._reader: HomeReader | None = None
         self._described = ""
-        """The key of the row that is described."""
+        """The key of the row whose details are shown."""
         self.rows: HomeRows | None = None
         """The rows loaded last; None before that."""
 
     def compose(self) -> ComposeResult:
-        """Lay out header, list, detail and footer."""
+        """Lay out header, list, details and footer."""
         yield HeaderBar("gistpoint")
         yield Splits(
             framed(TaskTable(), "Tasks …"),
@@ -158,11 +158,11 @@ class HomeScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Follow attempts open in other programs."""
+        """Start checking the attempts that are open in other programs."""
         self.set_interval(_LOOK_S, self._look_again)
 
     def on_screen_resume(self) -> None:
-        """Reload whenever the screen is shown again, after it is drawn."""
+        """Reload whenever the screen is on top again, after it has been drawn."""
         self.call_after_refresh(self.action_reload)
 
     def on_unmount(self) -> None:
@@ -170,18 +170,18 @@ class HomeScreen(BaseScreen[None]):
         self._jobs.stop()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the detail next to the list or below it."""
+        """Put the details next to the list, or below it in a narrow terminal."""
         self.query_one(Splits).turn(vertical=event.size.width < SIDE_BY_SIDE)
         self.call_after_refresh(self._describe)
 
-    # Reading
+    # Loading rows
 
     def _look_again(self) -> None:
-        """Reload attempts open in other programs, and the state of the store."""
+        """Load the attempts that are open elsewhere again, and show the state of the store."""
         rows, reader = self.rows, self._reader
         if rows is None or reader is None or not rows.complete or not self.is_current:
             return
-        self.header.show(fields=self._fields())  # draws nothing unless they changed
+        self.header.show(fields=self._fields())  # draws nothing if the fields are unchanged
         opened = [entry.key for entry in rows.attempts if entry.attempt.open]
         if opened:
             self._jobs.do(lambda _: reader.read_again(opened), self._show_changed, key="again")
@@ -191,7 +191,7 @@ class HomeScreen(BaseScreen[None]):
             self._show(rows)
 
     def action_reload(self) -> None:
-        """Reload everything."""
+        """Load all rows again, and find out the isolation if it is not known yet."""
 
         def read(job: Job) -> HomeRows:
             from gistpoint.tui.home_rows import HomeReader
@@ -269,7 +269,7 @@ class HomeScreen(BaseScreen[None]):
         return next((table for table in self.query(AttemptTable) if table.display), self.tasks)
 
     def action_list(self, name: str) -> None:
-        """Show the tasks or the attempts, and go there."""
+        """Show the list of tasks or of attempts, and focus it."""
         panes = self.query_one(Splits)
         if self.rows is None:
             self.app.bell()
@@ -292,7 +292,7 @@ class HomeScreen(BaseScreen[None]):
 
     @on(Table.Arranged)
     def arranged(self, event: Table.Arranged) -> None:
-        """Show the number of rows and their order."""
+        """Show the number of rows and their order in the frame, or what is wrong with the query."""
         if event.table is self._table:
             if self._unusable is None:
                 self._entitle(event.table)
@@ -319,12 +319,12 @@ class HomeScreen(BaseScreen[None]):
 
     @on(RecordList.Moved)
     def moved(self, event: RecordList.Moved) -> None:
-        """Show the row under the cursor."""
+        """Show the details of the row under the cursor."""
         if event.records is self._table:
             self._describe()
 
     def _describe(self) -> None:
-        """Show the details of the row under the cursor."""
+        """Show the details of the row under the cursor, or why there is none."""
         if self.rows is None or not self.is_mounted:
             return
         from gistpoint.tui.screens.home_detail import described
@@ -341,7 +341,7 @@ class HomeScreen(BaseScreen[None]):
     # The filter
 
     def action_filter(self) -> None:
-        """Open the line of the filter."""
+        """Show the filter's field and focus it."""
         if not self.query("#filter"):
             hint = "words, tests>20, mode:gist, best>=0.5, -solved   Enter keeps it, Esc shows all"
             self.mount(
@@ -367,21 +367,21 @@ class HomeScreen(BaseScreen[None]):
 
     @on(Input.Submitted, "#filter")
     def leave_filter(self) -> None:
-        """Go to the remaining rows."""
+        """Focus the list."""
         self._table.focus()
 
     def key_escape(self) -> None:
-        """Drop the filter."""
+        """Clear and hide the filter."""
         for words in self.query("#filter").results(Input):
             words.value = ""
             words.display = False
         self._table.focus()
 
-    # What is done with a row
+    # Actions on a row
 
     @on(RecordList.Chosen)
     def choose(self, event: RecordList.Chosen) -> None:
-        """Start the task, resume the attempt, or show how it went."""
+        """Start the task, resume the attempt, or show its result."""
         event.stop()
         if event.records is self.detail and self.detail.chosen:
             self.post_message(self.OpenAsked(self.detail.chosen))
@@ -395,7 +395,7 @@ class HomeScreen(BaseScreen[None]):
             )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only the list that is not visible."""
+        """Offer only to show the list that is hidden."""
         if action == "list" and self.is_mounted:
             return parameters != (self._table.id,)
         return super().check_action(action, parameters)
@@ -405,7 +405,7 @@ class HomeScreen(BaseScreen[None]):
         self.app.exit()
 
     def action_start(self) -> None:
-        """Begin another attempt of the chosen task."""
+        """Ask for a new attempt at the chosen task."""
         chosen = self._table.chosen
         if chosen is None or not chosen.task_id:
             self.app.bell()
@@ -413,7 +413,7 @@ class HomeScreen(BaseScreen[None]):
             self.post_message(self.StartAsked(chosen.task_id))
 
     def action_resume(self) -> None:
-        """Resume the chosen attempt, else the newest unfinished one of the task, else the newest of all."""
+        """Resume the chosen attempt, else the newest unfinished one of the task, else of all tasks."""
         chosen = self._table.chosen
         summary = chosen.unfinished if chosen is not None else None
         if summary is None and self._table is self.tasks and self.rows is not None:
@@ -425,7 +425,7 @@ class HomeScreen(BaseScreen[None]):
             self.post_message(self.OpenAsked(summary.attempt_id))
 
     def action_review(self) -> None:
-        """Show the record of the chosen attempt, or of the newest one of the chosen task, if it has ended."""
+        """Show the record of the chosen attempt, or of the chosen task's newest attempt that has ended."""
         chosen = self._table.chosen
         wanted = self.detail.chosen if self.detail.has_focus else ""
         ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
@@ -452,5 +452,5 @@ class HomeScreen(BaseScreen[None]):
         self._table.sort_next()
 
     def action_reverse(self) -> None:
-        """Reverse the order."""
+        """Reverse the order of the list."""
         self._table.turn_round()

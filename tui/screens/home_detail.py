@@ -1,4 +1,4 @@
-"""Details of the chosen task or attempt on the home screen: its brief, numbers, attempts and two charts."""
+"""The details of a task or an attempt on the home screen: brief, numbers, attempts and charts."""
 
 from __future__ import annotations
 
@@ -40,11 +40,14 @@ Then press . here."""
 NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
 FIRST_TIME = "First time here? T shows you around in two minutes; nothing is counted."
 _SHOWN = 5
-"""How many own attempts and failing tests are listed. The others are counted."""
+"""The most attempts of one's own, and failing tests, that are listed. The others are counted."""
 
 
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
-    """Return everything shown about a task before it is opened. The lines of own attempts link to them."""
+    """Return the details of a task, as many as may be shown before it is attempted.
+
+    The lines for one's own attempts link to them.
+    """
     task = row.task
     numbers = [
         f"{task.suite.tests} tests, {len(task.brief.failing)} fail",
@@ -113,7 +116,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
 
 
 def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
-    """Return the details of anybody's attempt."""
+    """Return the details of an attempt."""
     summary, state = entry.attempt, entry.attempt.state
     best, last = state.best, state.last
     scores = [] if last is None else [f"last {score_cell(last)}"]
@@ -141,7 +144,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The detail next to a list: title and note of its frame, and its lines."""
+    """The details of a row: the title and the note of their frame, and the lines."""
 
     title: str
     note: str
@@ -151,7 +154,10 @@ class Described:
 def described(
     rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
 ) -> Described:
-    """Return the description of the chosen row, or why there is none: if `filtered`, all rows are hidden."""
+    """Return the details of the chosen row, or, without one, the reason. `now_ms` is the time in UTC.
+
+    `filtered` means that the filter hides all rows.
+    """
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
     new_here = rows.complete and not rows.toured and not any(row.mine for row in rows.tasks)

@@ -1,4 +1,4 @@
-"""Jump mode: a letter on every visible widget that takes the focus and on every tab; its key goes there."""
+"""Jump mode: a letter on every visible tab and widget that can have the focus. Its key goes there."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 @dataclass(frozen=True, slots=True)
 class JumpTarget:
-    """The place and width of a letter, and what going there does."""
+    """The place and width of a letter, and the function that goes to its target."""
 
     widget: Widget
-    """The widget that takes the focus or contains the tab."""
+    """The widget that takes the focus, or the one with the tab."""
     at: Offset
     cells: int
     go: Callable[[], object]
 
 
 def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
-    """Return what takes the focus by its letter, in the order of Tab, followed by the tabs.
+    """Return the targets by letter: the widgets in the order of Tab, followed by the tabs.
 
-    A letter covers no text: it is in the frame of a pane with one such widget, else next to its widget.
+    The letter of the only such widget in a pane is in the frame, any other in the free space next to its
+    widget, so that it covers no text.
     """
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)
-    strips = screen._compositor.render_strips()  # private: the content of the screen's cells
+    strips = screen._compositor.render_strips()  # private: the rendered cells of the screen
     found: list[JumpTarget] = []
     for widget, region in seen:
         pane = pane_around(widget)
@@ -68,7 +69,7 @@ def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Region]]:
 
 
 def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
-    """Return the first place at or above the widget's first line that contains no letter or digit."""
+    """Return the first place on or above a widget's first line with no letters or digits, and its width."""
     x, y, right = region.x, region.y, region.right
     for left, row, cells in (
         (x - 3, y, 3),
@@ -86,7 +87,7 @@ def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
 
 
 class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
-    """The letters. Any other key, or a click, ends it."""
+    """The letters over the screen. Any key but a letter, or a click, removes them."""
 
     DEFAULT_CSS = """
     JumpScreen { background: $background 20%; }
@@ -106,17 +107,17 @@ class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
         self._places = places
 
     def compose(self) -> ComposeResult:
-        """Put a letter on each place."""
+        """Lay out a letter at each place."""
         for letter, target in self._places.items():
             shown = Plain(letter.center(target.cells))
             shown.styles.offset = target.at
             yield shown
 
     def on_key(self, event: events.Key) -> None:
-        """Go to the place of the letter."""
+        """Dismiss with the target of the letter, or with None for any other key."""
         event.stop()
         self.dismiss(self._places.get(event.key))
 
     def on_click(self) -> None:
-        """End it."""
+        """Dismiss with None."""
         self.dismiss(None)

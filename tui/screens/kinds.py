@@ -1,4 +1,4 @@
-"""The screens of a kind of task, by the kind's name for them. Each is imported when it is used."""
+"""The screens for each kind of task, by `TaskKind.screen`. A screen is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Play = tuple[Sequence[Mapping[str, Any]], float]
 
 
 class KindScreens:
-    """The screens for kinds with a tool that submits."""
+    """The screens for kinds whose texts are edited and submitted."""
 
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None
     ) -> SolveScreen:
-        """Return the screen of an attempt under way; `terms` are those of a study."""
+        """Return the screen for an attempt under way. `terms` are those of a study; None outside of one."""
         from gistpoint.tui.screens.solve.screen import SolveScreen
         from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY
 
@@ -37,29 +37,29 @@ class KindScreens:
     def summary(
         self, task: Task, answer: Answer, state: AttemptState, judgement: Judged | None, accepted: bool | None
     ) -> SummaryScreen:
-        """Return the screen of an attempt that has ended.
+        """Return the screen for an attempt that has ended.
 
-        `judgement` is the run of the last submission if it ran in this process, `accepted` the reviewers'
-        decision on a pass.
+        `judgement` is the result of the last submission if it ran in this process; `accepted` is the
+        reviewers' decision on a pass, None if there is none.
         """
         from gistpoint.tui.screens.solve.summary import editor_summary
 
         return editor_summary(task, answer, state, judgement, accepted=accepted)
 
     def validating(self) -> ValidatingKind:
-        """Return the part of the validation screen for these tasks."""
+        """Return the part of the validation screen that depends on the kind."""
         from gistpoint.tui.screens.validate.kind import ValidatingKind
 
         return ValidatingKind()
 
 
 class GistScreens(KindScreens):
-    """The screens of gists."""
+    """The screens for gists."""
 
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None
     ) -> SolveScreen:
-        """Return the screen with the gist in place of a function."""
+        """Return the solve screen for a gist. `terms` are those of a study; None outside of one."""
         from gistpoint.tui.screens.gist.screen import GistScreen
         from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY
 
@@ -68,13 +68,13 @@ class GistScreens(KindScreens):
     def summary(
         self, task: Task, answer: Answer, state: AttemptState, judgement: Judged | None, accepted: bool | None
     ) -> SummaryScreen:
-        """Return the screen with the scores and the reference gist."""
+        """Return the summary with the scores and the reference gist."""
         from gistpoint.tui.screens.gist.summary import gist_summary
 
         return gist_summary(task, answer, state, accepted=accepted)
 
     def validating(self) -> ValidatingKind:
-        """Return the part with the reference gist and the validator's own."""
+        """Return the part of the validation screen with the reference gist and the validator's own."""
         from gistpoint.tui.screens.validate.gist import GistValidating
 
         return GistValidating()
@@ -85,5 +85,5 @@ SCREENS: Mapping[str, KindScreens] = {"editor": KindScreens(), "gist": GistScree
 
 
 def screens_of(task: Task) -> KindScreens:
-    """Return the screens for the kind of a task; for an unknown name, those with an editor."""
+    """Return the screens for the kind of a task; those with an editor if the kind's name is unknown."""
     return SCREENS.get(kind_of(task).screen, SCREENS["editor"])

@@ -1,4 +1,4 @@
-"""What is shown while an attempt is being opened: the frame of its screen, or a dialog on another screen."""
+"""Placeholders while an attempt is being opened: a screen, or a dialog over another screen."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FIRST = "Opening …"
 
 
 class OpeningScreen(BaseScreen[None]):
-    """An attempt before it begins, drawn before the engine is imported. Coming back to it leads home.
+    """The frame of an attempt, drawn before the engine is imported.
 
-    Its brief is shown when the clock runs: nobody may read it at no cost (decision 37).
+    The brief follows with the attempt's own screen, when the clock runs.
     """
 
     CSS_PATH = "solve/solve.tcss"
@@ -37,7 +37,7 @@ class OpeningScreen(BaseScreen[None]):
         self._shown = False
 
     def compose(self) -> ComposeResult:
-        """Lay out header, frame and keys as in the attempt."""
+        """Lay out header, frame and keys as the attempt's screen does."""
         yield HeaderBar("gistpoint", fields=[HeaderField("isolation", "probing …", "$text-muted")])
         brief = key_named("pane.brief")
         yield framed(
@@ -46,11 +46,11 @@ class OpeningScreen(BaseScreen[None]):
         yield KeyBar()
 
     def show(self, title: str, mode: str) -> None:
-        """Name the task and its mode."""
+        """Show the task's title and mode."""
         self.query_one(HeaderBar).show(name=title, words=mode)
 
     def say(self, words: str) -> None:
-        """Show the current step."""
+        """Show the current step of the opening."""
         self.query_one("#opening-words", Plain).update(f"{words} …", layout=False)
 
     def action_cancel(self) -> None:
@@ -58,14 +58,14 @@ class OpeningScreen(BaseScreen[None]):
         self._cancel()
 
     def on_screen_resume(self) -> None:
-        """Give way to home, except at the start."""
+        """Call `came_back`, except when the screen is shown for the first time."""
         if self._shown and self.app.screen is self:
             self._came_back()
         self._shown = True
 
 
 class OpeningDialog(Dialog[None]):
-    """The same on top of another screen, whose keys are disabled meanwhile."""
+    """The same information over another screen, whose keys are disabled meanwhile."""
 
     CSS_PATH = "dialogs/dialogs.tcss"
 
@@ -74,15 +74,15 @@ class OpeningDialog(Dialog[None]):
         self._cancel = cancel
 
     def body(self) -> list[Widget]:
-        """Show that something is being opened."""
+        """Return the line with the current step."""
         return [Plain(_FIRST, id="opening-words")]
 
     def buttons(self) -> list[Button]:
-        """Return the cancel button, which Enter must not press by accident."""
+        """Return no buttons: Enter could press one by accident."""
         return []
 
     def say(self, words: str) -> None:
-        """Show the current step."""
+        """Show the current step of the opening."""
         self.query_one("#opening-words", Plain).update(f"{words} …   Esc cancels")
 
     def action_cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""The palette: commands by name, the most used first."""
+"""The command palette: commands by name, the most used first."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _ROWS = 14
 _NARROWEST = 3
-"""The number of letters from which names also match if they contain them in order."""
+"""The length of a query from which names also match if they contain its letters in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """An entry: its name, a note at the right, a sentence about it, and its effect."""
+    """A command: its name, a note at the right, a sentence about it, and the function that runs it."""
 
     id: str
     name: str
@@ -43,7 +43,7 @@ class PaletteEntry:
 
 
 def uses(path: Path) -> dict[str, int]:
-    """Return how often each command was chosen here, by id; empty if there is no valid record."""
+    """Return how often each command was chosen, by id; empty if there is no valid record."""
     try:
         counts = json.loads(read_regular(path))
         return {id: count for id, count in counts.items() if isinstance(count, int)}
@@ -52,7 +52,7 @@ def uses(path: Path) -> dict[str, int]:
 
 
 def count_use(path: Path, id: str) -> None:
-    """Count a choice; if the folder can't be written to, do nothing."""
+    """Count the choice of a command. If the folder is not writable, do nothing."""
     counts = uses(path)
     counts[id] = counts.get(id, 0) + 1
     with suppress(OSError):
@@ -61,7 +61,11 @@ def count_use(path: Path, id: str) -> None:
 
 
 def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
-    """Return the commands that match `words`: in the name, else elsewhere, else by letters in order."""
+    """Return the commands that match a query, the best matches first.
+
+    Matches in the name come before matches in the other texts, and before names that contain only the letters
+    in order. An empty query matches all commands.
+    """
     wanted = words.lower().split()
     if not wanted:
         return list(commands)
@@ -81,20 +85,20 @@ def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]
 
 
 class CommandRows(RecordList, can_focus=False):
-    """A line for each command, with its note at the right."""
+    """The list of commands, with the note of each at the right."""
 
     def __init__(self) -> None:
         super().__init__()
         self.commands: Sequence[PaletteEntry] = ()
 
     def show(self, commands: Sequence[PaletteEntry]) -> None:
-        """Show other commands, with the cursor on the first."""
+        """Show other commands, with the cursor on the first one."""
         self.commands = commands
         self.styles.height = max(1, min(_ROWS, len(commands)))
         self.set_count(len(commands), cursor=0)
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Mark, name and note."""
+        """Return mark, name and note of a command."""
         command = self.commands[index]
         mark = "▸ " if index == self.cursor else "  "
         note = visible_line(command.note)
@@ -116,7 +120,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
-        """Start at the command with the id `at`, else at the first."""
+        """Start with the cursor on the command with the id `at`, else on the first one."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at
 
@@ -135,7 +139,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Show the matching commands."""
+        """Show the commands that match the query."""
         event.stop()
         self.query_one(CommandRows).show(matching(self._commands, event.value))
         self._explain()
@@ -147,35 +151,35 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
         framed(self.query_one("#palette"), self._title, words)
 
     def key_down(self) -> None:
-        """Go to the next command; the focus stays in the field."""
+        """Move to the next command; the focus stays in the field."""
         self.query_one(CommandRows).action_move(1)
 
     def key_up(self) -> None:
-        """Go to the previous command."""
+        """Move to the previous command; the focus stays in the field."""
         self.query_one(CommandRows).action_move(-1)
 
     def key_pagedown(self) -> None:
-        """Go forward by a screenful."""
+        """Move forward by a screenful."""
         self.query_one(CommandRows).action_page(1)
 
     def key_pageup(self) -> None:
-        """Go back by a screenful."""
+        """Move back by a screenful."""
         self.query_one(CommandRows).action_page(-1)
 
     @on(Input.Submitted)
     def choose(self) -> None:
-        """Close with the command under the cursor."""
+        """Dismiss with the command under the cursor."""
         rows = self.query_one(CommandRows)
         if rows.commands:
             self.dismiss(rows.commands[rows.cursor])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the clicked command. A click outside the box closes it."""
+        """Choose the clicked command; on a click outside of the box, close it."""
         if isinstance(event.widget, CommandRows):
             self.choose()
         elif event.widget is self:
             self.action_cancel()
 
     def action_cancel(self) -> None:
-        """Close without a command."""
+        """Dismiss without a command."""
         self.dismiss(None)

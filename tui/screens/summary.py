@@ -1,4 +1,4 @@
-"""Summary of an attempt that has ended: its content, a headline, pages in tabs, and the way home."""
+"""The summary of an attempt that has ended: a headline, and pages in tabs."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from gistpoint.tui.widgets.text_view import TextView
 
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
-"""Confirms a pass; called in a thread."""
+"""Confirms a pass. Called in a thread."""
 _NAMES = 30
-"""The width of the names of values, in cells."""
+"""The width, in cells, of the names of values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A part of the answer, as the solver left it and as it should be."""
+    """A part of the answer, as the solver left it and as expected."""
 
     label: str
     yours: str
@@ -62,7 +62,7 @@ class Compared:
 
 
 def headline(state: AttemptState, accepted: bool | None = None) -> str:
-    """Return the result in one line; `accepted` is the reviewers' decision on a pass."""
+    """Return the result in one line. `accepted` is the reviewers' decision on a pass, if there is one."""
     if state.ending is None:
         return "… not ended"
     words = end_words(state.ending, attempt_result(state, accepted))
@@ -73,7 +73,7 @@ def headline(state: AttemptState, accepted: bool | None = None) -> str:
 
 
 def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compared, ...]:
-    """Return each part of the answer as the solver left it, with the true one."""
+    """Return each part of the answer along with the solver's text for it."""
     return tuple(_compared(part, state) for part in parts)
 
 
@@ -92,19 +92,19 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
 
 
 def _compared_text(code: str) -> str:
-    """Return code for the comparison, with normalised indentation."""
+    """Return code in a normalised form for comparison: at the left margin, with one newline at the end."""
     return f"{at_left_margin(code).rstrip()}\n"
 
 
 def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) -> list[tuple[str, Rows]]:
-    """Return the outcome as titled groups of named values. A kind may add its own groups."""
+    """Return the outcome as titled groups of named values."""
     return [("Outcome", _outcome(task, state, accepted))]
 
 
 def result_lines(
     state: AttemptState, groups: Sequence[tuple[str, Rows]], width: int, accepted: bool | None = None
 ) -> list[Line]:
-    """Return the first page: the groups, then time, budgets and submissions as charts, without zeros."""
+    """Return the lines of the first page: the groups, then charts of time, budgets and submissions."""
     found: list[Line] = []
     for title, rows in groups:
         found += [*([Line()] if found else []), line(f" {title}", HEADING)]
@@ -193,16 +193,16 @@ def _confirmation(state: AttemptState) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPage:
-    """A page between the result and the notes. Its widget has an id."""
+    """A page between the result and the notes. Its widget must have an id."""
 
     title: str
     widget: Widget
     focus: str = ""
-    """The widget to focus, by default the page."""
+    """The selector of the widget to focus; empty for the page itself."""
 
 
 class ResultPage(LineList):
-    """How the attempt ended and what it took."""
+    """The page with the outcome of the attempt, its times and its budgets."""
 
     def __init__(
         self, state: AttemptState, groups: Sequence[tuple[str, Rows]], accepted: bool | None
@@ -211,11 +211,11 @@ class ResultPage(LineList):
         self._state, self._groups, self._accepted = state, groups, accepted
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fold the lines to the width."""
+        """Fold the lines to the new width."""
         self._fold(event.size.width)
 
-    def tell(self, state: AttemptState, groups: Sequence[tuple[str, Rows]]) -> None:
-        """Show another state of the attempt."""
+    def show_state(self, state: AttemptState, groups: Sequence[tuple[str, Rows]]) -> None:
+        """Show a new state of the attempt."""
         self._state, self._groups = state, groups
         self._fold(self.size.width)
 
@@ -223,24 +223,24 @@ class ResultPage(LineList):
         self.show(result_lines(self._state, self._groups, max(40, width - 2), self._accepted))
 
     def ground(self, index: int) -> str:
-        """Show no cursor, since nothing here can be chosen."""
+        """Return no background for the cursor: nothing can be chosen here."""
         return ""
 
 
 class SummaryTextPage(TextView):
-    """A text that does not change."""
+    """A page with a fixed text."""
 
     def __init__(self, text: str, *, id: str) -> None:
         super().__init__(id=id)
         self._text = text
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Load the text."""
         self.load(self._text)
 
 
 class SummaryScreen(BaseScreen[None]):
-    """An attempt that has ended, for any kind of task."""
+    """The summary of an attempt of any kind that has ended."""
 
     CSS_PATH = "summary.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SUMMARY)]
@@ -258,7 +258,10 @@ class SummaryScreen(BaseScreen[None]):
         *,
         accepted: bool | None = None,
     ) -> None:
-        """`groups` are on the first page; `accepted` is the reviewers' decision on a pass."""
+        """`groups` are shown on the first page, `pages` after it.
+
+        `accepted` is the reviewers' decision on a pass, None if there is none.
+        """
         super().__init__()
         self._attempted, self._state, self._accepted = task, state, accepted
         self._groups = tuple(groups)
@@ -278,20 +281,20 @@ class SummaryScreen(BaseScreen[None]):
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Start at the result, and have the pass confirmed if that is still pending."""
+        """Show the result, and start a confirmation that is still pending."""
         await self.action_page("Result")
         if self._ask is not None and to_be_confirmed(self._state) is not None:
             self._begin(self._ask)
 
     def confirm_by(self, ask: AskConfirmation) -> None:
-        """Have an unconfirmed pass confirmed by `ask`, in the background, after the screen is shown.
+        """Confirm a pass that is not confirmed yet with `ask`, in the background while the screen is shown.
 
-        Leaving the screen loses nothing: the next visit asks again.
+        If the screen is left before, the next summary of the attempt asks again.
         """
         self._ask = ask
 
     def stop(self) -> None:
-        """Stop a confirmation under way, which then writes nothing."""
+        """Stop a confirmation under way, which then records nothing."""
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
@@ -310,14 +313,14 @@ class SummaryScreen(BaseScreen[None]):
         self._show_confirmation(str(error))
 
     def _show_confirmation(self, instead: str = "") -> None:
-        """Show the current headline and result, with other words `instead` of those on the confirmation."""
+        """Show the headline and the result; `instead` replaces the text on the confirmation."""
         outcome = _outcome(self._attempted, self._state, self._accepted)
         if instead:
             outcome = [(name, instead if name == "Confirmation" else value) for name, value in outcome]
         groups = [
             ("Outcome", outcome) if title == "Outcome" else (title, rows) for title, rows in self._groups
         ]
-        self._result.tell(self._state, groups)
+        self._result.show_state(self._state, groups)
         self.query_one(HeaderBar).show(words=self._headline())
 
     def _headline(self) -> Content:
@@ -333,7 +336,7 @@ class SummaryScreen(BaseScreen[None]):
             self._show_confirmation("not asked: stopped")
 
     async def action_page(self, name: str) -> None:
-        """Show a page."""
+        """Show and focus a page."""
         page = self._pages[name]
         widget = await self.pages.show(name)
         (self.query_one(page.focus) if page.focus else widget).focus()
@@ -341,7 +344,7 @@ class SummaryScreen(BaseScreen[None]):
             self.pages.note("i: how the score is computed" if name == "Result" else "")
 
     async def action_section(self, by: int) -> None:
-        """Go to the next or previous page."""
+        """Show the next or previous page."""
         names = list(self._pages)
         await self.action_page(names[(names.index(self.pages.current) + by) % len(names)])
 
@@ -350,7 +353,7 @@ class SummaryScreen(BaseScreen[None]):
         self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
-        """Stop a confirmation under way, or go back to tasks and attempts."""
+        """Stop a confirmation under way; if there is none, close the screen."""
         if self._job is not None:
             self._stop_confirming()
         else:

@@ -1,4 +1,4 @@
-"""The tour: a practice attempt that is not saved, its steps as data, and a screen with a card for each."""
+"""The tour: a practice attempt that is not saved, its steps, and the screen with a card for each step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _TASK = "seats-together"
 
 @dataclass(frozen=True, slots=True)
 class TourStep:
-    """What to do, and whether it was done. A binding's id in angle brackets is replaced by its first key."""
+    """A step of the tour: its text, and whether an attempt's state completes it.
+
+    A binding's id in angle brackets is replaced with the user's key for it.
+    """
 
     title: str
     words: str
@@ -92,7 +95,7 @@ STEPS: tuple[TourStep, ...] = (
         lambda state: False,
     ),
 )
-"""In the order in which they are shown. The last one ends the tour."""
+"""The steps in their order. The last one ends the tour."""
 END = (
     "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task"
     " and press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds"
@@ -101,12 +104,12 @@ END = (
 
 
 def step_at(state: AttemptState) -> int:
-    """Return the index of the first step not done yet."""
+    """Return the index of the first step that is not done yet."""
     return next(number for number, step in enumerate(STEPS) if not step.done(state))
 
 
 def with_keys(words: str, keymap: Mapping[str, str]) -> str:
-    """Return the text of a card with the user's keys in place of the ids in angle brackets."""
+    """Return the text of a card with the user's keys in place of binding ids in angle brackets."""
 
     def shown(match: re.Match[str]) -> str:
         id = match.group(1)
@@ -117,14 +120,14 @@ def with_keys(words: str, keymap: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """A practice attempt in its own folder, which appears in no list and no result."""
+    """A practice attempt in a folder of its own, which is in no list and no result."""
 
     held: OpenAttempt
     folder: Path
 
     @classmethod
     def begin(cls, services: Services, opening: Opening) -> Tour:
-        """Begin the attempt. Raises the same errors as `Services.start`."""
+        """Begin the practice attempt. Raises the same errors as `Services.start`."""
         folder = Path(tempfile.mkdtemp(prefix="gistpoint-tour-"))
         try:
             attempts = AttemptStore(folder, services.clock, "tour")
@@ -136,20 +139,20 @@ class Tour:
             raise
 
     def end(self) -> None:
-        """Close and delete the attempt."""
+        """Close the attempt and delete its folder."""
         self.held.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class TourCard(Plain):
-    """The step to do. Next to the panes, if there is room, with a list of the others."""
+    """The card with the current step. If there is room, it is next to the panes and lists all steps."""
 
     def __init__(self) -> None:
         super().__init__("", id="tour-card")
         self._shown: tuple[int, bool] | None = None
 
     def show_step(self, number: int, *, wide: bool) -> None:
-        """Show a step by its number."""
+        """Show a step by its index, with a list of all steps if `wide` is set."""
         if self._shown == (number, wide):
             return
         self._shown = (number, wide)
@@ -174,7 +177,7 @@ class TourCard(Plain):
 
 
 class TourScreen(SolveScreen):
-    """A practice attempt. Esc ends it unless something else takes that key."""
+    """The solve screen with a practice attempt. Escape ends it, unless something else uses that key."""
 
     CSS_PATH: ClassVar[Any] = ["solve/solve.tcss", "tour.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TOUR)]
@@ -190,15 +193,15 @@ class TourScreen(SolveScreen):
         yield TourCard()
 
     def on_resize(self) -> None:
-        """Show the list of steps if there is room."""
+        """Draw the card again for the new size."""
         self.call_after_refresh(self.tour_on)
 
     @on(StateChanged)
     def tour_on(self) -> None:
-        """Go to the next step when this one is done."""
+        """Show the first step that is not done yet."""
         if self.is_mounted and not self._practice.state.ended:
             self.query_one(TourCard).show_step(step_at(self._practice.state), wide=self.has_class("-wide"))
 
     def action_leave_tour(self) -> None:
-        """Go home."""
+        """Leave the tour."""
         self.action_leave()

@@ -1,1 +1,1 @@
-"""Participants in browsers: each has a link, with a separate program behind it."""
+"""Participants in browsers: each has a link, and a separate program runs behind it."""

@@ -1,4 +1,4 @@
-"""The driver of a participant's program: Textual's for browsers, with limited input and a quiet end."""
+"""The driver of a participant's program: Textual's for browsers, with limited input and a clean end."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from textual.message import Message
 from textual.widget import Widget
 
 MOST_WAITING = 128
-"""The number of input messages posted before the app has to catch up."""
+"""The number of input messages that are posted before the app has to handle them."""
 MOST_PASTED = 256 * 1024
-"""A paste is dropped if it has not ended after this many characters."""
+"""A paste that has not ended after this many characters is dropped."""
 _LOOK_AGAIN_S = 1.0
 
 
 class _Question:
-    """Whether a widget has handled its messages up to this one."""
+    """A message that asks a widget whether it has handled the earlier ones."""
 
     def __init__(self) -> None:
         self.handled = Event()
@@ -31,16 +31,16 @@ class _Question:
 
 
 class ServedDriver(WebDriver):
-    """Reads no more input than the app handles, and drops what is typed after the program has ended."""
+    """Reads no more input than the app handles, and drops input that arrives after the program has ended."""
 
     _posted = 0
 
     def send_message(self, message: Message) -> None:
         """Post a message from the input thread. Wait if the app has not handled the earlier ones.
 
-        Textual's version makes a coroutine for the event loop, which nobody awaits after the loop is closed.
-        Python then warns about it in the server's log. It also posts without a limit: a pasted megabyte would
-        be a million messages.
+        Textual's version creates a coroutine for the event loop, which nobody awaits after the loop is
+        closed, so that Python writes a warning to the server's log. It also posts without a limit: a pasted
+        megabyte would become a million messages.
         """
         self._app.post_message(message)
         self._posted += 1
@@ -61,14 +61,13 @@ class ServedDriver(WebDriver):
         while asked and self._app.is_running and not self.exit_event.is_set():
             if question.handled.wait(_LOOK_AGAIN_S):
                 return
-            # A widget that was removed never answers. A busy one does: asking it again would add to its
-            # messages.
+            # A removed widget never answers. A busy one does: asking it again would add to its messages.
             if question.target is not None and not question.target.is_running:
                 question = _Question()
                 asked = self._app.call_later(self._pass_on, question)
 
     def _pass_on(self, question: _Question) -> None:
-        """Have the widget that gets the keys confirm that it has handled the earlier ones.
+        """Ask the widget that gets the keys to confirm that it has handled the earlier ones.
 
         Runs in the app's thread.
         """
@@ -77,14 +76,15 @@ class ServedDriver(WebDriver):
             question.handled.set()
 
     def run_input_thread(self) -> None:
-        """Read input and post its messages until the server closes it. Then the program ends."""
+        """Read input and post it as messages until the server closes it. Then the program ends."""
         try:
             self._read_input()
         except _ExitInput:
             pass
         finally:
             self._input_reader.close()
-            if not self.exit_event.is_set():  # without input nothing else could end it
+            # without input nothing else could end the program
+            if not self.exit_event.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
     def _read_input(self) -> None:
@@ -106,16 +106,16 @@ class ServedDriver(WebDriver):
 
 
 class _Paste:
-    """The length of a paste that may be under way. Textual's parser holds it until it ends."""
+    """The length of a paste that may be in progress. Textual's parser holds it until it ends."""
 
     def __init__(self) -> None:
         self._begun, self._length, self._last = False, 0, ""
 
     def too_long(self, text: str, *, ended: bool) -> bool:
-        """Count more of the input. `ended` is whether the parser emitted a paste.
+        """Count more of the input. `ended` is whether the parser returned a paste.
 
         Only the parser knows where a paste ends, since the marks count only if they come without a pause. A
-        beginning that did not count is still treated as one: at worst, the parser then restarts after a lot
+        start that did not count is still treated as one: at worst, the parser is then restarted after a lot
         of typing.
         """
         begins = BRACKETED_PASTE_START in self._last + text

@@ -1,4 +1,4 @@
-"""The links of participants: who may connect, to which tasks or study.
+"""The links of participants: who may connect, and to which tasks or study.
 
 Only the hash of a link's token is stored. The token itself is the password and the cookie, so that a
 restarted server has no session to remember (decision 98).
@@ -24,11 +24,11 @@ TOKEN_BYTES = 32
 
 
 class LinksError(UserError):
-    """The links can't be read, or a link doesn't exist."""
+    """The links can't be read, or a link does not exist."""
 
 
 class Assigned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a participant is assigned: tasks, or a study."""
+    """The tasks or the study assigned to a participant."""
 
     tasks: tuple[str, ...] = ()
     """The ids of the tasks, in order."""
@@ -52,9 +52,9 @@ class _File(msgspec.Struct):
 
 
 class LinkBook:
-    """The links in one file that only its owner can read.
+    """The links in one file, which only its owner can read.
 
-    Every method reads it again, since several processes use it.
+    Every method reads the file again, since several processes use it.
     """
 
     def __init__(self, path: Path, clock: TimeSource) -> None:
@@ -75,7 +75,7 @@ class LinkBook:
     def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
         """Assign tasks or a study. Return the tokens of new links, which can't be recovered later.
 
-        Participants keep the link they have, unless it is to be renewed.
+        Participants keep an existing link unless they are in `renew`.
         """
         renewed, made = set(renew), dict[str, str]()
         with self._changing() as links:
@@ -95,7 +95,7 @@ class LinkBook:
                 raise LinksError(f"{who} has no link.", hint="`gistpoint serve links` lists who has one.")
 
     def holder(self, token: str) -> str:
-        """Return the participant whose token it is, or an empty string."""
+        """Return the participant with a token; an empty string if there is none."""
         wanted = hash_of(token)
         return next(
             (who for who, link in self.all().items() if secrets.compare_digest(link.sha256, wanted)), ""
@@ -116,7 +116,7 @@ def hash_of(token: str) -> str:
 
 
 def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return participants with the names of their tasks, from lines like `P01 = ["TASK", "TASK"]`.
+    """Return the names of tasks by participant, from lines like `P01 = ["TASK", "TASK"]`.
 
     Raises `LinksError`.
     """

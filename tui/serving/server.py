@@ -1,4 +1,4 @@
-"""The server of participants' links: textual-serve's, with access control and a page of our own."""
+"""The server for participants' links: textual-serve's, with access control and a page of our own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Complaints(logging.Handler):
         super().__init__(logging.WARNING)
         self._log = log
         self._logged: dict[str, tuple[float, int]] = {}
-        """For each kind, when it was last logged and how often it was suppressed since."""
+        """For each kind: the time of its last log entry, and the number suppressed since then."""
 
     def emit(self, record: logging.LogRecord) -> None:
         words, now = _kind(record.exc_info[1] if record.exc_info else None), time.monotonic()
@@ -61,7 +61,7 @@ class _Complaints(logging.Handler):
 
 
 def _kind(error: BaseException | None) -> str:
-    """Describe an error without its text, which quotes the request. Our own errors don't."""
+    """Describe an error. Its text is left out, as it quotes the request, except that of our own errors."""
     if error is None or isinstance(error, HttpProcessingError):
         return "A malformed request was refused."
     if isinstance(error, UserError):
@@ -73,19 +73,19 @@ def _kind(error: BaseException | None) -> str:
 
 HEARTBEAT_S = 15.0
 BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
-"""How many wrong links or cookies from one address are answered within how many seconds.
+"""The number of wrong links or cookies that are answered per address, and the period in seconds.
 
 Further ones must wait.
 """
 WATCH_S = 2.0
 """Seconds between two checks of whether a link was revoked."""
 MOST_INPUT_BYTES = 256 * 1024
-"""The largest message from a browser, such as a pasted text."""
+"""The size limit of a message from a browser, such as a pasted text."""
 FAREWELL_S = 2.0
-"""Seconds after which a window is closed even if it has not taken its last message."""
+"""Seconds after which a window is closed even if it has not received its last message."""
 _MOST_ADDRESSES = 10_000
 _LONGEST_PATH = 200
-"""In bytes. Systems refuse to look up a file name of more than 255."""
+"""In bytes. Systems refuse file names of more than 255 bytes."""
 COOKIE = "gistpoint"
 ROOM, SOCKET = "/s", "/s/ws"
 OTHER_WINDOW = "This was opened in another window. Continue there."
@@ -99,12 +99,12 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 @dataclass(frozen=True, slots=True)
 class ServedPlace:
-    """Where the server listens, and the address at which browsers reach it."""
+    """The address at which the server listens, and the one that browsers use."""
 
     host: str
     port: int
     public_url: str = ""
-    """The address without a path; empty if browsers use the place itself."""
+    """The address without a path; empty if browsers use host and port."""
     certificate: str = ""
     key: str = ""
     behind_proxy: bool = False
@@ -124,7 +124,7 @@ class Window:
 
 
 class ParticipantServer(Server):
-    """Serves each participant a separate program, and refuses everything else."""
+    """Runs a separate program for each participant, and refuses everything else."""
 
     def __init__(
         self,
@@ -136,9 +136,9 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` are a participant's for `gistpoint`, `sessions` limits programs, `log` takes lines.
+        """`arguments` returns a participant's arguments of `gistpoint`; `sessions` is the limit of programs.
 
-        Only the links of `people` are accepted.
+        `log` gets lines. Only the links of `people` are accepted.
         """
         super().__init__("", host=place.host, port=place.port, title="gistpoint")
         self._links, self._people, self._place, self._arguments = links, frozenset(people), place, arguments
@@ -148,13 +148,13 @@ class ParticipantServer(Server):
         self._newest: dict[str, web.WebSocketResponse] = {}
         """The latest window of each participant.
 
-        Of several that wait for their turn, only this one gets it.
+        Of several that wait, only this one gets the turn.
         """
         self._connections = Connections(_bounds(place))
         self._bad: dict[str, deque[float]] = {}
         self._stopping = False
         self._hosts: frozenset[str] = frozenset()
-        """The names by which browsers or a proxy call the server: `NAME` or `NAME:PORT`."""
+        """The names that browsers or a proxy use for the server: `NAME` or `NAME:PORT`."""
         self._origins: frozenset[str] = frozenset()
         self._secure = False
 
@@ -164,7 +164,7 @@ class ParticipantServer(Server):
         app = web.Application(client_max_size=1024, middlewares=[self._door])
         app.add_routes(
             [
-                web.get("/p/{token}", self._come),
+                web.get("/p/{token}", self._enter),
                 web.get(ROOM, self.handle_index),
                 web.get(SOCKET, self.handle_websocket),
                 web.get("/page/{name}", self._own_file),
@@ -208,11 +208,11 @@ class ParticipantServer(Server):
             "Cache-Control": "no-store",
         }
 
-    async def _come(self, request: web.Request) -> web.StreamResponse:
-        """Turn the link into a cookie.
+    async def _enter(self, request: web.Request) -> web.StreamResponse:
+        """Replace the link by a cookie.
 
-        The page continues on its own: after a redirect, the browser would withhold the cookie if the link was
-        opened from another site, such as a web mailer (decision 98).
+        The page then continues without a redirect: after one, the browser would withhold the cookie if the
+        link was opened from another site, such as a web mailer.
         """
         token = request.match_info["token"]
         if not self._who(token):
@@ -247,7 +247,7 @@ class ParticipantServer(Server):
     def _by_cookie(self, request: web.Request) -> tuple[str, str]:
         """Return the token and its participant. Raises `web.HTTPException`.
 
-        A missing cookie doesn't count as a wrong one.
+        A missing cookie does not count as a wrong one.
         """
         token = request.cookies.get(COOKIE, "")
         who = self._who(token)
@@ -269,7 +269,7 @@ class ParticipantServer(Server):
     # Windows
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a window to its participant's program. An older window of theirs is closed."""
+        """Connect a window to its participant's program. An older window of the participant is closed."""
         token, who = self._by_cookie(request)
         if request.headers.get("Origin") not in self._origins:
             raise web.HTTPForbidden(text=_NO_LINK)
@@ -294,7 +294,7 @@ class ParticipantServer(Server):
     async def _take_turn(
         self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None
     ) -> Window | str:
-        """Register a window as its participant's after the older one is gone, or return why it can't be."""
+        """Register a participant's window after the older one is closed. Return the reason if that fails."""
         self._newest[who] = socket
         async with self._turns.setdefault(who, asyncio.Lock()):
             if self._newest[who] is not socket:
@@ -309,7 +309,7 @@ class ParticipantServer(Server):
             return window
 
     def _refusal(self, who: str, token: str) -> str:
-        """Return why no program can be started for a participant now; empty if one can."""
+        """Return the reason why no program can start for a participant now; empty if one can."""
         if self._stopping:
             return STOPPED
         if self._who(token) != who:
@@ -325,7 +325,7 @@ class ParticipantServer(Server):
         return ParticipantSession(arguments, write_bytes=draw, log=lambda words: self._log(f"{who}: {words}"))
 
     async def _listen(self, window: Window) -> None:
-        """Pass on what a window sends, until it is closed or its program has ended."""
+        """Pass on the messages of a window, until it is closed or its program has ended."""
         session = window.session
         async for message in window.socket:
             if message.type is not WSMsgType.TEXT:
@@ -374,7 +374,7 @@ class ParticipantServer(Server):
         await window.gone.wait()
 
     async def _farewell(self, socket: web.WebSocketResponse, peer: Peer | None, words: str) -> None:
-        """Close a socket with a message, if there is one. A client that accepts neither is cut off."""
+        """Close a socket, after a message if there is one. If the client accepts neither, disconnect it."""
         try:
             async with asyncio.timeout(FAREWELL_S):
                 if words and not socket.closed:
@@ -384,14 +384,14 @@ class ParticipantServer(Server):
             self._connections.end(peer)
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Let every program quit, which saves its work."""
+        """Ask every program to quit, so that it saves its work."""
         self._stopping = True
         await asyncio.gather(*(self._close(window, STOPPED) for window in list(self._windows.values())))
 
     # The server
 
     async def run(self, listening: Callable[[str], None]) -> None:
-        """Serve until SIGINT or SIGTERM. `listening` is called with the address when the server listens.
+        """Serve until SIGINT or SIGTERM. `listening` gets the address once the server listens.
 
         Raises `UserError` if the address is not available.
         """
@@ -413,7 +413,7 @@ class ParticipantServer(Server):
 
     @asynccontextmanager
     async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
-        """A context in which the server listens. Gives the address that browsers use."""
+        """Return a context in which the server listens. Its value is the address for browsers."""
         place, tls = self._place, None
         if place.certificate:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -457,14 +457,14 @@ class ParticipantServer(Server):
 def _bounds(place: ServedPlace) -> ConnectionBounds:
     """Return the limits of connections.
 
-    Behind a proxy all clients share its address, which then says nothing.
+    Behind a proxy, all clients have the same address, so that it does not distinguish them.
     """
     usual = within_files(ConnectionBounds())
     return replace(usual, most_of_address=0) if place.behind_proxy else usual
 
 
 async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of several has finished, and cancel the others. A broken connection is not an error."""
+    """Wait until the first of several has finished, and cancel the others. Ignore broken connections."""
     tasks = [asyncio.create_task(one) for one in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -477,14 +477,14 @@ async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of a URL as browsers write it, in lower case without the scheme's default port."""
+    """Return the origin of a URL as browsers write it: in lower case, without the scheme's default port."""
     parts = urlsplit(url.lower())
     own = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(own) if own else parts.netloc}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
+    """Return whether an address can be reached only from this machine."""
     from ipaddress import ip_address
 
     try:

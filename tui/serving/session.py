@@ -1,7 +1,4 @@
-"""A participant's program behind a browser window: started in a separate environment, and always ended.
-
-It ends with its window, so that to reload is to resume (decision 98).
-"""
+"""A participant's program behind a browser window. It starts in a separate environment, and always ends."""
 
 from __future__ import annotations
 
@@ -19,18 +16,18 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 END_S = 5.0
-"""Seconds that a program has to quit when asked."""
+"""Seconds that a program may take to quit when asked."""
 INSIST_S = 2.0
-"""Seconds that it has after SIGTERM, and again after SIGKILL."""
+"""Seconds that it may take after SIGTERM, and again after SIGKILL."""
 LOOK_S = 0.05
 MOST_UNREAD_BYTES = 64 * 1024
-"""The most that may wait for a program that doesn't read, besides its pipe.
+"""The limit of the input that waits for a program that does not read, besides its pipe.
 
-Beyond it, its window isn't read either.
+Above it, the window is not read either.
 """
 _SLICE_BYTES = 8 * 1024
 MOST_CELLS, FEWEST_CELLS = 500, 20
-"""The limits to which a window's columns and lines are clipped."""
+"""The limits of a window's columns and lines."""
 _PASSED_ON = (
     "PATH",
     "HOME",
@@ -58,7 +55,7 @@ _PASSED_ON = (
 )
 """The variables of the server's environment that the program gets: locations, but no keys."""
 _MODE_BYTES = 10
-"""The longest output that only sets a terminal's mode. A frame is longer."""
+"""The length limit of an output that only sets a terminal's mode. A frame is longer."""
 _MOST_ERROR_BYTES = 64 * 1024
 _USER_ERROR = 2
 _UNEXPECTED = "The program has ended unexpectedly. Your work is saved."
@@ -77,12 +74,12 @@ def environment_of_session(environment: Mapping[str, str], width: int, height: i
 
 
 def cells(number: object) -> int:
-    """Return a browser's number of columns or lines, within limits."""
+    """Return a browser's number of columns or lines, within the limits."""
     return min(max(number, FEWEST_CELLS), MOST_CELLS) if isinstance(number, int) else 80
 
 
 class ParticipantSession(AppService):
-    """The program of one window. It is started from a list of arguments, without a shell."""
+    """The program of one window. It starts from a list of arguments, without a shell."""
 
     def __init__(
         self,
@@ -91,10 +88,10 @@ class ParticipantSession(AppService):
         write_bytes: Callable[[bytes], Awaitable[None]],
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` follow `gistpoint`; `log` takes a sentence for the person who serves."""
+        """`arguments` follow `gistpoint`. `log` gets sentences for the person who runs the server."""
 
         async def nothing(words: str = "") -> None:
-            """Open no page and offer no file, even if the program asks for it."""
+            """Ignore the program's requests to open a page or offer a file."""
 
         super().__init__(
             "", write_bytes=write_bytes, write_str=nothing, close=nothing, download_manager=DownloadManager()
@@ -103,21 +100,21 @@ class ParticipantSession(AppService):
         self._focused = self._drawn = False
         self._complaints: asyncio.Task[bytes] | None = None
         self.ended = asyncio.Event()
-        """Set when the program has ended or no longer draws anything."""
+        """Set once the program has ended or draws nothing any more."""
         self.last_words = ""
-        """The message that the participant then gets."""
+        """The last message to the participant."""
 
     def command_line(self) -> list[str]:
         """Return the command to start."""
         return [sys.executable, "-P", "-m", "gistpoint", *self._arguments]
 
     async def focus(self) -> None:
-        """Tell the program that its window has the focus."""
+        """Report to the program that its window has the focus."""
         self._focused = True
         await super().focus()
 
     async def blur(self) -> None:
-        """Tell the program that its window has lost the focus."""
+        """Report to the program that its window has lost the focus."""
         self._focused = False
         await super().blur()
 
@@ -128,7 +125,8 @@ class ParticipantSession(AppService):
             stdout=PIPE,
             stderr=PIPE,
             env=environment_of_session(os.environ, width, height),
-            start_new_session=True,  # Ctrl+C at the server's terminal is for the server, which ends its sessions
+            # Ctrl+C at the server's terminal must reach only the server, which ends its sessions itself
+            start_new_session=True,
         )
         assert process.stdin is not None
         assert process.stderr is not None
@@ -138,18 +136,18 @@ class ParticipantSession(AppService):
         return process
 
     async def send_bytes(self, data: bytes) -> bool:
-        """Pass on what was typed, as fast as the program reads it. Return whether the program still runs."""
+        """Pass on the typed input, as fast as the program reads it. Return whether the program still runs."""
         for at in range(0, len(data), _SLICE_BYTES):
             if not await super().send_bytes(data[at : at + _SLICE_BYTES]):
                 return False
         return True
 
     async def set_terminal_size(self, width: int, height: int) -> None:
-        """Tell the program the size of its window."""
+        """Report the size of the window to the program."""
         await super().set_terminal_size(cells(width), cells(height))
 
     async def run(self) -> None:
-        """Pass on what the program draws, until it ends."""
+        """Pass on the output of the program until it ends."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
@@ -163,14 +161,15 @@ class ParticipantSession(AppService):
             await asyncio.wait({drawing})
         await self._ends_within(INSIST_S)
         if process.returncode:
-            words = await self._tell_complaints()
+            words = await self._log_complaints()
             self.last_words = _sentence(words) if process.returncode == _USER_ERROR else _UNEXPECTED
         self.ended.set()
 
     async def _draw(self, stdout: asyncio.StreamReader) -> None:
-        # ValueError: a line without end
+        # ValueError: a line that does not end
         with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
-            while await stdout.readline() != b"__GANGLION__\n":  # the driver announces that it has started
+            # the driver announces that it has started
+            while await stdout.readline() != b"__GANGLION__\n":
                 if stdout.at_eof():
                     return
             while True:
@@ -188,15 +187,15 @@ class ParticipantSession(AppService):
                 self._write_meta("focus")
 
     def _write_meta(self, kind: str) -> None:
-        """Send a message without waiting until it is read: the program may itself wait for us to read."""
+        """Send a message without waiting until it is read: the program may itself wait until we read."""
         with suppress(RuntimeError, ConnectionError):
             self.stdin.write(self.encode_packet(b"M", json.dumps({"type": kind}).encode()))
 
     async def stop(self) -> None:
-        """Ask the program to quit, which saves everything. If it doesn't, terminate it, then kill it.
+        """Ask the program to quit, which saves everything. If it does not, terminate it, then kill it.
 
-        Takes no longer than `END_S` and `INSIST_S` allow, no matter what the program, its children and the
-        window do.
+        Takes no longer than `END_S` and `INSIST_S` allow, whatever the program, its children and the window
+        do.
         """
         process, drawing = self._process, self._task
         if process is None or drawing is None:
@@ -204,22 +203,21 @@ class ParticipantSession(AppService):
         drawing.cancel()
         await asyncio.wait({drawing})
         assert process.stdout is not None
-        unseen = asyncio.create_task(_tail(process.stdout))  # a program that can't write can't quit
+        # a program that can't write can't quit
+        unseen = asyncio.create_task(_tail(process.stdout))
         await self._have_it_end(process)
         unseen.cancel()
-        await self._tell_complaints()
-        process._transport.close()  # type: ignore[attr-defined] # else its children may hold our pipes
+        await self._log_complaints()
+        process._transport.close()  # type: ignore[attr-defined] # else its children may keep our pipes open
 
     async def _have_it_end(self, process: Process) -> None:
-        if (
-            not self.stdin.transport.get_write_buffer_size()
-        ):  # a message would wait behind what it doesn't read
+        # a message would wait behind input that the program has not read
+        if not self.stdin.transport.get_write_buffer_size():
             self._write_meta("quit")
             if await self._ends_within(END_S):
                 return
-        kill = partial(
-            os.killpg, process.pid, signal.SIGKILL
-        )  # the program leads a process group, so its children end too
+        # the program leads a process group, so its children end too
+        kill = partial(os.killpg, process.pid, signal.SIGKILL)
         for insist in (process.terminate, kill):
             with suppress(ProcessLookupError):
                 insist()
@@ -233,8 +231,8 @@ class ParticipantSession(AppService):
             await asyncio.wait_for(_until(lambda: process.returncode is not None), seconds)
         return process.returncode is not None
 
-    async def _tell_complaints(self) -> str:
-        """Log what the program wrote to standard error once, and return it."""
+    async def _log_complaints(self) -> str:
+        """Log the program's output on standard error once, and return it."""
         task, self._complaints = self._complaints, None
         if task is None:
             return ""
@@ -248,7 +246,7 @@ class ParticipantSession(AppService):
 
 
 async def _until(met: Callable[[], bool]) -> None:
-    """Wait until a condition holds.
+    """Wait until a condition is met.
 
     Processes are polled, since asyncio's own wait lasts until their pipes are closed.
     """
@@ -257,7 +255,7 @@ async def _until(met: Callable[[], bool]) -> None:
 
 
 async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """Return the end of what a stream delivers, or has delivered when this is cancelled."""
+    """Return the end of a stream's output, or of its output so far if this is cancelled."""
     kept = b""
     with suppress(asyncio.CancelledError):
         while data := await stream.read(4096):
@@ -272,7 +270,7 @@ def _sentence(words: str) -> str:
 
 
 def envelope(text: str) -> tuple[str, object]:
-    """Return the kind and content of a browser's message. Raises `ValueError`."""
+    """Return the kind and the content of a browser's message. Raises `ValueError`."""
     try:
         value = json.loads(text)
     except RecursionError as error:

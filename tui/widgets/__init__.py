@@ -1,1 +1,1 @@
-"""Widgets shared by several screens. They draw given values, post messages, and do not know the engine."""
+"""Widgets shared by several screens. They draw given values, post messages, and don't know the engine."""

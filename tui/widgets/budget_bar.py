@@ -1,6 +1,4 @@
-"""The task, the remaining budgets, the clock with its activity, and the isolation of the tests; always
-visible.
-"""
+"""The bar with an attempt's title, remaining budgets, clock and isolation, which is always visible."""
 
 from __future__ import annotations
 
@@ -28,26 +26,26 @@ GLYPHS = {
 
 _GAP = 1
 _FEW = 8
-"""As many pips as can be counted at a glance."""
+"""The most pips that can be counted at a glance."""
 _LOW = 0.25
-"""A budget with this share or less left is drawn as running out."""
+"""The remaining share up to which a budget is drawn as running out."""
 
 
-def pips(left: int, of: int) -> str:
-    """Return one pip for each of `of`, `left` of them full."""
-    full = min(max(0, left), of)
-    return "●" * full + "○" * (of - full)
+def pips(left: int, total: int) -> str:
+    """Return a pip for each unit of a budget, the first `left` of them full."""
+    full = min(max(0, left), total)
+    return "●" * full + "○" * (total - full)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """How much of the line is drawn."""
+    """The parts of the line that are drawn."""
 
     title: int
-    """The fewest cells of a title that is cut."""
+    """The fewest cells to which the title is cut."""
     nouns: bool
     pips: int
-    """Budgets up to this size are drawn as pips."""
+    """The largest budget that is drawn with pips."""
     activity: bool
 
 
@@ -62,13 +60,13 @@ _FITS = (
     _Fit(12, nouns=False, pips=0, activity=False),
     _Fit(0, nouns=False, pips=0, activity=False),
 )
-"""From the whole line to the least of it."""
+"""The choices of parts, from the full line to the shortest."""
 
 
 class BudgetBar(Widget):
-    """One line: the title, tool uses and submissions left with a pip for each, clock, isolation.
+    """One line: title, remaining budgets with a pip for each unit, clock and isolation.
 
-    In a narrow line, words are dropped first, then the pips of large budgets, then all pips; the title is cut
+    If the line is narrow, the nouns go first, then the pips of large budgets, then all pips; the title is cut
     last.
     """
 
@@ -99,7 +97,7 @@ class BudgetBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        """Draw as much of the line as fits."""
+        """Return as much of the line as fits."""
         if self._backend is None:
             return Content("")
         width = self.content_size.width
@@ -154,7 +152,7 @@ class BudgetBar(Widget):
 
 
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
-    """Return the symbol, noun, remainder and total of each budget that has a number."""
+    """Return sign, noun, remaining and total number of each limited budget."""
     left, of = state.remaining, state.budgets
     found = [("◆", state.of_kind.unit, left.tool_uses, of.tool_uses)]
     if not state.of_kind.hands_in_once:

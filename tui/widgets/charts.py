@@ -1,7 +1,4 @@
-"""Charts of block characters: bars with names and values, and a line of values.
-
-Pure functions that return styled text.
-"""
+"""Charts of block characters: labelled bars, sparklines and gauges, as pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its name, its value, the value in words, and a Textual style."""
+    """A bar: its name, its value, a text for the value, and a Textual style."""
 
     name: str
     value: float
@@ -28,10 +25,10 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], width: int) -> Content:
-    """Return bars below one another in `width` cells, to one scale.
+    """Return bars below one another, in `width` cells and to one scale.
 
-    The largest fills the space left by names and words.
-    A value above zero gets at least the thinnest block. A bar without room consists of its words only.
+    The longest bar fills the space between names and values. A value above zero gets at least the thinnest
+    block. Without space for bars, only names and values are drawn.
     """
     return Content("\n").join(
         Content.assemble(
@@ -42,7 +39,7 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
 
 
 def bar_lines(rows: Sequence[Bar], width: int) -> list[list[tuple[str, str]]]:
-    """Return the same bars by line, as pieces of raw text with styles."""
+    """Return the same bars, line by line, as pieces of plain text with styles."""
     names = max((cell_len(row.name) for row in rows), default=0)
     words = max((len(row.words) for row in rows), default=0)
     room = max(0, width - names - words - 2)
@@ -65,10 +62,7 @@ def _bar(value: float, top: float, room: int) -> str:
 
 
 def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
-    """Return one block per value, from 0 to `top` (by default the largest).
-
-    A value above zero is always visible.
-    """
+    """Return a block for each value, on a scale from 0 to `top` (by default the largest value)."""
     highest = top if top is not None else max(values, default=0.0)
     if highest <= 0:
         return _LEVELS[0] * len(values)
@@ -76,7 +70,7 @@ def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
 
 
 def gauge(done: float, total: float, width: int) -> str:
-    """Return a bar of `width` cells, filled in proportion to the share done; empty without a total."""
+    """Return a bar of `width` cells, filled by the share done; empty if the total is 0."""
     if total <= 0 or width <= 0:
         return ""
     full = min(width, max(0, round(done / total * width)))

@@ -1,4 +1,4 @@
-"""Python code in an editor: its lines, their syntax colours, and matching brackets."""
+"""Python code in an editor: its lines, their syntax highlighting, and matching brackets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 CodeSpan: TypeAlias = tuple[int, int, str]
-"""Start and end in characters, and a kind of `syntax`."""
+"""Start and end, in characters, and the kind of token."""
 
 LONGEST_LINE = 20_000
-"""Longer lines, in characters, are neither coloured nor searched for strings and brackets."""
+"""The length, in characters, of lines beyond which neither colours nor brackets are looked for."""
 _REACH = 1_000
-"""The number of lines searched for the matching bracket."""
+"""The most lines that are searched for a matching bracket."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _BRACKET = re.compile(r"[()\[\]{}]")
@@ -49,11 +49,11 @@ _WORDS = re.compile(
 
 
 class CodeDocument(Document):
-    """The lines of a text area, read as Python where they are visible.
+    """The lines of a text area, of which only the visible ones are parsed as Python.
 
-    Textual's document for code parses the text and looks up the colours of all its lines after each key.
-    Here, a line is read when it is drawn, given what is open at its start: nothing, or a string over several
-    lines. An edit forgets that for the lines below it (decision 99).
+    Textual's document for code parses the whole text, and highlights all lines, after each key. Here, a line
+    is parsed when it is drawn, from the state at its start: nothing or a string is open. An edit forgets the
+    states of the lines below it.
     """
 
     _widest: int | None = None
@@ -62,7 +62,7 @@ class CodeDocument(Document):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._open = [("", "")]
-        """For the first lines, the delimiter and kind of the string that is open at their start."""
+        """The delimiter and kind of the string open at the start of each line, for the lines read so far."""
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Replace a part of the text."""
@@ -77,7 +77,7 @@ class CodeDocument(Document):
         return result
 
     def get_size(self, tab_width: int) -> Size:
-        """Return the width in cells of the widest line, and the number of lines."""
+        """Return the width, in cells, of the widest line, and the number of lines."""
         if self._widest is None or tab_width != self._tab:
             self._tab = tab_width
             self._widest = max(map(self._width, self._lines))
@@ -88,11 +88,11 @@ class CodeDocument(Document):
         return len(line) if plain else cell_len(line.expandtabs(self._tab))
 
     def spans(self, row: int) -> tuple[CodeSpan, ...]:
-        """Return the coloured spans of a line. Later spans override earlier ones."""
+        """Return the highlighted spans of a line. Later spans override earlier ones."""
         return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
-        """Return the place of the bracket that matches the one at `place`; None if there is none nearby."""
+        """Return the place of the bracket that matches the one at `place`; None if none is near."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS
@@ -116,7 +116,7 @@ class CodeDocument(Document):
         return None
 
     def _brackets(self, row: int) -> list[Location]:
-        """Return the brackets of a line outside strings and comments."""
+        """Return the places of a line's brackets outside strings and comments."""
         if len(self._lines[row]) > LONGEST_LINE:
             return []
         quoted = self._quoted(row)
@@ -124,14 +124,14 @@ class CodeDocument(Document):
         return [(row, at) for at in places if not any(start <= at < end for start, end, _ in quoted)]
 
     def _quoted(self, row: int) -> tuple[CodeSpan, ...]:
-        """Return the strings and comments of a line."""
+        """Return the spans of a line's strings and comments."""
         while len(self._open) <= row:
             self._open.append(_read(self._lines[len(self._open) - 1], *self._open[-1])[1])
         return _read(self._lines[row], *self._open[row])[0]
 
 
 class _EachLine(Sequence[Item]):
-    """A sequence with the same value for every line of a document, however many there are."""
+    """A sequence with a value for each line of a document, computed when it is read."""
 
     def __init__(self, document: DocumentBase, item: Callable[[int], Item]) -> None:
         self._document, self._item = document, item
@@ -147,9 +147,9 @@ class _EachLine(Sequence[Item]):
 
 
 class UnfoldedLines(WrappedDocument):
-    """The rows of a text without folded lines: one per line, so that an edit renumbers none of them.
+    """The rows of a text without folded lines: one for each line, so that an edit renumbers no rows.
 
-    Textual's version keeps lists of all rows, and rewrites those below an edit.
+    Textual's class keeps lists of all rows, and rewrites those below an edit.
     """
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
@@ -160,7 +160,7 @@ class UnfoldedLines(WrappedDocument):
         self._line_index_to_offsets = _EachLine(self.document, lambda row: [row])  # type: ignore[assignment]
 
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        """Do nothing after an edit."""
+        """Do nothing: without folded lines, there is nothing to update after an edit."""
 
     @property
     def height(self) -> int:
@@ -168,7 +168,7 @@ class UnfoldedLines(WrappedDocument):
         return self.document.line_count
 
     def get_tab_widths(self, line_index: int) -> list[int]:
-        """Return the widths of the tabs of a line."""
+        """Return the widths of a line's tabs."""
         return [width for _, width in get_tab_widths(self.document.get_line(line_index), self._tab_width)]
 
 
@@ -180,7 +180,7 @@ def _words(line: str) -> tuple[CodeSpan, ...]:
 
 @lru_cache(maxsize=1_024)
 def _read(line: str, delimiter: str, kind: str) -> tuple[tuple[CodeSpan, ...], tuple[str, str]]:
-    """Return the strings and comments of a line, and the string that is open at its end."""
+    """Return the spans of a line's strings and comments, and the string that is open at its end."""
     spans: list[CodeSpan] = []
     if len(line) > LONGEST_LINE:
         return (), ("", "")

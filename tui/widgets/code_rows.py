@@ -1,4 +1,4 @@
-"""Draws rows of editable code: number, mark, syntax, selection, brackets and cursor."""
+"""Drawing of editable code by rows: number, mark, syntax, selection, brackets and cursor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gistpoint.tui.widgets.code_document import LONGEST_LINE, CodeSpan
 from gistpoint.tui.widgets.text_lines import drawn
 
 FAULT = "✘"
-"""Marks the number of a line that Python refuses."""
+"""The mark of a line that Python can't parse."""
 BEFORE, BEHIND = "‹", "›"
-"""Marks the end of a row beyond which its line continues."""
+"""The marks at the ends of a row whose line continues there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """What a row looks like. Equal rows look alike, whichever line of the text they show."""
+    """All that determines the look of a row's text. Equal rows look the same, so drawn rows can be cached."""
 
     text: str
     spans: tuple[CodeSpan, ...] = ()
@@ -30,12 +30,12 @@ class CodeRow:
     selected: tuple[int, int] | None = None
     brackets: tuple[int, ...] = ()
     cursor: int | None = None
-    """The character at which the cursor is drawn."""
+    """The character under the cursor; None if the cursor is not drawn in this row."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowStyles:
-    """The styles of the parts; `syntax` by kind."""
+    """The styles of a row's parts; those of `syntax` by kind of token."""
 
     base: Style
     line: Style
@@ -51,7 +51,7 @@ class RowStyles:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRow:
-    """Everything that a row shows."""
+    """A row together with its number and mark."""
 
     row: CodeRow
     number: int
@@ -59,7 +59,7 @@ class NumberedRow:
 
 
 def numbered(shown: NumberedRow, text: Strip, styles: RowStyles, gutter: int) -> Strip:
-    """Return a drawn row after its number, in a gutter of `gutter` cells."""
+    """Return a drawn row behind its number, which takes a gutter of `gutter` cells."""
     gutter_style = styles.line_gutter if shown.row.at_cursor else styles.gutter
     mark = Segment(f"{FAULT} ", styles.fault) if shown.fault else Segment("  ", gutter_style)
     number = Segment(f"{shown.number:>{gutter - 2}}", gutter_style)
@@ -67,11 +67,11 @@ def numbered(shown: NumberedRow, text: Strip, styles: RowStyles, gutter: int) ->
 
 
 def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console) -> Strip:
-    """Return a row of `room` cells, whose text is scrolled by `left` cells."""
+    """Return the text of a row in `room` cells, scrolled by `left` cells."""
     text, places, cut = row.text, None, 0
     has_one_cell_each = text.isascii() and text.isprintable()
     if has_one_cell_each or len(text) > LONGEST_LINE:
-        # this costs only as much as the visible part
+        # this takes time for the visible part only
         cut, text = min(left, len(text)), visible_line(text[left : left + room + 1])
         length = len(row.text)
     else:
@@ -99,7 +99,7 @@ def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console
 
 
 def _with_ends(strip: Strip, left: int, room: int, length: int, styles: RowStyles) -> Strip:
-    """Return a row with marks where a line of `length` cells continues beyond it."""
+    """Return a row with a mark at each end beyond which its line of `length` cells continues."""
     if length > left + room:
         strip = Strip([*strip.crop(0, room - 1), Segment(BEHIND, styles.more)], room)
     if left and length:

@@ -1,4 +1,4 @@
-"""A view of source code of any length, with line numbers, marks, syntax colour and search."""
+"""A view of source code of any length, with line numbers, marks, syntax highlighting and search."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens,
 from gistpoint.tui.widgets.text_lines import TextLines
 
 REGEX_SECONDS = 0.5
-"""The time limit of a regular expression; the keyboard waits for it."""
+"""The time limit for a regular expression, in seconds. The keyboard waits meanwhile."""
 
 
 class PatternError(UserError):
-    """A pattern is not a valid regular expression or takes too long."""
+    """A pattern is no valid regular expression, or takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The matches of a pattern as ordered offsets of the raw text, without overlaps or empty matches."""
+    """The matches of a pattern, as offsets in the text: in order, not overlapping, and not empty."""
 
     starts: array[int] = field(default_factory=lambda: array("q"))
     ends: array[int] = field(default_factory=lambda: array("q"))
@@ -40,9 +40,9 @@ class Matches:
 
 
 def find_all(text: str, pattern: str, *, regex: bool = False) -> Matches:
-    """Return all matches, case-insensitive for a literal pattern.
+    """Return all matches of a pattern; a literal pattern matches in upper and lower case.
 
-    Raises `PatternError` for an invalid regular expression and for one that takes more than `REGEX_SECONDS`.
+    Raises `PatternError` for a regular expression that is invalid or takes more than `REGEX_SECONDS`.
     """
     found = Matches()
     if not pattern:
@@ -92,13 +92,11 @@ MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 _MARKED = 500
-"""If there are more matches, only some are marked in the scroll bar, which has fewer rows."""
+"""The most matches that are marked in the scroll bar, which has fewer rows than that."""
 
 
 class CodeView(LineView):
-    """Code with a gutter; `load` shows another text, `search` searches it, the cursor marks a line and a
-    word.
-    """
+    """A view of code with a gutter. The cursor is on a line and a word."""
 
     DEFAULT_CSS = """
     CodeView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -114,12 +112,12 @@ class CodeView(LineView):
     ]
 
     found: reactive[tuple[int, int]] = reactive((0, 0), init=False, repaint=False)
-    """The current match (from 1, 0 for none) and the number of matches, for watchers."""
+    """The number of the current match (from 1, 0 for none) and of all matches, for watchers."""
     finding = False
-    """Whether a find bar is open for this text. If so, Esc ends the search."""
+    """Whether a find bar is open for this text, in which case Escape ends the search."""
 
     class _Coloured(Message):
-        """More lines were coloured."""
+        """More lines have been highlighted."""
 
         def __init__(self, tokens: list[LineTokens], first: int, last: int) -> None:
             super().__init__()
@@ -135,24 +133,24 @@ class CodeView(LineView):
         self._pattern: tuple[str, bool] = ("", False)
         self._marks: Mapping[int, str] = {}
         self.numbers = True
-        """Whether the gutter has line numbers."""
+        """Whether the gutter shows line numbers."""
 
     def load(
         self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = ""
     ) -> None:
-        """Show `text` with its first line numbered `first_line`. A thread adds the colours later."""
+        """Show a text whose first line has the number `first_line`. A thread adds the colours."""
         self._forget_search()
         self._marks = {}
         self.show_text(text, first_line=first_line, title=title)
         self.colour(language)
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Show an empty text."""
         self.load("", language=None)
 
     @property
     def marks(self) -> Mapping[int, str]:
-        """One-cell glyphs in the gutter, by line number in the file."""
+        """The one-cell glyphs in the gutter, by the number of the line."""
         return self._marks
 
     @marks.setter
@@ -160,10 +158,10 @@ class CodeView(LineView):
         self._marks = dict(marks)
         self.redraw()
 
-    # Colour
+    # Highlighting
 
     def colour(self, language: str | None) -> None:
-        """Find the tokens of the text in a thread; None for none."""
+        """Highlight the text in a thread; with None, remove the colours."""
         self.workers.cancel_group(self, "colour")
         tokens: list[LineTokens] = []
         self._tokens = tokens
@@ -186,7 +184,7 @@ class CodeView(LineView):
             self.post_message(self._Coloured(tokens, first, len(tokens)))
 
     def on_code_view__coloured(self, message: _Coloured) -> None:
-        """Redraw the visible lines if they were among those coloured."""
+        """Draw the lines that have been highlighted, if they are visible."""
         message.stop()
         if message.tokens is self._tokens:
             self.rows_changed(self.rows.row_of(message.first), self.rows.row_of(message.last - 1))
@@ -194,13 +192,13 @@ class CodeView(LineView):
     # Drawing
 
     def gutter_width(self) -> int:
-        """Two cells for marks, the numbers, and a space."""
+        """Return the width of the gutter: two cells for marks, the numbers, and a space."""
         if not self.numbers:
             return 2
         return max(3, len(str(self.first_line + len(self.lines) - 1))) + 3
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Cursor, mark and number of a line. A folded line shows its number once."""
+        """Return the cursor, mark and number of a line. The rows of a folded line show the number once."""
         here = line == self.cursor_index
         cursor = ("▸" if here and not continued else " ", "bold $text-primary")
         mark = (" " if continued else self._marks.get(line + self.first_line, " "), "bold $text-warning")
@@ -211,7 +209,7 @@ class CodeView(LineView):
         return [cursor, mark, (f"{number} ", "bold" if here else "$foreground 60%")]
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the syntax colours, then the matches."""
+        """Return the syntax colours of a part of a line, followed by the matches in it."""
         found: list[Span] = []
         tokens = self.line_tokens(line)
         if tokens:
@@ -226,7 +224,7 @@ class CodeView(LineView):
         return found
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line (by index) if they are known already."""
+        """Return the tokens of a line, by index; None if they are not known yet."""
         return self._tokens[line] if line < len(self._tokens) else None
 
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
@@ -244,11 +242,11 @@ class CodeView(LineView):
     # Search
 
     def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
-        """Find and highlight `pattern`. Return the number of matches, 0 for an empty pattern.
+        """Highlight all matches of a pattern, and return their number; an empty pattern ends the search.
 
-        Literal text is found in any case. The cursor goes to the first match at or after its place, or after
-        `start` (line and column). Raises `PatternError` for a regular expression that is not one, or takes
-        too long.
+        Literal text matches in upper and lower case. The cursor moves to the first match at or after its
+        place, or after `start` (line and column). Raises `PatternError` for a regular expression that is
+        invalid or takes too long.
         """
         self._forget_search()
         self._matches = find_all(self.text, pattern, regex=regex)
@@ -270,7 +268,7 @@ class CodeView(LineView):
         return self._pattern[0]
 
     def scroll_marks(self) -> list[int]:
-        """The rows of matches, to be marked in the scroll bar."""
+        """Return the rows of the matches, which the scroll bar marks."""
         starts = self._matches.starts[:: max(1, len(self._matches) // _MARKED)]
         return [self._row_at(offset) for offset in starts]
 
@@ -279,34 +277,34 @@ class CodeView(LineView):
         return self.rows.row_of(line, offset - self.lines.starts[line])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let Esc end a search while its bar is open; otherwise it keeps its usual meaning."""
+        """Offer Escape for ending a search only while its bar is open; otherwise, the screen handles it."""
         return self.finding if action == "end_search" else super().check_action(action, parameters)
 
     def action_end_search(self) -> None:
-        """End the search of the find bar. The marks go, the cursor stays."""
+        """End the search, and remove its marks; the cursor stays."""
         self.finding = False
         self.search("")
 
     @property
     def match_place(self) -> tuple[int, int]:
-        """The current match (from 1, 0 for none) and the number of matches."""
+        """The number of the current match (from 1, 0 for none) and of all matches."""
         return (0 if self._match is None else self._match + 1), len(self._matches)
 
     def next_match(self) -> bool:
-        """Go to the next match, wrapping around at the end. Return False if there is none."""
+        """Move to the next match, wrapping around at the end. Return whether there is one."""
         return self._step_match(1)
 
     def previous_match(self) -> bool:
-        """Go to the previous match, wrapping around at the start. Return False if there is none."""
+        """Move to the previous match, wrapping around at the start. Return whether there is one."""
         return self._step_match(-1)
 
     def action_next_match(self) -> None:
-        """Go to the next match. If there is none, the screen handles the key."""
+        """Move to the next match. If there is none, leave the key to the screen."""
         if not self.next_match():
             raise SkipAction
 
     def action_previous_match(self) -> None:
-        """Go to the previous match. If there is none, the screen handles the key."""
+        """Move to the previous match. If there is none, leave the key to the screen."""
         if not self.previous_match():
             raise SkipAction
 
@@ -330,7 +328,7 @@ class CodeView(LineView):
         self.found = (0, 0)
 
     def search_again(self) -> None:
-        """Repeat the last search in a text that has grown, without moving the cursor."""
+        """Repeat the search in a text that has grown, without moving the cursor."""
         pattern, regex = self._pattern
         if pattern:
             self._matches = find_all(self.text, pattern, regex=regex)
@@ -339,7 +337,10 @@ class CodeView(LineView):
     # Words
 
     def word_at_cursor(self) -> str:
-        """Return the identifier under the cursor with the names before it: `a.b` on `b` of `a.b.c`, or ''."""
+        """Return the name at the cursor with the names before it; empty if there is none.
+
+        On `b` of `a.b.c`, that is `a.b`.
+        """
         line, column = self.lines[self.cursor_index], self.cursor_column
         if column >= len(line) or not _in_identifier(line[column]):
             column -= 1

@@ -1,4 +1,4 @@
-"""The differences between two texts: unified, or side by side if there is room."""
+"""A view of the differences between two texts: unified, or side by side if there is room."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Side = Literal["old", "new", "both"]
 
 _GAP = "⋯"
 _GUTTER = 10
-"""Cells on one side that are not text: numbers, sign, scroll bar."""
+"""The cells of one side that contain no text: number, sign and scroll bar."""
 SIGNS = {DiffLineKind.ADDED: "+", DiffLineKind.REMOVED: "-", DiffLineKind.CONTEXT: " "}
 _BACKGROUNDS = {DiffLineKind.ADDED: "on $success 16%", DiffLineKind.REMOVED: "on $error 16%"}
 _ANSI = {DiffLineKind.ADDED: "ansi_green", DiffLineKind.REMOVED: "ansi_red"}
@@ -45,30 +45,30 @@ _ANSI_CHANGED = "bold underline"
 
 @dataclass(frozen=True, slots=True)
 class PaneLine:
-    """A line of a pane: a line of the diff, a heading, or a gap where the other side is longer."""
+    """A line of a pane: a line of the diff, a heading, or a gap next to a longer other side."""
 
     text: str
     line: DiffLine | None = None
     other: str | None = None
-    """The line of the other side that this one replaces or is replaced by."""
+    """The line on the other side that replaces this one or is replaced by it; None if there is none."""
     heading: bool = False
 
 
 @dataclass(slots=True)
 class SideTokens:
-    """The syntax of the old and new text by line, filled in by a thread."""
+    """The tokens of the old and the new text, by line. A thread adds them."""
 
     old: list[LineTokens] = field(default_factory=list)
     new: list[LineTokens] = field(default_factory=list)
 
     def of(self, line: DiffLine) -> LineTokens | None:
-        """Return the tokens of a line of a diff if they are known already."""
+        """Return the tokens of a line of the diff; None if they are not known yet."""
         tokens, number = (self.old, line.old) if line.new is None else (self.new, line.new)
         return tokens[number - 1] if number is not None and number <= len(tokens) else None
 
 
 def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[PaneLine]:
-    """Return the lines of a unified view. `headers` are not needed if every hunk is a whole text."""
+    """Return the lines of a unified view. A diff of one whole text needs no `headers` of hunks."""
     found: list[PaneLine] = []
     for diff in files:
         found.append(PaneLine(_title(diff), heading=True))
@@ -83,7 +83,7 @@ def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[Pa
 
 
 def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[list[PaneLine], list[PaneLine]]:
-    """Return the lines of both sides of a side-by-side view, the same number for each."""
+    """Return the lines of both sides of a side-by-side view: the same number for each side."""
     left: list[PaneLine] = []
     right: list[PaneLine] = []
     for diff in files:
@@ -101,7 +101,7 @@ def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[lis
 
 
 def _brief(lines: list[PaneLine]) -> list[PaneLine]:
-    """Return the lines of one file without headings, with a separator between hunks."""
+    """Return the lines of one file's diff without headings, and with a separator between hunks."""
     return [PaneLine(_GAP, heading=True) if line.heading else line for line in lines[2:]]
 
 
@@ -127,7 +127,7 @@ def _text(line: DiffLine | None) -> str:
 
 
 def _partners(hunk: Hunk) -> dict[int, str]:
-    """Return for each line of a hunk (by index) the text that it replaces or is replaced by."""
+    """Return, by index, the text that replaces each line of a hunk or is replaced by it."""
     index_of = {id(line): index for index, line in enumerate(hunk.lines)}
     found: dict[int, str] = {}
     for old, new in side_by_side(hunk):
@@ -137,7 +137,7 @@ def _partners(hunk: Hunk) -> dict[int, str]:
 
 
 class DiffPane(CodeView):
-    """Lines of a diff with their numbers and signs."""
+    """The lines of a diff, with their numbers and signs."""
 
     DEFAULT_CSS = """
     DiffPane { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -155,19 +155,19 @@ class DiffPane(CodeView):
             self.pane = pane
 
     class WrapWanted(Message):
-        """Asks to fold or unfold lines on both sides."""
+        """Asks to switch between wrapping and scrolling on both sides."""
 
     def __init__(self, side: Side, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
         self.side: Side = side
-        """The sides whose line numbers are in the gutter."""
+        """The side whose line numbers are in the gutter, or both."""
         self._pane_lines: list[PaneLine] = []
         self._sides = SideTokens()
         self._digits = 3
         self._inside: dict[int, list[tuple[int, int]]] = {}
 
     def show_lines(self, lines: list[PaneLine], sides: SideTokens) -> None:
-        """Show other lines, coloured by tokens that may arrive later."""
+        """Show other lines. Their tokens in `sides` may be added later."""
         self._pane_lines, self._sides, self._inside = lines, sides, {}
         numbers = [n for pane_line in lines if (line := pane_line.line) for n in (line.old, line.new) if n]
         self._digits = max(3, len(str(max(numbers, default=0))))
@@ -176,7 +176,7 @@ class DiffPane(CodeView):
 
     @property
     def starts_of_changes(self) -> list[int]:
-        """The indices of the lines at which a run of changed lines begins."""
+        """The indexes of the lines at which changes begin."""
         changed = [self._is_change(index) for index in range(len(self._pane_lines))]
         return [i for i, now in enumerate(changed) if now and not (i and changed[i - 1])]
 
@@ -186,9 +186,9 @@ class DiffPane(CodeView):
         return not pane_line.heading and (line is None or line.kind is not DiffLineKind.CONTEXT)
 
     def action_hunk(self, by: int) -> None:
-        """Go to the next or previous match during a search, else to the next run of changed lines.
+        """Move to the next or previous match during a search, else to the next or previous change.
 
-        In an empty diff, the screen handles the key.
+        If there is no change, the key is left to the screen.
         """
         pattern, _ = self._pattern
         if pattern:
@@ -207,27 +207,27 @@ class DiffPane(CodeView):
             self.use_affordance("jump")
 
     def action_toggle_wrap(self) -> None:
-        """Ask to switch folding on both sides."""
+        """Ask to switch between wrapping and scrolling on both sides."""
         self.post_message(self.WrapWanted())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Post that the pane was scrolled, so that the other side follows."""
+        """Report that the pane was scrolled, so that the other side follows."""
         super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Scrolled(self))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Post that the pane was scrolled, so that the other side follows."""
+        """Report that the pane was scrolled, so that the other side follows."""
         super().watch_scroll_x(old_value, new_value)
         self.post_message(self.Scrolled(self))
 
     # Drawing
 
     def gutter_width(self) -> int:
-        """Room for the cursor, one or two numbers, and the sign."""
+        """Return the width of the gutter: the cursor, one or two numbers, and the sign."""
         return 1 + (self._digits + 1) * (2 if self.side == "both" else 1) + 2
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Cursor, numbers and sign."""
+        """Return the cursor, numbers and sign of a line."""
         shown = self._pane_lines[line] if line < len(self._pane_lines) else PaneLine("")
         numbered = None if continued else shown.line
         numbers = [numbered.old if numbered else None, numbered.new if numbered else None]
@@ -244,7 +244,7 @@ class DiffPane(CodeView):
         ]
 
     def line_style(self, line: int) -> str:
-        """Return the colour for the change of a line."""
+        """Return the background of a line, which shows its kind of change."""
         if line >= len(self._pane_lines):
             return ""
         shown = self._pane_lines[line]
@@ -255,7 +255,7 @@ class DiffPane(CodeView):
         return (_ANSI if self.app.native_ansi_color else _BACKGROUNDS).get(shown.line.kind, "")
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line of the old or new text."""
+        """Return the tokens of a line, from the old or the new text; None if they are not known yet."""
         shown = self._pane_lines[line].line if line < len(self._pane_lines) else None
         ansi_change = (
             self.app.native_ansi_color and shown is not None and shown.kind is not DiffLineKind.CONTEXT
@@ -263,7 +263,7 @@ class DiffPane(CodeView):
         return self._sides.of(shown) if shown is not None and not ansi_change else None
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the syntax, then the changed words, then the matches."""
+        """Return the changed words of a line, followed by its syntax colours and matches."""
         shown = self._pane_lines[line] if line < len(self._pane_lines) else PaneLine("")
         if shown.line is None or shown.other is None:
             return super().spans(line, start, end)
@@ -277,14 +277,14 @@ class DiffPane(CodeView):
 
 
 SIDE_BY_SIDE_WIDTH = 120
-"""The width in cells from which both sides are shown."""
+"""The width, in cells, from which both sides are shown."""
 
 _AT_ONCE = 200_000
-"""In characters; longer texts are compared in a thread."""
+"""The length of both texts, in characters, up to which they are compared at once and not in a thread."""
 
 
 class DiffView(Horizontal):
-    """A diff with numbers and signs; n and p go from change to change."""
+    """A diff with numbers and signs; `n` and `N` go from change to change."""
 
     DEFAULT_CSS = """
     DiffView { height: 1fr; width: 1fr; }
@@ -313,9 +313,9 @@ class DiffView(Horizontal):
         self._files: tuple[FileDiff, ...] = ()
         self._sides = SideTokens()
         self._wrap: bool | None = None
-        """Whether long lines are folded.
+        """Whether long lines are wrapped.
 
-        None until the user chooses: folded unless all lines fit side by side.
+        None until the user chooses: lines are then wrapped unless all of them fit side by side.
         """
         self._whole = self._brief = False
         self._first_line = 1
@@ -323,13 +323,13 @@ class DiffView(Horizontal):
         self._right = DiffPane("new", classes="-right")
 
     def compose(self) -> ComposeResult:
-        """Lay out both sides; the second is hidden if there is no room."""
+        """Lay out both sides. The second is hidden unless there is room."""
         yield self._left
         yield self._right
 
     @property
     def files(self) -> tuple[FileDiff, ...]:
-        """The diff that is shown."""
+        """The files of the displayed diff."""
         return self._files
 
     @property
@@ -343,7 +343,7 @@ class DiffView(Horizontal):
 
     @property
     def pane(self) -> DiffPane:
-        """The focused pane, else the first: the one on which `search` and `go_to` act."""
+        """The pane with the focus, else the first. Searches and movements apply to it."""
         return self._right if self.split and self._right.has_focus else self._left
 
     def load(
@@ -357,10 +357,10 @@ class DiffView(Horizontal):
         first_line: int = 1,
         brief: bool = False,
     ) -> None:
-        """Show how `after` differs from `before`, or all of it. Long texts are compared in a thread.
+        """Show how `after` differs from `before`. Long texts are compared in a thread.
 
-        `first_line` is the number in the file of the first line of both. A `brief` diff has no headings, and
-        one line around each change.
+        With `whole`, unchanged lines are shown as well. `first_line` is the line of the file at which both
+        texts start. A `brief` diff has no headings, and one unchanged line around each change.
         """
         self.workers.cancel_group(self, "diff")
         self._whole, self._first_line, self._brief = whole, first_line, brief
@@ -380,11 +380,11 @@ class DiffView(Horizontal):
         self._lay_out()
 
     def search(self, pattern: str, *, regex: bool = False) -> int:
-        """Search the pane with the focus, see `CodeView.search`."""
+        """Search the current pane; see `CodeView.search`."""
         return self.pane.search(pattern, regex=regex)
 
     def focus(self, scroll_visible: bool = True) -> DiffView:
-        """Give the focus to the first pane."""
+        """Focus the first pane, and return the view."""
         self._left.focus(scroll_visible)
         return self
 
@@ -421,7 +421,7 @@ class DiffView(Horizontal):
             self.post_message(self._Coloured(sides))
 
     def on_diff_view__coloured(self, message: _Coloured) -> None:
-        """Draw again with colours."""
+        """Draw the lines again, with their colours."""
         message.stop()
         if message.sides is self._sides:
             self._left.redraw()
@@ -430,12 +430,12 @@ class DiffView(Horizontal):
     # Layout
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show one or two sides."""
+        """Lay the diff out again if the number of visible sides changes."""
         if self._splits(event.size.width) != self.split:
             self._lay_out()
 
     def _splits(self, width: int) -> bool:
-        # Rows align only if no line is folded.
+        # Rows align only if no line is wrapped.
         longest = max((len(line.text) for f in self._files for h in f.hunks for line in h.lines), default=0)
         room = LONGEST_ROW if self._wrap is False else width // 2 - _GUTTER
         return width >= SIDE_BY_SIDE_WIDTH and not self._wrap and longest <= room
@@ -451,7 +451,8 @@ class DiffView(Horizontal):
                 left, right = _brief(left), _brief(right)
             self._left.show_lines(left, self._sides)
             self._right.show_lines(right, self._sides)
-            # Both get the same width: with a scroll bar below only one side, the other could scroll further.
+            # Both sides get the same width: with a scroll bar below only one side, the other could scroll
+            # further.
             widest = max(self._left.virtual_size.width, self._right.virtual_size.width)
             for pane in (self._left, self._right):
                 pane.virtual_size = pane.virtual_size.with_width(widest)

@@ -1,4 +1,4 @@
-"""Finding in a text: a line at the bottom that searches during typing, while the text stays visible."""
+"""The find bar: a line below a text that searches while the query is typed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 _LONG = 1_000_000
-"""Texts longer than this, in characters, are searched after a pause in typing."""
+"""The length, in characters, from which a text is searched only after a pause in typing."""
 _PAUSE_S = 0.15
 _TYPING = "Enter keeps it  ↑ ↓ others  Esc ends"
 _READING = "n next  N before  Esc ends"
 
 
 def find_in(view: CodeView) -> None:
-    """Open the bar for a text, at the bottom of its screen, with the last search in it."""
+    """Open the find bar for a text, with the text's last query in it."""
     found = view.screen.query(FindBar)
     if found:
         found.first().open(view)
@@ -34,9 +34,9 @@ def find_in(view: CodeView) -> None:
 
 
 class FindBar(Horizontal):
-    """The words, the number of matches, and the keys.
+    """The query, the number of matches, and the keys.
 
-    Enter goes to the text, where n and N continue; Esc ends the search.
+    Enter focuses the text, where `n` and `N` continue; Escape ends the search.
     """
 
     DEFAULT_CSS = """
@@ -57,7 +57,7 @@ class FindBar(Horizontal):
         super().__init__()
         self._view = view
         self._start = (1, 0)
-        """Where the cursor was when the bar was opened."""
+        """The line and column of the cursor when the bar was opened."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -69,11 +69,11 @@ class FindBar(Horizontal):
         yield Plain("", id="find-count")
 
     def on_mount(self) -> None:
-        """Open for the first text."""
+        """Open the bar for the text it was made for."""
         self.open(self._view)
 
     def open(self, view: CodeView) -> None:
-        """Show the bar for a text."""
+        """Show the bar for a text, and focus the query."""
         self._view = view
         self._start = (view.cursor_line, view.cursor_column)
         self.watch(view, "found", self._draw, init=False)
@@ -87,7 +87,7 @@ class FindBar(Horizontal):
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
-        """Search from where the bar was opened; in a long text, after a pause."""
+        """Search from the place of the cursor when the bar was opened; in a long text, after a pause."""
         event.stop()
         if self._timer is not None:
             self._timer.stop()
@@ -103,7 +103,7 @@ class FindBar(Horizontal):
 
     @on(Input.Submitted)
     def keep(self, event: Input.Submitted) -> None:
-        """Go to the text, where n and N continue. Without a match, stay here."""
+        """Focus the text if there are matches; an empty query ends the search."""
         event.stop()
         if not self.words.value:
             self.action_end_search()
@@ -111,21 +111,21 @@ class FindBar(Horizontal):
             self._view.focus()
 
     def action_step(self, by: int) -> None:
-        """Go to another match during typing."""
+        """Move to another match while the query keeps the focus."""
         if by > 0:
             self._view.next_match()
         else:
             self._view.previous_match()
 
     def action_end_search(self) -> None:
-        """End the search and go back to where it began."""
+        """End the search, and restore the cursor's place."""
         self._view.search("")
         self._view.go_to(*self._start)
         self._view.focus()
         self.close()
 
     def close(self) -> None:
-        """Hide the bar; marks stay."""
+        """Hide the bar. The matches remain marked."""
         self._view.finding = False
         self.display = False
 
@@ -134,12 +134,12 @@ class FindBar(Horizontal):
             self.call_after_refresh(self._close_if_left)
 
     def _close_if_left(self) -> None:
-        """Close the bar if the focus is neither in it nor in its text."""
+        """Hide the bar if the focus is neither in it nor in its text."""
         if self.display and self.screen.focused not in (self._view, self.words):
             self.close()
 
     def on_descendant_blur(self) -> None:
-        """Close the bar when the focus goes elsewhere. Draw the keys of the text when it goes there."""
+        """Hide the bar if the focus has left both it and its text, and draw the keys that apply now."""
         self.call_after_refresh(self._close_if_left)
         self.call_after_refresh(self._draw)
 

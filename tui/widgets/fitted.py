@@ -1,4 +1,4 @@
-"""Widgets that resize to fit their content whenever it changes."""
+"""Widgets whose size follows their content."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from textual.geometry import Region
     from textual.widget import Widget as Base
 else:
-    Base = object  # Textual takes styles from the first base that is a widget
+    Base = object  # Textual takes the styles from the first base class that is a widget
 
 
 class Fitted(Base):
-    """A mixin listed before a widget's class. The automatic size is measured again after each change.
+    """A mixin for widgets with an automatic size, which is measured again after each change.
 
-    Textual 8.2.8 keeps the measured size until the next change, and merges two changes if the widget has not
-    reported the first yet. On a busy machine, the screen is laid out between the two, and that size then
-    stays: a table without height, a truncated message.
+    Textual 8.2.8 keeps a measured size until the next change, and merges two changes if the first has not
+    been processed yet. On a busy machine, the screen can be laid out between the two with a size that then
+    remains: a table without height, or a message that is cut.
     """
 
     def refresh(

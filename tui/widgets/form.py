@@ -1,4 +1,4 @@
-"""A questionnaire of questions that can each be answered with only the keyboard or only the mouse."""
+"""A questionnaire whose questions can be answered with the keyboard alone or with the mouse alone."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ DECLINED = "rather not say"
 NOTHING = "none of these"
 UNITS = {QuestionKind.MINUTES: "minutes", QuestionKind.PERCENT: "%"}
 _WIDTH = 14
-"""Columns of a field for a number."""
+"""The number of characters in a field for a number."""
 
 
 class FieldChanged(Message):
-    """An option was chosen or text typed."""
+    """An option was chosen, or a text was edited."""
 
 
 class QuestionField(Vertical):
-    """A question with its answer. Subclasses provide the widgets for their kinds."""
+    """A question and its answer. Subclasses provide the widgets for each kind of question."""
 
     def __init__(self, number: int, question: Question) -> None:
         super().__init__(classes="question")
         self.number, self.question = number, question
 
     def compose(self) -> ComposeResult:
-        """Lay out the number, words, answer and fault."""
+        """Lay out number, question, answer and fault."""
         needed = "   (needed)" if self.question.required else ""
         with Horizontal(classes="question-words"):
             yield Plain(f"{self.number:>2}", classes="question-number")
@@ -46,11 +46,11 @@ class QuestionField(Vertical):
         yield Plain("", classes="question-fault")
 
     def on_mount(self) -> None:
-        """Show no fault."""
-        self.tell("")
+        """Hide the line for the fault."""
+        self.show_fault("")
 
-    def tell(self, fault: str) -> None:
-        """Show the fault of the answer, if there is one."""
+    def show_fault(self, fault: str) -> None:
+        """Show what is wrong with the answer; an empty text hides the line."""
         words = self.query_one(".question-fault", Plain)
         words.update(f"! {fault}" if fault else "")
         words.display = bool(fault)
@@ -66,23 +66,23 @@ class QuestionField(Vertical):
 
     @property
     def value(self) -> Any:
-        """The answer as stored; None if it was declined or left out."""
+        """The answer as it is stored; None if the question was declined or not answered."""
         raise NotImplementedError
 
     @property
     def draft(self) -> Any:
-        """The input so far in the form that `fill` takes; None if there is none."""
+        """The input so far, in the form that `fill` takes; None if there is none."""
         raise NotImplementedError
 
     def fill(self, draft: Any) -> None:
-        """Fill in a draft. One that doesn't fit is ignored."""
+        """Restore the input of a draft. A draft of another form is ignored."""
         raise NotImplementedError
 
     @property
     def fault(self) -> str:
-        """The fault of the answer as a sentence.
+        """What is wrong with the answer, as a sentence.
 
-        Empty if there is none, or if an optional answer was left out.
+        It is empty if nothing is wrong, or if an optional question was not answered.
         """
         return fault_of(self.question, self.value)
 
@@ -92,12 +92,12 @@ class QuestionField(Vertical):
     def _changed(self, event: Message) -> None:
         event.stop()
         if self.query_one(".question-fault", Plain).display:
-            self.tell(self.fault)
+            self.show_fault(self.fault)
         self.post_message(FieldChanged())
 
 
 class OptionsField(QuestionField):
-    """A scale, or a choice of one or several options."""
+    """A question answered on a scale, or with one or several options."""
 
     def __init__(self, number: int, question: Question) -> None:
         super().__init__(number, question)
@@ -136,7 +136,7 @@ class OptionsField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The point, the option, or the list of options."""
+        """The chosen point of the scale, the chosen option, or the list of chosen options."""
         chosen = sorted(self.options.chosen)
         if not chosen or self._declined in chosen:
             return None
@@ -145,11 +145,11 @@ class OptionsField(QuestionField):
 
     @property
     def draft(self) -> Any:
-        """The numbers of the chosen options."""
+        """The indexes of the chosen options; None if none is chosen."""
         return sorted(self.options.chosen) or None
 
     def fill(self, draft: Any) -> None:
-        """Choose options by their numbers."""
+        """Choose the options with the indexes of a draft."""
         if isinstance(draft, list):
             for number in draft:
                 if isinstance(number, int) and not isinstance(number, bool):
@@ -157,7 +157,7 @@ class OptionsField(QuestionField):
 
 
 class NumberField(QuestionField):
-    """A number, a time in minutes, or a percentage."""
+    """A question answered with a number, a time in minutes, or a percentage."""
 
     def answer(self) -> list[Widget]:
         """Return the field with its unit."""
@@ -172,7 +172,7 @@ class NumberField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The number, or the text if it is not a number."""
+        """The number; the typed text if it is not a number."""
         typed = self.line.value.strip()
         if not typed:
             return None
@@ -184,20 +184,20 @@ class NumberField(QuestionField):
 
     @property
     def draft(self) -> Any:
-        """The typed text."""
+        """The typed text; None if there is none."""
         return self.line.value or None
 
     def fill(self, draft: Any) -> None:
-        """Put the text back."""
+        """Restore the typed text."""
         if isinstance(draft, str):
             self.line.value = draft
 
 
 class WordsField(QuestionField):
-    """A free-text answer."""
+    """A question answered with a text."""
 
     def answer(self) -> list[Widget]:
-        """Return the field."""
+        """Return the text area."""
         self.area = WritingArea("", soft_wrap=True, tab_behavior="focus", classes="question-area")
         return [self.area]
 
@@ -213,11 +213,11 @@ class WordsField(QuestionField):
 
     @property
     def draft(self) -> Any:
-        """The written text."""
+        """The text; None if it is empty."""
         return self.area.text or None
 
     def fill(self, draft: Any) -> None:
-        """Put the text back."""
+        """Restore the text, with the cursor at its end."""
         if isinstance(draft, str):
             self.area.load_text(draft)
             self.area.move_cursor(self.area.document.end)
@@ -227,14 +227,14 @@ _NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
 def field_of(number: int, question: Question) -> QuestionField:
-    """Return the field of a question."""
+    """Return the field for a question."""
     if question.kind is QuestionKind.TEXT:
         return WordsField(number, question)
     return NumberField(number, question) if question.kind in _NUMBERS else OptionsField(number, question)
 
 
 class QuestionForm(VerticalScroll, can_focus=False):
-    """All questions of a form. Posts `Changed` after each key, so that a draft can be saved."""
+    """All questions of a form. It posts `Changed` after each change, so that a draft can be saved."""
 
     DEFAULT_CSS = """
     QuestionForm { height: 1fr; padding: 0 1; }
@@ -254,7 +254,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
     BINDINGS: ClassVar[list[Any]] = []
 
     class Changed(Message):
-        """An answer changed."""
+        """An answer has changed."""
 
     def __init__(self, questions: Sequence[Question], draft: Mapping[str, Any]) -> None:
         super().__init__()
@@ -266,14 +266,14 @@ class QuestionForm(VerticalScroll, can_focus=False):
         yield from self.fields
 
     def on_mount(self) -> None:
-        """Fill in the draft and focus the first question."""
+        """Restore the draft, and focus the first question without an answer."""
         for field in self.fields:
             field.fill(self._first.get(field.question.id))
         self._filled = True
         self.focus_on(next((field for field in self.fields if not field.answered), self.fields[0]))
 
     def focus_on(self, field: QuestionField) -> None:
-        """Go to a question."""
+        """Focus a question."""
         for widget in field.walk_children():
             if isinstance(widget, Widget) and widget.focusable:
                 widget.focus(scroll_visible=False)
@@ -281,36 +281,36 @@ class QuestionForm(VerticalScroll, can_focus=False):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """The drafts of the answers, by question id."""
+        """The drafts of the answers, by the id of the question."""
         found = {field.question.id: field.draft for field in self.fields}
         return {name: draft for name, draft in found.items() if draft is not None}
 
     @property
     def values(self) -> dict[str, Any]:
-        """The answers as stored."""
+        """The answers as they are stored, by the id of the question."""
         return {field.question.id: field.value for field in self.fields}
 
     @property
     def answered(self) -> int:
-        """The number of questions answered or declined."""
+        """The number of questions that were answered or declined."""
         return sum(field.answered for field in self.fields)
 
     @property
     def left_out(self) -> list[QuestionField]:
-        """The questions that need an answer and have none."""
+        """The optional questions without an answer."""
         return [field for field in self.fields if not field.answered and not field.question.required]
 
     def check(self) -> bool:
-        """Return whether every answer is valid. If not, show the faults and go to the first."""
+        """Return whether all answers are valid. If not, show what is wrong and focus that question."""
         wrong = [field for field in self.fields if field.fault]
         for field in self.fields:
-            field.tell(field.fault)
+            field.show_fault(field.fault)
         if wrong:
             self.focus_on(wrong[0])
         return not wrong
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Keep the whole question visible, not only its answer."""
+        """Scroll the whole question into view, and not only its answer."""
         field = next((node for node in event.widget.ancestors if isinstance(node, QuestionField)), None)
         if field is not None:
             self.call_after_refresh(self.scroll_to_widget, field, animate=False)

@@ -1,4 +1,4 @@
-"""Framed panes: the frame shows the title and a note, and is bright while the focus is inside."""
+"""Frames around panes, with a title and a note. The frame around the focus is bright."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from textual.widget import Widget
 from gistpoint.tui.widgets.plain import plain_line
 
 PANE = "pane"
-"""The class of a framed pane; its look is in `base.tcss`."""
+"""The CSS class of framed panes, whose look is in `base.tcss`."""
 
 Framed = TypeVar("Framed", bound=Widget)
 
 
 def framed(widget: Framed, title: str | Content = "", note: str | Content = "") -> Framed:
-    """Give a widget a frame with a title at the top and a note at the bottom right, and return it.
+    """Frame a widget, with a title at the top and a note at the bottom right. Return the widget.
 
-    Strings are literal. Call it again to change them; unchanged lines are not redrawn.
+    A string is shown literally. Call this again to change title and note; what is unchanged is not drawn
+    again.
     """
     widget.add_class(PANE)
     widget.ALLOW_MAXIMIZE = True  # type: ignore[misc]  # Textual's switch is a class variable
@@ -32,7 +33,7 @@ def framed(widget: Framed, title: str | Content = "", note: str | Content = "") 
 
 
 def pane_around(widget: Widget | None) -> Widget | None:
-    """Return the framed pane that contains a widget or is the widget itself; None if there is none."""
+    """Return the framed pane that is or contains a widget; None if there is none."""
     around = widget.ancestors_with_self if widget is not None else ()
     return next((node for node in around if isinstance(node, Widget) and node.has_class(PANE)), None)
 

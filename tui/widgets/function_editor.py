@@ -1,4 +1,4 @@
-"""The code editor: it indents lines, shows where Python refuses them, and can undo every edit."""
+"""The code editor, which indents lines, marks a line that Python can't parse, and undoes every edit."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def needs_seal(text: str) -> bool:
 class TextSeal:
     """Replaces characters that an editor would interpret or lose with private-use characters.
 
-    An editor that splits lines at form feeds, or encodes lone surrogates, would change a text just by loading
-    it. `close` and `open` are inverse for texts without characters of that area.
+    An editor that splits lines at form feeds, or encodes lone surrogates, would change a text by loading it.
+    `open` reverts `close` for texts without characters of the private-use area in question.
     """
 
     def __init__(self, text: str = "") -> None:
-        """Choose a private-use area that `text` doesn't use. Carriage returns stay if they end every line."""
+        """Choose a private-use area that `text` doesn't use. Carriage returns at all line ends are kept."""
         regular = "\r" not in text or text.count("\r") == text.count("\r\n") == text.count("\n")
         self._kept = "\r" if regular else ""
         self.needed = bool(_pattern().search(text.replace("\r", "") if regular else text))
@@ -87,29 +87,29 @@ class TextSeal:
         self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
 
     def close(self, text: str) -> str:
-        """Return `text` with every dangerous character replaced, one for one."""
+        """Return a text in which each dangerous character is replaced with another one."""
         return text.translate(self._close) if self.needed else text
 
     def open(self, text: str) -> str:
-        """Return the original of a sealed text."""
+        """Return the original of a text that `close` returned."""
         return text.translate(self._open) if self.needed else text
 
     def shown(self, text: str) -> str:
-        """Return a sealed text for display, with one character for each."""
+        """Return a sealed text for display, with one character for each of its own."""
         return visible(text.translate(self._show) if self.needed else text)
 
 
 PAUSE_SECONDS = 0.3
-"""Seconds from posting the last typed text to its check."""
+"""Seconds between posting a typed text and checking it."""
 _REST = 10
-"""The pause after a slow check, as a multiple of its length."""
+"""The pause after a slow check, as a multiple of the check's duration."""
 _UNDONE = 2_000
 """The number of steps that can be undone in a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeState:
-    """What is known about a text: why Python refuses it, and the lines added and removed since its start."""
+    """The state of a text: why Python can't parse it, and the lines added to and removed from its start."""
 
     fault: Fault | None = None
     added: int = 0
@@ -118,7 +118,7 @@ class CodeState:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """A buffer that is not shown."""
+    """The content and the state of a buffer that is not displayed."""
 
     text: str
     seal: TextSeal
@@ -132,10 +132,10 @@ def _fresh_history() -> EditHistory:
 
 
 class FunctionEditor(WritingArea):
-    """Editable Python code in named buffers. Each keeps its cursor and its undo history.
+    """Editable Python code in named buffers, each with its own cursor and undo history.
 
     Lines are not folded; a mark at the end of a row shows that its line continues. Brackets and quotes are
-    not closed automatically: a solver types them, just as a model writes them.
+    not closed automatically: a solver types them, as a model writes them.
     """
 
     DEFAULT_CSS = """
@@ -160,14 +160,14 @@ class FunctionEditor(WritingArea):
     ]
 
     class Edited(WritingArea.Edited):
-        """A buffer's current text."""
+        """A buffer was edited; `text` is its new text."""
 
         def __init__(self, editor: FunctionEditor, buffer: str, text: str) -> None:
             super().__init__(editor, text)
             self.buffer = buffer
 
     class Checked(Message):
-        """The visible text was checked."""
+        """The displayed text was checked."""
 
         def __init__(self, editor: FunctionEditor, text: str) -> None:
             super().__init__()
@@ -176,13 +176,13 @@ class FunctionEditor(WritingArea):
 
         @property
         def control(self) -> FunctionEditor:
-            """The editor."""
+            """The editor, for Textual's message selectors."""
             return self.editor
 
     check: Callable[[str], Fault | None] = staticmethod(fault_of)
-    """Checks what Python refuses in a text; called on a thread."""
+    """Returns why Python can't parse a text, None if it can. Called in a thread."""
     start: str | None = None
-    """The text that the visible one is compared with; None for none."""
+    """The text that the displayed one is compared with; None for no comparison."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class FunctionEditor(WritingArea):
         self._seconds = 0.0
 
     def on_mount(self) -> None:
-        """Colour the code like the code view in every theme."""
+        """Use the colours of the code view, in every theme."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._recolour())
         self._recolour()
 
@@ -225,20 +225,20 @@ class FunctionEditor(WritingArea):
         """End the thread."""
         self._jobs.stop()
 
-    # The document holds the sealed text; text read from or given to the editor is unsealed.
+    # The document holds the sealed text. Text is unsealed when it leaves the editor.
 
     @property
     def code(self) -> str:
-        """The text to be saved, unsealed."""
+        """The text of the buffer, unsealed."""
         return self._seal.open(self.text)
 
     @property
     def selected_text(self) -> str:
-        """The selected text, unsealed, to be copied."""
+        """The selected text, unsealed."""
         return self._seal.open(super().selected_text)
 
     def action_cut(self) -> None:
-        """Cut the selection, or the line, unsealed."""
+        """Cut the selection, or else the line, to the clipboard, unsealed."""
         super().action_cut()
         if self._seal.needed:
             self.app.copy_to_clipboard(self._seal.open(self.app.clipboard))
@@ -253,19 +253,19 @@ class FunctionEditor(WritingArea):
 
     @property
     def buffer(self) -> str:
-        """The name of the edited function, `path::qualname`."""
+        """The name of the buffer, such as `path::qualname`; empty if there is none."""
         return self._buffer
 
     @property
     def state(self) -> CodeState:
-        """What the last check found."""
+        """The result of the last check."""
         return self._state
 
     def load_buffer(self, name: str, text: str, *, start: str | None = None, first_line: int = 1) -> None:
-        """Post the unsaved text, then edit another one. A buffer edited before comes back with its history.
+        """Post the unsaved text, then display a buffer. One edited before gets its history back.
 
-        If its text has changed since, that is one more step that can be undone. `start` is the text that
-        it is compared with, `first_line` the number of its first line.
+        If its text has changed meanwhile, that becomes a step which can be undone. `start` is the text to
+        compare with, `first_line` the number of the first line.
         """
         self.flush()
         if name != self._buffer or not name:
@@ -290,7 +290,7 @@ class FunctionEditor(WritingArea):
         return _Left(self.text, self._seal, self.history, self.selection, self.scroll_offset)
 
     def _become(self, text: str) -> None:
-        """Replace the text in one step that can be undone. The cursor stays in its line."""
+        """Replace the text in a single step that can be undone, with the cursor in the same line."""
         if text == self.code:
             return
         if TextSeal(text).needed and not self._seal.needed:
@@ -299,21 +299,20 @@ class FunctionEditor(WritingArea):
         self.replace(self._seal.close(text), self.document.start, self.document.end)
         self.move_cursor((min(row, self.document.line_count - 1), column))
 
-    def tell(self, text: str) -> None:
-        """Post the text with its buffer, and check it at the next pause in typing."""
+    def post_text(self, text: str) -> None:
+        """Post the text of the buffer, and check it after a pause in typing."""
         self.post_message(self.Edited(self, self._buffer, text))
         self._check_after(PAUSE_SECONDS)
 
     def action_leave(self) -> None:
-        """Release the focus, so that Tab moves on."""
+        """Focus the next widget, after which Tab moves on."""
         self.screen.focus_next()
 
     def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
-        """Suspend the app, open the text in the user's editor, and load what it saved.
+        """Suspend the app, open the text in the user's editor, and load what that editor has saved.
 
-        Return False if the text is unchanged. `on_saved` gets the text of each save while the editor is open,
-        on a thread. Undo restores the old text. Raises `external_editor.ExternalEditorError`; the text is
-        then untouched.
+        Return whether the text was changed, which can be undone. `on_saved` is called in a thread with the
+        text of each save. Raises `external_editor.ExternalEditorError`, in which case the text is unchanged.
         """
         self.flush()
         before = self.code
@@ -344,7 +343,7 @@ class FunctionEditor(WritingArea):
     # Typing
 
     async def on_key(self, event: events.Key) -> None:
-        """Insert and indent a new line, or indent at the cursor or the selected lines."""
+        """Handle Enter and Tab: start an indented line, or indent at the cursor or the selected lines."""
         if event.key not in ("enter", "tab") or self.read_only:
             return
         event.stop()
@@ -370,7 +369,7 @@ class FunctionEditor(WritingArea):
             self.move_cursor((row, len(self.document.get_line(row))))
 
     def action_delete_left(self) -> None:
-        """Delete the selection or a character, or one level of indent before the text."""
+        """Delete the selection; in the indent, a level of it; else a character."""
         row, column = self.cursor_location
         head = self.document.get_line(row)[:column]
         blanks = blanks_back(head, level_of(self.document.lines)) if head and not head.strip() else 1
@@ -380,29 +379,29 @@ class FunctionEditor(WritingArea):
             super().action_delete_left()
 
     def action_outdent(self) -> None:
-        """Remove a level of indent from the selected lines."""
+        """Remove a level of indentation from the selected lines."""
         self._change_lines(lambda lines: moved_back(lines, level_of(self.document.lines)))
 
     def action_undo(self) -> None:
-        """Undo the last step, or report that there is none. Steps of an earlier process are not kept."""
+        """Undo the last step, or report that there is none. Steps of earlier sessions can't be undone."""
         if self.history.undo_stack:
             super().action_undo()
         else:
             self.app.notify("There is nothing to undo.")
 
     def action_redo(self) -> None:
-        """Redo the last undone step, or report that there is none."""
+        """Redo the last step that was undone, or report that there is none."""
         if self.history.redo_stack:
             super().action_redo()
         else:
             self.app.notify("There is nothing to redo.")
 
     def action_top(self) -> None:
-        """Put the cursor at the start of the text."""
+        """Move the cursor to the start of the text."""
         self.move_cursor((0, 0))
 
     def action_bottom(self) -> None:
-        """Put the cursor at the end of the text."""
+        """Move the cursor to the end of the text."""
         self.move_cursor(self.document.end)
 
     def action_comment(self) -> None:
@@ -410,7 +409,7 @@ class FunctionEditor(WritingArea):
         self._change_lines(commented)
 
     def _change_lines(self, change: Callable[[Sequence[str]], list[str]]) -> None:
-        """Change the selected lines in one step; the last line counts only if part of it is selected."""
+        """Change the selected lines in a single step, without a last line of which nothing is selected."""
         if self.read_only:
             return
         (start, end), alone = self.selection, self.selection.is_empty
@@ -428,14 +427,14 @@ class FunctionEditor(WritingArea):
             whole = Selection((rows[0], 0), (rows[-1], len(changed[-1])))
             self.selection = whole if start < end else Selection(whole.end, whole.start)
 
-    # Textual hooks. A class that draws only visible rows has to override some of the private ones.
+    # Overrides of Textual's methods, some of them private: only visible rows are drawn.
 
     def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
-        """Insert what was typed or pasted, sealed."""
+        """Insert typed or pasted text, sealed."""
         return super()._replace_via_keyboard(self._sealed(insert), start, end)
 
     def _set_document(self, text: str, language: str | None) -> None:
-        """Use our own document: Textual's looks up the colours of all lines after each key."""
+        """Use a `CodeDocument`: Textual's document highlights all lines after each key."""
         self.document = self._python = CodeDocument(text)
         self.wrapped_document = UnfoldedLines(self.document, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
@@ -443,10 +442,10 @@ class FunctionEditor(WritingArea):
         self._rewrap_and_refresh_virtual_size()
 
     def _build_highlight_map(self) -> None:
-        """Do nothing: lines are coloured when they are drawn."""
+        """Do nothing: lines are highlighted when they are drawn."""
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Find the match of the bracket at or before the cursor, as Python reads the text."""
+        """Return the place of the match of the bracket at or before `search_from`; None if there is none."""
         row, column = search_from
         for place in ((row, column), (row, column - 1)):
             partner = self._python.partner(place) if place[1] >= 0 else None
@@ -457,7 +456,7 @@ class FunctionEditor(WritingArea):
         return None
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor, and back to the start of the lines as soon as it is visible from there."""
+        """Scroll to the cursor, and back to the start of the lines if the cursor is visible from there."""
         scrolled = super().scroll_cursor_visible(center, animate)
         room = self.scrollable_content_region.width - self.gutter_width
         if self.scroll_x and self._cursor_offset[0] < room - 3:
@@ -475,7 +474,7 @@ class FunctionEditor(WritingArea):
         self.theme = name
 
     def notify_style_update(self) -> None:
-        """Drop the rows drawn in other colours."""
+        """Drop the cached rows, since the colours have changed."""
         super().notify_style_update()
         self._looks = None
         self._strips.clear()
@@ -483,7 +482,7 @@ class FunctionEditor(WritingArea):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> FunctionEditor:
-        """Draw again. Where Textual would draw all rows, draw only those that have changed."""
+        """Draw again, but only the rows that have changed."""
         if repaint and self.is_mounted:
             now, before = self._sight(), self._shown
             self._shown = now
@@ -498,7 +497,7 @@ class FunctionEditor(WritingArea):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
-        """Return the visible rows and how they are drawn; None if they can't be compared."""
+        """Return how rows are drawn, and the visible rows; None if they can't be compared."""
         if self._looks is None or self.placeholder or not self.size:
             return None
         top, height = self.scroll_offset.y, self.size.height
@@ -507,11 +506,11 @@ class FunctionEditor(WritingArea):
         return (self._place_now(), self.size, self._looks), rows
 
     def _place_now(self) -> tuple[int, int, int]:
-        """Return the scroll offset, the width of rows and the width of their gutter, in cells."""
+        """Return the horizontal scroll offset, the width of a row, and the width of the gutter, in cells."""
         return self.scroll_offset.x, self.scrollable_content_region.width, self.gutter_width
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the visible rows; all of them if the place or width has changed."""
+        """Draw the visible rows, dropping cached rows if the offset or a width has changed."""
         if self._place_now() != self._drawn_as:
             self._drawn_as = self._place_now()
             self._strips.clear()
@@ -519,7 +518,7 @@ class FunctionEditor(WritingArea):
         return ScrollView.render_lines(self, crop)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row. Equal rows are drawn once."""
+        """Draw a row. Equal rows are drawn once."""
         line, looks = self.scroll_offset.y + y, self._styles_now()
         if self.placeholder and self.document.line_count == 1 and not self.document.get_line(0):
             return super().render_line(y)

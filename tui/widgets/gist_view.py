@@ -1,4 +1,4 @@
-"""A view of a gist, with a gutter that shows which lines ran and which are in the original."""
+"""A view of a gist with a gutter that shows which lines ran and which are in the original."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LEGEND = f"{RAN} ran  {NOT_RUN} did not  {FOUND} is in the original  {INVENTED} 
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """A line of the gist (from 1) that lowers a score, with the reason."""
+    """A line of the gist (from 1) that lowers a score, and the reason."""
 
     line: int
     words: str
@@ -48,7 +48,7 @@ class MissingLine:
 def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
     """Return the evidence by the first line of each statement.
 
-    Of several on a line, one that lowers a score wins.
+    Of several statements on a line, the evidence of one that lowers a score takes precedence.
     """
     marks: dict[int, LineEvidence] = {}
     for line in lines:
@@ -60,7 +60,7 @@ def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
-    """Return the marks of the text `before` for the lines of `after` that are unchanged."""
+    """Return the marks on the unchanged lines of a text, with the line numbers of its new version."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")
@@ -81,7 +81,7 @@ def _same(one: list[str], other: list[str]) -> int:
 
 
 def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return two styled glyphs: whether the line ran, and whether it is in the original."""
+    """Return two styled glyphs: one for whether a line ran, one for whether it is in the original."""
     if evidence is None:
         return (" ", ""), (" ", "")
     ran = {
@@ -99,7 +99,7 @@ def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, s
 
 
 def words_of(evidence: LineEvidence | None) -> str:
-    """Describe the evidence on a line in a sentence."""
+    """Return a sentence that describes the evidence on a line."""
     if evidence is None:
         return "nothing is counted on this line"
     ran = {True: "ran", False: "never ran", None: "is not counted as run or not"}[evidence.ran]
@@ -119,7 +119,7 @@ _EXISTENCE = {
 
 
 def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[MissingLine]:
-    """Return the lines that lower the scores, in order."""
+    """Return the lines that lower the scores, in their order. `undefined` are lines with undefined names."""
     found = [MissingLine(line, f"{name} is not defined") for line, name in undefined]
     for line in lines:
         if line.ran is False:
@@ -130,7 +130,7 @@ def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, 
 
 
 def figures(score: Mapping[str, Any]) -> str:
-    """Return the figures of a score, in the form of `core.kinds.gist.score`, in one line."""
+    """Return the figures of a score, in the form that `core.kinds.gist.score` writes, in one line."""
     if not score:
         return "not scored yet"
     error = score.get("error")
@@ -152,18 +152,18 @@ def figures(score: Mapping[str, Any]) -> str:
 
 
 def does_not_parse(fault: Fault | str) -> str:
-    """Return the message for a text that is not a Python module, from the result of `fault_in`."""
+    """Return the message on a text that is not a Python module. `fault` is the result of `fault_in`."""
     return f"does not parse: {fault}"
 
 
 def rate(report: object) -> str:
-    """Return the rate of a report in percent."""
+    """Return the rate in a report as a percentage; `none` if there is no rate."""
     value = report.get("rate") if isinstance(report, Mapping) else None
     return f"{value:.1f} %" if isinstance(value, int | float) else "none"
 
 
 class GistGutter(Widget):
-    """A gutter of two glyphs per line; nothing if `marks` is empty."""
+    """A gutter next to an editor, with two glyphs for each line. It is hidden while there are no marks."""
 
     DEFAULT_CSS = """
     GistGutter { width: 3; height: 1fr; background: $background; }
@@ -175,7 +175,7 @@ class GistGutter(Widget):
         self._marks: Marks = {}
 
     def on_mount(self) -> None:
-        """Follow the editor."""
+        """Scroll with the editor."""
         self.watch(self._editor, "scroll_y", self._follow, init=False)
 
     def _follow(self) -> None:
@@ -193,7 +193,7 @@ class GistGutter(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw the glyphs of the line at `y` of the view."""
+        """Draw the glyphs of a visible line."""
         ran, exists = glyphs(self._marks.get(round(self._editor.scroll_y) + y + 1))
         return Strip([self._segment(*ran), self._segment(*exists), Segment(" ", self._style(""))], 3)
 
@@ -205,7 +205,7 @@ class GistGutter(Widget):
 
 
 class GistView(CodeView):
-    """A gist with its evidence, set by `show_gist`. Enter asks for the original line."""
+    """A view of a gist with evidence in its gutter. Enter asks for the original of a line."""
 
     HELP = "● ran, ○ did not; = is in the original, + is not, ~ is glue. Enter shows the original line."
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -213,7 +213,7 @@ class GistView(CodeView):
     ]
 
     class OriginalAsked(Message):
-        """Asks for the original of the line at the cursor."""
+        """Asks to show the original of the line at the cursor. `evidence` is None if the line has none."""
 
         def __init__(self, evidence: LineEvidence | None) -> None:
             super().__init__()
@@ -224,28 +224,28 @@ class GistView(CodeView):
         self.evidence: Marks = {}
 
     def show_gist(self, text: str, evidence: Marks, *, title: str = "") -> None:
-        """Show a gist and the evidence on its lines."""
+        """Show a gist with the evidence on its lines."""
         self.evidence = evidence
         self.load(text, title=title)
 
     def gutter_width(self) -> int:
-        """The width of a code gutter and two more cells."""
+        """Return the width of the code view's gutter and the glyphs before it."""
         return super().gutter_width() + 3
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Both glyphs of a line before its number."""
+        """Return the glyphs of a line, followed by the code view's gutter."""
         ran, exists = glyphs(None if continued else self.evidence.get(line + 1))
         return [ran, exists, (" ", ""), *super().line_gutter(line, continued=continued)]
 
     def action_original(self) -> None:
-        """Ask for the original line."""
+        """Ask to show the original of the line at the cursor."""
         self.post_message(self.OriginalAsked(self.evidence.get(self.cursor_index + 1)))
 
 
 class ScoredGist(Vertical):
-    """A scored gist, set by `show`.
+    """A scored gist with its figures.
 
-    Enter on a line shows its original and goes back, Alt+N goes to the next flaw.
+    Enter on a line shows the original of the line, and Enter there goes back. Alt+N goes to the next flaw.
     """
 
     DEFAULT_CSS = """
@@ -263,13 +263,13 @@ class ScoredGist(Vertical):
     legend = query_one("#scored-legend", Plain)
 
     def __init__(self, tree: SourceTree | None = None, *, id: str | None = None) -> None:
-        """`tree` is the codebase, if it is available."""
+        """`tree` contains the originals; None if it is not available."""
         super().__init__(id=id)
         self._tree = tree
         self._shown: tuple[str, Marks] | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out figures, legend and views."""
+        """Lay out the figures, the legend, and the views of the gist and the original."""
         yield Plain("", id="scored-figures", classes="gist-legend")
         yield Plain(LEGEND, id="scored-legend", classes="gist-legend")
         with ContentSwitcher(initial="scored-text"):
@@ -277,11 +277,11 @@ class ScoredGist(Vertical):
             yield CodeView(id="scored-original")
 
     def on_mount(self) -> None:
-        """Fold long lines."""
+        """Turn on line wrapping."""
         self.gist.wrap = self.original.wrap = True
 
     def show(self, text: str, marks: Marks, *, figures: str = "", tree: SourceTree | None = None) -> None:
-        """Show a gist and the evidence on its lines. The cursor keeps its place if the text is unchanged."""
+        """Show a gist with the evidence on its lines; if the text is unchanged, keep the place."""
         self._tree = tree or self._tree
         found = self.flaws_of(text, marks)
         hint = f"  {len(found)} to fix: Alt+N" if found and figures else ""
@@ -298,25 +298,25 @@ class ScoredGist(Vertical):
         self._shown = text, marks
 
     def focus(self, scroll_visible: bool = True) -> ScoredGist:
-        """Focus the visible view."""
+        """Focus the visible view, and return the widget."""
         (self.gist if self.switcher.current == "scored-text" else self.original).focus(scroll_visible)
         return self
 
     @staticmethod
     def flaws_of(text: str, marks: Marks) -> list[MissingLine]:
-        """Return the lines that lower the scores of a gist; none if it was not scored."""
+        """Return the lines that lower the scores of a gist; empty if the gist was not scored."""
         return missing_lines(marks.values(), undefined_names(text)) if marks else []
 
     @on(GistView.CursorMoved)
-    def say(self) -> None:
-        """Show the evidence on the line at the cursor."""
+    def show_evidence(self) -> None:
+        """Show the evidence on the line at the cursor, in place of the legend."""
         if self.switcher.current == "scored-text":
             evidence = self.gist.evidence.get(self.gist.cursor_index + 1)
             self.legend.update(words_of(evidence) if evidence is not None else LEGEND)
 
     @on(GistView.OriginalAsked)
     def original_asked(self, message: GistView.OriginalAsked) -> None:
-        """Show the original line."""
+        """Show the original of a line, if it has one."""
         message.stop()
         place = message.evidence.original if message.evidence is not None else None
         if place is None or self._tree is None or not self._tree.is_file(place.path):
@@ -329,14 +329,14 @@ class ScoredGist(Vertical):
         self.legend.update(f"{place.path}:{place.line}   Enter goes back to the gist")
 
     def action_back(self) -> None:
-        """Show the gist again."""
+        """Show the gist in place of the original."""
         if self.switcher.current == "scored-original":
             self.switcher.current = "scored-text"
             self.gist.focus()
-            self.say()
+            self.show_evidence()
 
     def action_next_flaw(self) -> None:
-        """Go to the next line that lowers a score, and show why."""
+        """Move to the next line that lowers a score, and show why."""
         found = self.flaws_of(*self._shown) if self._shown is not None else []
         if not found:
             self.app.notify("Nothing is known that would raise the scores.")

@@ -1,4 +1,4 @@
-"""The line at the top of a screen: the screen's name at the left, its surroundings at the right."""
+"""The header of a screen: its name on the left, and facts on the right."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gistpoint.core.text import shortened
 from gistpoint.tui.widgets.plain import plain_line
 
 _LEAST = 12
-"""The fewest characters of the name that remain before the first field is dropped."""
+"""The fewest characters of the name for which the first field is still drawn."""
 
 
 class HeaderField(NamedTuple):
-    """A named value; `style` is one of Textual's, such as `$text-success`."""
+    """A named value with a Textual style, such as `$text-success`."""
 
     name: str
     value: str
@@ -24,15 +24,15 @@ class HeaderField(NamedTuple):
 
     @property
     def content(self) -> Content:
-        """The field as drawn; only the value if it needs no name."""
+        """The field as it is drawn. Without a name, only the value is drawn."""
         value = plain_line(self.value).stylize(self.style)
         return Content.assemble((f"{self.name} ", "$foreground 60%"), value) if self.name else value
 
 
 class HeaderBar(Widget):
-    """A name as a badge, words about it, and fields. In a narrow line, fields are dropped, the last first.
+    """A name as a badge, a text, and fields. In a narrow line, fields are left out, the last one first.
 
-    The first field stays as long as the name can be shortened in the middle to make room.
+    The first field is kept as long as shortening the name makes enough room for it.
     """
 
     DEFAULT_CSS = """
@@ -42,7 +42,7 @@ class HeaderBar(Widget):
     ALLOW_SELECT = False
 
     def __init__(self, name: str, words: str | Content = "", fields: Sequence[HeaderField] = ()) -> None:
-        """`name` is the badge: the program, or the title of what is shown."""
+        """`name` is the text of the badge: the program, or the title of what is shown."""
         super().__init__()
         self._badge, self._words, self._fields = name, words, tuple(fields)
 
@@ -53,7 +53,7 @@ class HeaderBar(Widget):
         words: str | Content | None = None,
         fields: Sequence[HeaderField] | None = None,
     ) -> None:
-        """Show another name, words or fields. None keeps the current ones."""
+        """Show another name, text or fields; None keeps what is shown."""
         before = (self._badge, self._words, self._fields)
         self._badge = self._badge if name is None else name
         self._words = self._words if words is None else words
@@ -62,7 +62,7 @@ class HeaderBar(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        """Draw as much of the line as fits."""
+        """Return as much of the header as fits."""
         width = self.content_size.width
         words = plain_line(self._words) if isinstance(self._words, str) else self._words
         badge = plain_line(f" {self._badge} ").stylize("bold $text-warning reverse")

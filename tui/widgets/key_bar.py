@@ -1,4 +1,4 @@
-"""The line of keys at the bottom: one widget instead of the thirty in Textual's footer."""
+"""The line of keys at the bottom: a single widget, where Textual's footer consists of thirty."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from gistpoint.core.text import visible_line
 _DISABLED = Style(dim=True)
 _MORE = "›"
 WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
-"""Actions that leave the current view."""
+"""The actions that leave a view."""
 _AT_THE_END = (*WAYS_OUT, "help")
-"""Actions that always keep their place at the right end."""
+"""The actions whose keys stay at the right end of the line."""
 _WRITTEN = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+", "underscore": "_"}
-"""Keys whose characters Textual doesn't find: it offers them even where a field takes them as text."""
+"""The characters of keys for which Textual finds none, and which a field therefore seems not to use."""
 
 
 class ShownKey(NamedTuple):
-    """A key as shown in the line; `tooltip` explains it under the mouse."""
+    """A key in the line. `tooltip` explains it under the mouse."""
 
     key: str
     display: str
@@ -40,12 +40,12 @@ class ShownKey(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The width in cells, with a blank on either side of the key and one after the name."""
+        """The width in cells, with a blank on both sides of the key and one after the name."""
         return cell_len(self.display) + cell_len(self.name) + (3 if self.name else 2)
 
 
 def _pressed_by_enter(focused: Widget | None) -> str:
-    """Return words for Enter: on a button, in a screen's field, or by the widget's `enter_words`."""
+    """Return what Enter does: on a button, in a field of a screen, or on a widget with `enter_words`."""
     if isinstance(focused, Button):
         return visible_line(str(focused.label))
     if isinstance(focused, Input):
@@ -54,10 +54,10 @@ def _pressed_by_enter(focused: Widget | None) -> str:
 
 
 class KeyBar(Widget):
-    """The keys that work now, in the order of the bindings. A click presses one.
+    """The keys that work now, in the order of the bindings. A click on a key presses it.
 
-    The keys that leave and the help key stay at the right end at any width. No key is cut: the wheel, or a
-    click on the sign for more, shows those that don't fit.
+    The keys that leave a view and the key for help are always at the right end. No key is cut: the mouse
+    wheel, or a click on the sign for more, shows the keys that don't fit.
     """
 
     ALLOW_SELECT = False
@@ -90,11 +90,11 @@ class KeyBar(Widget):
         self._hovered: int | None = None
 
     def on_mount(self) -> None:
-        """Follow changes of the bindings."""
+        """Subscribe to changes of the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
 
     def on_unmount(self) -> None:
-        """Stop following the screen."""
+        """Unsubscribe from changes of the bindings."""
         self.screen.bindings_updated_signal.unsubscribe(self)
 
     def _bindings_changed(self, screen: Screen[object]) -> None:
@@ -121,12 +121,12 @@ class KeyBar(Widget):
 
     @property
     def _room(self) -> int:
-        """The cells to the left of the keys at the end."""
+        """The number of cells to the left of the keys at the right end."""
         return max(0, self.size.width - sum(key.width for key in self._fixed))
 
     @property
     def _in_sight(self) -> Sequence[ShownKey]:
-        """The keys from the first on that fit completely, with a cell for the sign that there are more."""
+        """The keys that fit, from the first visible one on, with a cell for the sign that there are more."""
         rest = self._keys[self._first :]
         ends = list(accumulate(key.width for key in rest))
         if not ends or ends[-1] <= self._room:
@@ -150,7 +150,7 @@ class KeyBar(Widget):
         return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
 
     def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
-        """Draw keys, starting with the one numbered `first`."""
+        """Return drawn keys, of which the first has the index `first` in `shown`."""
         ground = self.rich_style
         key_style = ground + self.get_component_rich_style("key-bar--key")
         name_style = ground + self.get_component_rich_style("key-bar--name")
@@ -173,7 +173,7 @@ class KeyBar(Widget):
         return (*self._keys, *self._fixed)
 
     def key_at(self, x: int) -> int | None:
-        """Return the index among `shown` of the key that is drawn in column `x`."""
+        """Return the index in `shown` of the key in column `x`; None if there is none."""
         start, first, keys = (0, self._first, self._in_sight)
         if x >= self._room:
             start, first, keys = self._room, len(self._keys), self._fixed
@@ -188,15 +188,15 @@ class KeyBar(Widget):
             self.refresh()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Mark and explain the key under the mouse."""
+        """Highlight and explain the key under the mouse."""
         self._hover(self.key_at(event.x))
 
     def on_leave(self) -> None:
-        """Unmark the key."""
+        """Stop highlighting a key."""
         self._hover(None)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Press the key that is clicked."""
+        """Press the key under the mouse, or show more keys."""
         number = self.key_at(event.x)
         if number is None:
             self._show_from(self._first + len(self._in_sight) if self._more else 0)

@@ -1,4 +1,4 @@
-"""The part of the repository that the tool results of an attempt have shown, and nothing beyond it."""
+"""The tree of what the results of an attempt have shown of the repository, and nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KNOWN, UNKNOWN = "●", "○"
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """The data of a node: `dir`, `file` or `function`, and its path or `path::qualname`."""
+    """The data of a node: its kind (`dir`, `file` or `function`), and its path or `path::qualname`."""
 
     kind: str
     name: str
@@ -33,11 +33,16 @@ class TreeEntry:
 class KnowledgeTree(Tree[TreeEntry]):
     """The known folders, files and functions.
 
-    A node that would cost a tool use shows that, and only posts a request.
+    Selecting a node only posts a request; a node whose request costs a tool use shows the price.
     """
 
     DEFAULT_CSS = """
-    KnowledgeTree { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    KnowledgeTree {
+        height: 1fr;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 1;
+    }
     """
     HELP = "● has been read, ○ has not: Enter asks for it and costs a tool use. ⚑ marks a suspect."
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,34 +59,34 @@ class KnowledgeTree(Tree[TreeEntry]):
 
         @property
         def control(self) -> KnowledgeTree:
-            """The tree."""
+            """The tree, for Textual's message selectors."""
             return self.tree
 
     class ListFolder(_OnPlace):
-        """Asks to list a folder for the first time, which costs a tool use."""
+        """Asks to list a folder that was not listed before, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, path: str) -> None:
             super().__init__(tree)
             self.path = path
 
     class OpenFile(_OnPlace):
-        """Asks to read a file for the first time, which costs a tool use."""
+        """Asks to read a file that was not read before, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, path: str) -> None:
             super().__init__(tree)
             self.path = path
 
     class OpenFunction(_OnPlace):
-        """Asks to read a function (`path::qualname`) for the first time, which costs a tool use."""
+        """Asks to read a function (`path::qualname`) that was not read before, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, function: str) -> None:
             super().__init__(tree)
             self.function = function
 
     class ShowAgain(_OnPlace):
-        """Asks to show the result of an earlier call again, for free.
+        """Asks to show the result of an earlier call again, free of charge.
 
-        `name` is the path or `path::qualname`.
+        `name` is a path or `path::qualname`.
         """
 
         def __init__(self, tree: KnowledgeTree, call_id: str, name: str) -> None:
@@ -97,7 +102,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         self._suspects: frozenset[str] = frozenset()
         self._use = "tool use"
         self._pointed: TreeEntry | None = None
-        """The node that was clicked last."""
+        """The node that was clicked last; None before a click."""
 
     def on_mount(self) -> None:
         """Show the known nodes."""
@@ -106,7 +111,7 @@ class KnowledgeTree(Tree[TreeEntry]):
     def update_from(
         self, knowledge: Knowledge, *, suspects: Collection[str] = (), use: str = "tool use"
     ) -> None:
-        """Show the known nodes. `use` is the unit of a call's price, shown if a node needs a call."""
+        """Show the known nodes. `use` is the unit of the price that unknown nodes show."""
         marked = frozenset(suspects)
         if (knowledge, marked, use) == (self._knowledge, self._suspects, self._use) and self.root.children:
             return
@@ -116,7 +121,7 @@ class KnowledgeTree(Tree[TreeEntry]):
 
     @property
     def place(self) -> TreeEntry | None:
-        """The data of the node under the cursor."""
+        """The data of the node at the cursor; None if there is none."""
         return self.cursor_node.data if self.cursor_node is not None else None
 
     def _refill(self) -> None:
@@ -157,11 +162,11 @@ class KnowledgeTree(Tree[TreeEntry]):
             child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
     def _return_to(self, place: TreeEntry) -> None:
-        # Nodes have no line numbers until `last_line` is read, which counts the lines.
+        # New nodes have no line numbers until `last_line` is read, which counts the lines.
         if self.last_line < 0:
             return
         for node in _walk(self.root):
-            if node.data == place and self.last_line >= 0:  # reading it assigns lines to the new nodes
+            if node.data == place and self.last_line >= 0:  # reading it numbers the new nodes
                 self.move_cursor(node)
                 return
 
@@ -183,7 +188,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         return label
 
     def render_label(self, node: TreeNode[TreeEntry], base_style: RichStyle, style: RichStyle) -> Text:
-        """Draw a label; the node under the cursor shows the price of opening it."""
+        """Return the label of a node; if it is at the cursor, with the price of opening it."""
         label = super().render_label(node, base_style, style)
         if node.data is not None and self._known(node.data) is None and node is self.cursor_node:
             price = Text(f"  −1 {self._use}", style=style + Style.parse("italic").rich_style)
@@ -191,9 +196,9 @@ class KnowledgeTree(Tree[TreeEntry]):
         return label
 
     async def _on_click(self, event: events.Click) -> None:
-        """Select a free node with a click.
+        """Select a node that is free of charge.
 
-        The first click on a node that costs something only moves the cursor to it.
+        The first click on a node with a price only moves the cursor there.
         """
         at = event.style.meta.get("line", -1)
         node = self.get_node_at_line(at)
@@ -202,7 +207,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         if spends and pointed != self._pointed and not event.style.meta.get("toggle"):
             event.prevent_default()
             if at == self.cursor_line and node is not None:
-                self.post_message(Tree.NodeHighlighted(node))  # whose handler shows the price
+                self.post_message(Tree.NodeHighlighted(node))  # its handler shows the price
             self.cursor_line = at
 
     @on(Tree.NodeSelected)
@@ -224,7 +229,7 @@ class KnowledgeTree(Tree[TreeEntry]):
             self.post_message(self.OpenFunction(self, place.name))
 
     def action_open_node(self) -> None:
-        """Open the node under the cursor, or step into it."""
+        """Open the node at the cursor; if it is open, move to its first child."""
         node = self.cursor_node
         if node is None or not node.children:
             return
@@ -234,7 +239,7 @@ class KnowledgeTree(Tree[TreeEntry]):
             node.expand()
 
     def action_close_node(self) -> None:
-        """Close the node under the cursor, or step out of it."""
+        """Close the node at the cursor; if it is closed, move to its parent."""
         node = self.cursor_node
         if node is None:
             return
@@ -244,7 +249,7 @@ class KnowledgeTree(Tree[TreeEntry]):
             self.move_cursor(node.parent)
 
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[TreeEntry]) -> None:
-        """Explain the node under the cursor."""
+        """Show in the tooltip whether the node at the cursor is free of charge."""
         place = event.node.data
         if place is not None:
             free = "shown before: free" if self._known(place) else f"costs 1 {self._use}"

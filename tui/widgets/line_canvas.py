@@ -1,4 +1,4 @@
-"""The base of widgets that draw only visible lines, with styles written in theme variables."""
+"""The base class of widgets that draw single lines, with styles that use theme variables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from textual.style import Style
 
 
 def laid_over(base: Style, text: str) -> RichStyle:
-    """Return a style written with theme variables on top of another; just the other if it is empty."""
+    """Return a style, written with theme variables, laid over another one; if empty, the other one."""
     return (base + Style.parse(text) if text else base).rich_style
 
 
 class LineCanvas(ScrollView, can_focus=True):
-    """Draws single lines. A subclass provides their content."""
+    """A widget that draws single lines. A subclass provides their content."""
 
     DEFAULT_CSS = """
     LineCanvas { height: 1fr; width: 1fr; background: $background; color: $foreground; }
@@ -26,22 +26,22 @@ class LineCanvas(ScrollView, can_focus=True):
 
     @property
     def sight(self) -> Size:
-        """The visible columns and rows, without scroll bars."""
+        """The size of the visible area, without scroll bars."""
         return self.scrollable_content_region.size
 
     def style(self, text: str) -> RichStyle:
-        """Return a style on top of the widget's own."""
+        """Return a style laid over the widget's own."""
         found = self._styles.get(text)
         if found is None:
             found = self._styles[text] = laid_over(self.visual_style, text)
         return found
 
     def notify_style_update(self) -> None:
-        """Drop the cache of lines drawn in other colours."""
+        """Drop the cached styles, since the colours have changed."""
         super().notify_style_update()
         self._styles.clear()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Draw again, since the cursor shows which widget gets the keys."""
+        """Draw again: the cursor shows whether the widget has the focus."""
         super().watch_has_focus(has_focus)
         self.refresh()

@@ -1,4 +1,4 @@
-"""Styled lines of text with links and a cursor."""
+"""A list of styled lines with links and a cursor."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 HEADING = "bold $text-primary"
 _INDENT = "      "
 _NARROWEST = 3 * len(_INDENT)
-"""The width in cells below which lines are not folded, since each part needs more than its indent."""
+"""The width, in cells, below which lines are not folded: a part needs more than its indent."""
 _ANY = 10_000
-"""The width before the first layout."""
+"""The assumed width, in cells, before the first layout."""
 MUTED = "$foreground 60%"
 GOOD, BAD, ODD = "$text-success", "$text-error", "$text-warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Pieces of raw text with styles; `link` is the target of Enter, empty if there is none."""
+    """A line of styled pieces. `link` is the target of Enter; empty if there is none."""
 
     pieces: tuple[Piece, ...] = ()
     link: str = ""
 
     @property
     def text(self) -> str:
-        """The line without its styles."""
+        """The text of the line, without styles."""
         return "".join(text for text, _ in self.pieces)
 
 
 def line(text: str, style: str = "", *, link: str = "") -> Line:
-    """Return a line that consists of one piece."""
+    """Return a line with a single piece."""
     return Line(((text, style),), link)
 
 
 def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> list[Line]:
-    """Return text as lines of at most `width` cells, broken only at blanks."""
+    """Return a text as lines of at most `width` cells, broken at blanks and indented."""
     found: list[Line] = []
     for part in text.split("\n"):
         rows = textwrap.wrap(part, max(20, width - len(indent)), drop_whitespace=True) or [""]
@@ -48,9 +48,10 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
 
 
 def parts_of(whole: Line, width: int) -> list[Line]:
-    """Return a line folded to `width` cells, with all parts but the first indented. Each part has the link.
+    """Return a line folded to `width` cells, with an indent before all parts but the first.
 
-    If the list is too narrow for that, the line is returned whole.
+    Each part has the link of the line. If the width is too small for parts, the line is returned in one
+    piece.
     """
     parts: list[Line] = []
     while width >= _NARROWEST and cell_len(whole.text) > width:
@@ -69,14 +70,14 @@ def parts_of(whole: Line, width: int) -> list[Line]:
 
 
 class LineList(RecordList):
-    """Lines under a cursor; Enter on one with a link posts `Chosen`."""
+    """A list of lines. Enter on a line with a link posts `Chosen`."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.lines: Sequence[Line] = ()
 
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
-        """Show other lines."""
+        """Show other lines, folded to the width of the list."""
         width = self.size.width - 2 or _ANY
         self.lines = [part for whole in lines for part in parts_of(whole, width)]
         if not keep_place:
@@ -84,13 +85,13 @@ class LineList(RecordList):
         self.set_count(len(self.lines), cursor=None if keep_place else 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer Enter on a line with a link."""
+        """Offer Enter only on a line that leads somewhere."""
         if action == "choose":
             return self.leads(self.cursor)
         return super().check_action(action, parameters)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Also update the keys that are offered."""
+        """Move the cursor, and update the offered keys."""
         super().watch_cursor(old, new)
         if self.leads(old) != self.leads(new):
             self.refresh_bindings()
@@ -100,6 +101,6 @@ class LineList(RecordList):
         return index < len(self.lines) and bool(self.lines[index].link)
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the pieces of a line, with a sign if it has a link."""
+        """Return the pieces of a line, with an arrow if it has a link."""
         shown = self.lines[index]
         return [("→" if shown.link else " ", MUTED), *shown.pieces]

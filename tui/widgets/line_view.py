@@ -1,4 +1,4 @@
-"""Long text by lines with a cursor. Only visible rows are drawn, however long the text is.
+"""A view of a long text by lines, with a cursor. Only visible rows are drawn, at any length.
 
 Subclasses provide the gutter and the style of a line.
 """
@@ -31,23 +31,23 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_lines import ScreenRows, TextLines, drawn
 
 Span = tuple[int, int, RichStyle]
-"""The first character and one past the last, in characters of the raw line, with a style."""
+"""The first character, the one after the last, in characters of the raw line, and a style."""
 
 _QUIET_SECONDS = 0.4
-"""An affordance is reported after a pause of this length, so that a scroll counts once."""
+"""Seconds without an affordance after which it is reported, so that scrolling on counts once."""
 
 _VIRTUAL_SIZE: Reactive[Size] = vars(Widget)["virtual_size"]
 
 
 class MarkedBar(ScrollBarRender):
-    """A vertical scroll bar that shows the marks of a view."""
+    """A vertical scroll bar with the marks of a view."""
 
     def __init__(self, view: LineView, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._view = view
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the bar, then the marks on top of it. A click on a mark is a click on the bar."""
+        """Yield the bar with the marks drawn on it. A click on a mark is a click on the bar."""
         for part in super().__rich_console__(console, options):
             cells = part.segments if isinstance(part, Segments) else []
             rows = max(1, len(self._view.rows))
@@ -59,7 +59,7 @@ class MarkedBar(ScrollBarRender):
 
 
 class AffordanceTaken(Message):
-    """A feature that costs no budget was used; `core/attempts` defines the kinds."""
+    """A feature that costs no budget was used. `core/attempts` defines the kinds."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -67,9 +67,9 @@ class AffordanceTaken(Message):
 
 
 class LineView(LineCanvas):
-    """Text by lines with a cursor.
+    """Text by lines, with a cursor.
 
-    Lines are numbered from `first_line`, columns from 0 in characters of the raw text.
+    Lines are numbered from `first_line`, columns are characters of the raw line, from 0.
     """
 
     ALLOW_SELECT = True
@@ -95,11 +95,11 @@ class LineView(LineCanvas):
     ]
 
     cursor_line: reactive[int] = reactive(1, init=False, repaint=False)
-    """The number of the cursor's line in the file."""
+    """The number of the line with the cursor."""
     cursor_column: reactive[int] = reactive(0, init=False, repaint=False)
-    """The character of the raw line under the cursor."""
+    """The character of the raw line at the cursor."""
     wrap: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether lines wider than the view are folded rather than scrolled."""
+    """Whether lines that are wider than the view are folded, rather than scrolled."""
 
     class CursorMoved(Message):
         """The cursor moved to another line."""
@@ -111,15 +111,15 @@ class LineView(LineCanvas):
 
         @property
         def control(self) -> LineView:
-            """The view."""
+            """The view, for Textual's message selectors."""
             return self.view
 
         def can_replace(self, message: Message) -> bool:
-            """Only the latest place matters."""
+            """Return whether a message from the same view can be dropped: only the latest place matters."""
             return isinstance(message, LineView.CursorMoved) and message.view is self.view
 
     may_copy = True
-    """Whether its text may be copied."""
+    """Whether text may be copied."""
 
     first_line = var(1)
     """The number of the first line shown."""
@@ -134,22 +134,22 @@ class LineView(LineCanvas):
         self._wanted_cell = 0
         self._wants_sight = False
 
-    # For subclasses
+    # Methods that subclasses override
 
     def gutter_width(self) -> int:
-        """Cells to the left of the text that do not scroll sideways."""
+        """Return the number of cells to the left of the text that don't scroll sideways."""
         return 0
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Return the gutter of a line (by index) as texts with styles; their widths add up to `gutter_width`."""
+        """Return the gutter of a line, by index, as pieces with styles that are `gutter_width` cells wide."""
         return []
 
     def line_style(self, line: int) -> str:
-        """Return the style of a whole line (by index), empty for none."""
+        """Return the style of a whole line, by index; empty for none."""
         return ""
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the styles for the characters `start` to `end` of a line (by index), lowest first."""
+        """Return the styles of a part of a line, by index. Later styles are drawn over earlier ones."""
         return []
 
     def scroll_marks(self) -> Sequence[int]:
@@ -171,7 +171,7 @@ class LineView(LineCanvas):
     def show_text(
         self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False
     ) -> None:
-        """Show another text, from its start unless `keep_place`. A title of None keeps the current one."""
+        """Show another text, from its start unless `keep_place` is set. A title of None keeps the title."""
         self.lines = TextLines(text)
         self.set_reactive(LineView.first_line, first_line)
         if title is not None:
@@ -185,7 +185,7 @@ class LineView(LineCanvas):
             self.place(0, 0)
 
     def _fold(self) -> None:
-        """Recompute rows and the scrolled area."""
+        """Fold the lines again, and update the size of the scrolled area."""
         space = self.size.width - self.styles.scrollbar_size_vertical - self.gutter_width()
         width = max(10, space) if self.wrap and self.size else None
         self.rows = ScreenRows(self.lines, width)
@@ -198,30 +198,30 @@ class LineView(LineCanvas):
         if not self.size:
             self.virtual_size = size
         elif size != self.virtual_size:
-            # Like the reactive, but the screen is laid out again only if a scroll bar appears or disappears.
+            # like the reactive, but without a new layout unless a scroll bar appears or disappears
             self.set_reactive(_VIRTUAL_SIZE, size)
             self._scroll_update(size)
 
     def redraw(self) -> None:
-        """Redraw everything visible."""
+        """Draw all visible rows again."""
         self._strips.clear()
         self.refresh()
 
     def marks_changed(self) -> None:
-        """Redraw the marks of the scroll bar."""
+        """Draw the marks in the scroll bar again."""
         bar = self.vertical_scrollbar
         bar.renderer = partial(MarkedBar, self)  # type: ignore[misc,assignment]  # Textual allows it for one bar
         bar.refresh()
 
     def notify_style_update(self) -> None:
-        """Drop the cache of lines drawn in other colours."""
+        """Drop the cached rows, since the colours have changed."""
         super().notify_style_update()
         self._strips.clear()
 
     # Drawing
 
     def overlay(self, text: str) -> RichStyle:
-        """Return a style written with theme variables, with only the attributes that it names."""
+        """Return a style, written with theme variables, that has only the attributes it names."""
         key = f"over {text}"
         found = self._styles.get(key)
         if found is None:
@@ -238,7 +238,7 @@ class LineView(LineCanvas):
         return found
 
     def render_line(self, y: int) -> Strip:
-        """Draw the row at `y` of the view."""
+        """Draw a visible row."""
         scroll_x, scroll_y = self.scroll_offset
         row, width = scroll_y + y, self.size.width
         if row >= len(self.rows):
@@ -294,11 +294,11 @@ class LineView(LineCanvas):
     # Selection
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
+        """Draw the new selection."""
         self.redraw()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the raw text under a selection, and its line ending."""
+        """Return the raw text of a selection, and the line ending."""
         first = selection.start.y if selection.start is not None else 0
         last = min(selection.end.y if selection.end is not None else len(self.rows) - 1, len(self.rows) - 1)
         parts: list[str] = []
@@ -320,7 +320,7 @@ class LineView(LineCanvas):
             parts.extend(kept)
         return "".join(parts), "\n"
 
-    # The place of the cursor, and of the view
+    # Places of the cursor and of the view
 
     @property
     def cursor_index(self) -> int:
@@ -328,7 +328,7 @@ class LineView(LineCanvas):
         return self.cursor_line - self.first_line
 
     def place(self, x: int, y: int) -> None:
-        """Scroll at once, without counting it as an action of the user."""
+        """Scroll at once, without counting that as an action of the user."""
         self._placing = True
         self.scroll_to(x, y, animate=False, immediate=True, force=True)
         self._placing = False
@@ -336,7 +336,7 @@ class LineView(LineCanvas):
     # Affordances
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Count scrolling with the wheel and scroll bar. Cursor moves are counted separately."""
+        """Count scrolling with the mouse wheel and the scroll bar, but not with the cursor."""
         super().watch_scroll_y(old_value, new_value)
         if not self._placing and round(old_value) != round(new_value):
             self.use_affordance("scroll")
@@ -353,7 +353,7 @@ class LineView(LineCanvas):
         self.post_message(AffordanceTaken(kind))
 
     def refresh_line_at(self, line: int) -> None:
-        """Redraw the visible rows of a line (by index)."""
+        """Draw the visible rows of a line, by index, again."""
         if not 0 <= line < len(self.lines):
             return
         first = self.rows.row_of(line)
@@ -363,7 +363,7 @@ class LineView(LineCanvas):
             self.refresh_line(row)
 
     def rows_changed(self, first: int, last: int) -> None:
-        """Drop the cache of drawn rows, and redraw those of them that are visible."""
+        """Drop the cached rows, and draw those visible of a range again."""
         self._strips.clear()
         top = self.scroll_offset.y
         for row in range(max(first, top), min(last, top + self.size.height) + 1):
@@ -372,7 +372,7 @@ class LineView(LineCanvas):
     # The cursor
 
     def action_copy_line(self) -> None:
-        """Copy the selection, else the cursor's line, as raw text."""
+        """Copy the selection, or else the line with the cursor, as raw text."""
         if not self.may_copy:
             self.app.notify("Copying is disabled in this study.")
             return
@@ -380,19 +380,19 @@ class LineView(LineCanvas):
         self.use_affordance("copy")
 
     def copied_line(self) -> str:
-        """Return the text to copy for the cursor's line: the raw line."""
+        """Return the text that is copied for the line with the cursor."""
         return self.lines[self.cursor_index]
 
     def validate_cursor_line(self, line: int) -> int:
-        """Keep the cursor within the text."""
+        """Return the nearest line of the text."""
         return min(max(line, self.first_line), self.first_line + len(self.lines) - 1)
 
     def validate_cursor_column(self, column: int) -> int:
-        """Keep the cursor within its line or right after it."""
+        """Return the nearest column of the line, including the one after its end."""
         return min(max(column, 0), self.lines.length(self.cursor_index))
 
     def watch_cursor_line(self, old: int, new: int) -> None:
-        """Draw both lines and post that the cursor moved."""
+        """Draw the old and the new line, and report that the cursor has moved."""
         self.set_reactive(LineView.cursor_column, self.validate_cursor_column(self.cursor_column))
         for line in (old, new):
             self.refresh_line_at(line - self.first_line)
@@ -403,7 +403,7 @@ class LineView(LineCanvas):
         self.refresh_line_at(self.cursor_index)
 
     def go_to(self, line: int, column: int = 0) -> None:
-        """Put the cursor on a line (by its number in the file, or the nearest) and scroll it into view."""
+        """Move the cursor to a line, by its number, or to the nearest one, and scroll there."""
         self.cursor_line = line
         self.cursor_column = column
         self._wanted_cell = 0
@@ -413,7 +413,7 @@ class LineView(LineCanvas):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        """Scroll as little as needed to make the cursor visible, as soon as the view has a size."""
+        """Scroll as little as necessary to show the cursor, once the view has a size."""
         self._wants_sight = not self.size
         if self._wants_sight:
             return
@@ -448,22 +448,22 @@ class LineView(LineCanvas):
 
     @property
     def cursor_row(self) -> int:
-        """The row that shows the cursor."""
+        """The row with the cursor."""
         return self.rows.row_of(self.cursor_index, self.cursor_column)
 
     def action_cursor_rows(self, rows: int) -> None:
-        """Move the cursor down by rows."""
+        """Move the cursor down by a number of rows, or up if negative."""
         self._move_to_row(self.cursor_row + rows)
 
     def action_cursor_pages(self, pages: int) -> None:
-        """Move the cursor down by screens, scrolling along."""
+        """Move the cursor and the view down by a number of screenfuls, or up if negative."""
         by = pages * max(1, self.sight.height - 1)
         self.place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
         self._move_to_row(self.cursor_row + by)
         self.use_affordance("scroll")
 
     def action_cursor_columns(self, columns: int) -> None:
-        """Move the cursor right by characters, across line ends."""
+        """Move the cursor right by a number of characters, or left if negative, across the ends of lines."""
         column, length = self.cursor_column + columns, self.lines.length(self.cursor_index)
         if column < 0 and self.cursor_index > 0:
             self.cursor_line -= 1
@@ -474,7 +474,7 @@ class LineView(LineCanvas):
         self._move_to_column(column)
 
     def action_cursor_word(self, direction: int) -> None:
-        """Move the cursor to the start of the next or previous word of its line."""
+        """Move the cursor to the start of the next or previous word in its line."""
         line, column = self.lines[self.cursor_index], self.cursor_column
         starts = [i for i, c in enumerate(line) if _in_word(c) and not (i and _in_word(line[i - 1]))]
         if direction > 0:
@@ -483,32 +483,32 @@ class LineView(LineCanvas):
             self._move_to_column(max((s for s in starts if s < column), default=0))
 
     def action_cursor_edge(self, direction: int) -> None:
-        """Move the cursor to the end of its line, or to its first non-blank character, then to its start."""
+        """Move the cursor to the end of its line; backwards, to its first non-blank character or start."""
         line = self.lines[self.cursor_index]
         indent = len(line) - len(line.lstrip())
         self._move_to_column(len(line) if direction > 0 else (0 if self.cursor_column == indent else indent))
 
     def action_first_row(self) -> None:
-        """Go to the top."""
+        """Move the cursor to the first row."""
         self._move_to_row(0)
 
     def action_last_row(self) -> None:
-        """Go to the bottom."""
+        """Move the cursor to the last row."""
         self._move_to_row(len(self.rows) - 1)
 
     def action_toggle_wrap(self) -> None:
-        """Fold wide lines, or scroll them."""
+        """Switch between folding and scrolling lines that are wider than the view."""
         self.wrap = not self.wrap
         self.use_affordance("wrap")
 
     def watch_wrap(self) -> None:
-        """Fold again, with the cursor visible."""
+        """Fold the lines again, and show the cursor."""
         self.place(0, self.scroll_offset.y)
         self._fold()
         self._show_cursor()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Fold to the new width, and scroll to the place requested before the width was known."""
+        """Fold the lines to the new width, and show a cursor that was placed before the width was known."""
         if self.wrap:
             self._fold()
         if self._wants_sight:
@@ -518,7 +518,7 @@ class LineView(LineCanvas):
         return min(self.scroll_offset.y + offset.y, len(self.rows) - 1)
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor under the mouse."""
+        """Move the cursor to the clicked character."""
         offset = event.get_content_offset(self)
         if offset is None:
             return

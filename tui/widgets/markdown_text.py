@@ -1,4 +1,4 @@
-"""Markdown as readable text: headings, lists and code are drawn as such, word for word."""
+"""A view of Markdown as readable text, with headings, lists and code drawn as such."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _HEADING = re.compile(r"(#{1,6}) +(.*)")
 _ITEM = re.compile(r"(\s*)[-*+] +(.*)")
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
 _CODE = "  "
-"""What precedes a line of code, instead of fences."""
+"""The indent before a line of code, in place of the fences."""
 _HEADINGS = ("bold underline $text-primary", "bold $text-primary")
 _LOOKS = {"code": "$text-accent", "bold": "bold"}
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnLine:
-    """A line as it is drawn."""
+    """A line of a Markdown text as it is drawn."""
 
     text: str
     source: int
     """The line of the source, from 0."""
     style: str = ""
     looks: tuple[tuple[int, int, str], ...] = ()
-    """Start, end and style of its parts."""
+    """The start, end and style of each styled part."""
     code: bool = False
 
 
 def drawn_lines(source: str) -> list[DrawnLine]:
-    """Return the lines of a Markdown text without the pure markup."""
+    """Return the lines of a Markdown text as they are drawn, without lines that are only markup."""
     found: list[DrawnLine] = []
     fence = ""
     for number, line in enumerate(source.split("\n")):
@@ -74,7 +74,7 @@ def _inline(line: str, number: int) -> DrawnLine:
 
 
 class MarkdownText(TextView):
-    """A Markdown text. Copying lines gives their source."""
+    """A view of a Markdown text. Copied lines are lines of the source."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("home", "first_row", "Top", show=False, id="markdown.top"),
@@ -83,10 +83,10 @@ class MarkdownText(TextView):
     ]
 
     as_source: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether the source is shown, byte for byte."""
+    """Whether the source is shown instead of the drawn text."""
 
     class _BlocksColoured(Message):
-        """The tokens of all blocks were found."""
+        """The blocks of code have been highlighted."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
@@ -94,7 +94,7 @@ class MarkdownText(TextView):
         self._blocks: dict[int, LineTokens] = {}
 
     def show(self, source: str) -> None:
-        """Show a Markdown text."""
+        """Show a Markdown text, given its source."""
         self._drawn = drawn_lines(source)
         self._blocks = {}
         self.wrap = True
@@ -105,21 +105,21 @@ class MarkdownText(TextView):
         return self.raw if self.as_source else "\n".join(line.text for line in self._drawn)
 
     def watch_as_source(self) -> None:
-        """Show the same text in the other form."""
+        """Show the text in the other form."""
         self.load(self.raw, language="markdown" if self.as_source else None)
 
     def action_toggle_source(self) -> None:
-        """Switch between the text and its source."""
+        """Switch between the drawn text and its source."""
         self.as_source = not self.as_source
 
     # Drawing
 
     def line_style(self, line: int) -> str:
-        """Return the style of a heading."""
+        """Return the style of a line; headings have one."""
         return "" if self.as_source or line >= len(self._drawn) else self._drawn[line].style
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the styles within a line, below matches."""
+        """Return the styles of a part of a line, followed by its matches."""
         looks = () if self.as_source or line >= len(self._drawn) else self._drawn[line].looks
         marked = [
             (max(first, start), min(last, end), self.overlay(_LOOKS[look]))
@@ -129,11 +129,11 @@ class MarkdownText(TextView):
         return marked + super().spans(line, start, end)
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line of code."""
+        """Return the tokens of a line of code; None for other lines."""
         return super().line_tokens(line) if self.as_source else self._blocks.get(line)
 
     def _colour_blocks(self) -> None:
-        """Find the tokens of each block of code separately, since an open quote in one ends with it."""
+        """Highlight each block of code separately: a quote that is open in one must not reach the next."""
         worker, drawn = get_current_worker(), self._drawn
         block: list[int] = []
         for number in range(len(drawn) + 1):
@@ -151,14 +151,14 @@ class MarkdownText(TextView):
         self.post_message(self._BlocksColoured())
 
     def on_markdown_text__blocks_coloured(self, message: _BlocksColoured) -> None:
-        """Redraw with colours."""
+        """Draw the text again, with the colours."""
         message.stop()
         self.redraw()
 
     # Copying
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the words selected within a line, or the source of several lines."""
+        """Return the text selected in a line as it is drawn, or the source of several lines."""
         last = len(self.rows) - 1
         rows = (selection.start.y if selection.start else 0, selection.end.y if selection.end else last)
         first, end = (self.rows.at(min(row, last))[0] for row in rows)
@@ -167,7 +167,7 @@ class MarkdownText(TextView):
         return self._source(first, end), "\n"
 
     def copied_line(self) -> str:
-        """Return the source of the cursor's line."""
+        """Return the source of the line with the cursor."""
         return super().copied_line() if self.as_source else self._source(self.cursor_index, self.cursor_index)
 
     def _source(self, first: int, last: int) -> str:

@@ -1,4 +1,4 @@
-"""Names in one line, one of them current; a click asks for another."""
+"""A line of names, one of them current. A click asks for another name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 _BEFORE = "‹"
-"""Replaces the names before the first one drawn."""
+"""The sign in place of the names before the first visible one."""
 
 
 class NameTabs(Widget):
-    """All names that fit, and always the current one, in brackets."""
+    """As many names as fit, among them always the current one, in brackets."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name-tabs--current"}
     DEFAULT_CSS = """
@@ -30,27 +30,27 @@ class NameTabs(Widget):
     ALLOW_SELECT = False
 
     current: reactive[str] = reactive("")
-    """The current name, by its key."""
+    """The key of the current name."""
 
     class Clicked(Message):
-        """Asks for the clicked name."""
+        """Asks for the name that was clicked."""
 
         def __init__(self, target: str) -> None:
             super().__init__()
             self.target = target
 
     def __init__(self, words: Mapping[str, str]) -> None:
-        """`words` are the displayed names by key."""
+        """`words` are the displayed names, by key."""
         super().__init__()
         self._names = {target: visible_line(name) for target, name in words.items()}
 
     def mark(self, target: str) -> None:
-        """Mark the current name."""
+        """Make a name the current one."""
         self.current = target
 
     @property
     def _tabs(self) -> list[tuple[str, str]]:
-        """The names as drawn, by key: two blanks apart, or one in a narrow line."""
+        """The names as they are drawn, by key: two blanks apart, or one if they don't fit otherwise."""
         wide = sum(cell_len(name) + 2 for name in self._names.values()) <= self.size.width
         tabs = [
             (key, f"[{name}]" if key == self.current else f" {name} " if wide else f" {name}")
@@ -73,7 +73,7 @@ class NameTabs(Widget):
         return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
 
     def places(self) -> list[tuple[str, int]]:
-        """Return the drawn names except the current one, each with the column of the blank before it."""
+        """Return the key of each visible name but the current one, with the column of the blank before it."""
         found, at = [], 0
         for key, words in self._tabs:
             if key != self.current and words != _BEFORE and at < self.size.width:
@@ -82,11 +82,11 @@ class NameTabs(Widget):
         return found
 
     def ask_for(self, key: str) -> None:
-        """Ask for a name."""
+        """Ask for the name with a key."""
         self.post_message(self.Clicked(key))
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the name that was clicked."""
+        """Ask for the clicked name."""
         event.stop()
         at = 0
         for key, words in self._tabs:

@@ -1,4 +1,4 @@
-"""A choice of one or several options, drawn with marks. All of their text is literal."""
+"""A choice of one or several options, drawn with marks. All texts are literal."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 Row: TypeAlias = list[tuple[str, int | None]]
-"""Pieces of text in a row, each with its option."""
+"""The pieces of a row, each with the index of its option; None for other text."""
 _GAP = "   "
 _INDENT = "    "
 
 
 class Options(Widget, can_focus=True):
-    """Options to choose from: arrows move, Space and digits choose. They are a single tab stop."""
+    """Options to choose from, which are a single tab stop. Arrows move, Space and digits choose."""
 
     DEFAULT_CSS = """
     Options { height: auto; width: 1fr; padding: 0 0 0 3; }
@@ -50,9 +50,9 @@ class Options(Widget, can_focus=True):
         ends: Sequence[str] = (),
         id: str | None = None,
     ) -> None:
-        """`alone` are options that exclude all others if `several` can be chosen.
+        """If `several` options can be chosen, those in `alone` exclude all others.
 
-        The first `scale` options are points of a scale, drawn as digits between the labels of its `ends`.
+        The first `scale` options are the points of a scale, drawn as digits between the labels in `ends`.
         """
         super().__init__(id=id)
         self._labels = [visible_line(label) for label in labels]
@@ -70,7 +70,7 @@ class Options(Widget, can_focus=True):
         return f"({'●' if number in self.chosen else ' '}) {self._labels[number]}"
 
     def rows(self, width: int) -> list[Row]:
-        """Return the rows in the given width: side by side if they fit, else below each other and folded."""
+        """Return rows of `width` cells: the options side by side if they fit, else below one another."""
         rows = self._scale_rows(width) if self._scale else []
         rest = list(range(self._scale, len(self._labels)))
         row: Row = []
@@ -100,11 +100,11 @@ class Options(Widget, can_focus=True):
         return [*rows, points]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the rows that the options need."""
+        """Return the number of rows that the options take."""
         return len(self.rows(max(1, width)))
 
     def render(self) -> Content:
-        """Draw the options. The one at the cursor is reversed while the widget has the focus."""
+        """Return the options, with the one at the cursor reversed while the widget has the focus."""
         lines = []
         for row in self.rows(max(1, self.content_size.width)):
             lines.append(Content("").join([self._styled(text, number) for text, number in row]))
@@ -118,7 +118,7 @@ class Options(Widget, can_focus=True):
         return Content.styled(text, "bold") if number in self.chosen else Content(text)
 
     def watch_cursor(self) -> None:
-        """Keep the option at the cursor visible if the options scroll on their own."""
+        """Scroll the option at the cursor into view, if the options are in a scrolling container."""
         around = self.parent
         if isinstance(around, ScrollableContainer):
             at = [
@@ -131,14 +131,14 @@ class Options(Widget, can_focus=True):
                 around.scroll_to_region(here, animate=False)
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Show or hide the cursor."""
+        """Draw or remove the cursor."""
         super().watch_has_focus(has_focus)
         self.refresh()
 
     # Choosing
 
     def pick(self, number: int) -> None:
-        """Choose an option. If several can be chosen, tick or untick it."""
+        """Choose an option; if several can be chosen, tick or untick it. An unknown number is ignored."""
         if not 0 <= number < len(self._labels):
             return
         self.cursor = number
@@ -152,7 +152,7 @@ class Options(Widget, can_focus=True):
             self.post_message(self.Changed())
 
     def action_move(self, by: int) -> None:
-        """Go to another option. In a single choice that has an answer, the answer follows."""
+        """Move to another option. In a single choice that is already made, also choose it."""
         to = min(max(0, self.cursor + by), len(self._labels) - 1)
         if self._several or not self.chosen:
             self.cursor = to
@@ -164,7 +164,7 @@ class Options(Widget, can_focus=True):
         self.pick(self.cursor)
 
     def on_key(self, event: events.Key) -> None:
-        """Choose an option by its digit. 0 is the tenth of several, or the point 0 or 10 of a scale."""
+        """Choose an option by its digit; 0 is the tenth option, or a point of a scale that contains it."""
         character = event.character or ""
         if not (character.isascii() and character.isdecimal()):
             return
@@ -194,7 +194,7 @@ def _width(row: Row) -> int:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a line folded to `width` cells, with all parts but the first indented."""
+    """Return a text folded to lines of at most `width` cells, with an indent before all but the first."""
     lines, line = [], ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
@@ -208,7 +208,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def _cut(line: str, width: int) -> list[str]:
-    """Return a line in parts of at most `width` cells, since a single word may be longer."""
+    """Return a line in parts of at most `width` cells: a single word may be longer."""
     parts = []
     while cell_len(line) > width:
         cut = len(line)

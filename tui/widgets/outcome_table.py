@@ -1,4 +1,4 @@
-"""Tests with their outcomes, filtered during typing, with the failure text of the selected one."""
+"""A table of tests with their outcomes, a filter, and the failure text of the selected test."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COLUMNS: tuple[Column[TestResult], ...] = (
 
 
 class ResultTable(Table[TestResult]):
-    """One row per test."""
+    """The table of tests, one per row."""
 
     MARGIN, GAP, SIDEWAYS = 1, 2, True
 
@@ -60,17 +60,28 @@ class ResultTable(Table[TestResult]):
 
 
 _TYPING_SECONDS = 0.15
-"""The pause in typing after which the table is filled again."""
+"""Seconds without typing after which the filter is applied."""
 
 
 class OutcomeTable(Vertical):
-    """A table of test results with a filter above and the failure text below."""
+    """A table of test results, with a filter above it and a failure text below it."""
 
     DEFAULT_CSS = """
     OutcomeTable { height: 1fr; }
     OutcomeTable Input { height: 1; border: none; padding: 0 1; }
-    OutcomeTable ResultTable { height: 1fr; background: $surface; overflow-x: auto; scrollbar-size-horizontal: 1; }
-    OutcomeTable Plain { height: 1; padding: 0 1; color: $foreground 70%; text-wrap: nowrap; text-overflow: ellipsis; }
+    OutcomeTable ResultTable {
+        height: 1fr;
+        background: $surface;
+        overflow-x: auto;
+        scrollbar-size-horizontal: 1;
+    }
+    OutcomeTable Plain {
+        height: 1;
+        padding: 0 1;
+        color: $foreground 70%;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
     OutcomeTable TextView { height: 1fr; border-top: solid $primary; display: none; }
     OutcomeTable.-failure TextView { display: block; }
     """
@@ -85,7 +96,7 @@ class OutcomeTable(Vertical):
         self._typing: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out filter, count, table and failure text."""
+        """Lay out the filter, the counts, the table and the failure text."""
         yield Input(
             placeholder="/ filter: words of the id, an outcome, seconds>1, -passed",
             compact=True,
@@ -101,22 +112,22 @@ class OutcomeTable(Vertical):
 
     @property
     def table(self) -> ResultTable:
-        """The table itself."""
+        """The table of tests."""
         return self.query_one(ResultTable)
 
     @property
     def shown(self) -> list[TestResult]:
-        """The results that match the filter, in the order shown."""
+        """The results that match the filter, in the displayed order."""
         return self.table.shown
 
     def show_results(self, results: Iterable[TestResult]) -> None:
-        """Show other results, in their order."""
+        """Show other results, in the given order."""
         self._results = tuple(results)
         if self.is_mounted:
             self._fill()
 
     def action_filter(self) -> None:
-        """Go to the filter."""
+        """Focus the filter."""
         self.query_one(Input).focus()
 
     @on(Input.Changed)

@@ -1,6 +1,6 @@
-"""Pages in one frame, with tabs in its title and a note in its lower edge.
+"""Pages in a frame, with tabs in the title and a note in the lower edge.
 
-Each page is made when first shown.
+A page is made when it is first shown.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import plain_line
 
 BEFORE = "‹"
-"""The tab that replaces those that don't fit at the left. A click shows the last of them."""
+"""The tab in place of those that don't fit on the left. A click on it shows the last of them."""
 _CORNERS = 6
-"""Cells of the frame's upper edge that a title can't use."""
+"""The cells of the frame's upper edge that a title can't use."""
 
 
 class Pages(Vertical):
-    """The current page, in a frame.
+    """A set of pages, of which the current one is visible.
 
-    A click on a tab runs the screen's action `page` with the page's name, as the page's key does.
+    A click on a tab runs the screen's action `page` with the name of the page, as the page's key does.
     """
 
     DEFAULT_CSS = """
@@ -41,10 +41,10 @@ class Pages(Vertical):
         later: frozenset[str] = frozenset(),
         keys: Mapping[str, str] | None = None,
     ) -> None:
-        """`names` are the labels by page, `makers` make their widgets. The first page is made at once.
+        """`names` are the titles of the pages, `makers` return their widgets. The first page is made at once.
 
-        Pages in `later` have no tab until they are offered, and then come second. `keys` are shown with the
-        names if there is room. By default, F2 and the following keys belong to the pages in order.
+        Pages in `later` have no tab until they are offered; their tabs then follow the first one. `keys` are
+        shown with the titles if there is room; by default, the pages have F2 and the following keys in order.
         """
         super().__init__(id="pages")
         self._makers, self._hidden = makers, later
@@ -66,11 +66,11 @@ class Pages(Vertical):
         yield self.made[self.current]
 
     def on_resize(self) -> None:
-        """Show as many tabs as there is room for."""
+        """Draw as many tabs as fit."""
         self._draw()
 
     async def show(self, page: str) -> Widget:
-        """Show a page, and return its widget."""
+        """Show a page, making it if necessary, and return its widget."""
         if page not in self.made:
             widget = self.made[page] = self._makers[page]()
             widget.display = False
@@ -78,7 +78,7 @@ class Pages(Vertical):
         return self.bring(page)
 
     def bring(self, page: str) -> Widget:
-        """Show a page that has been made, and return its widget."""
+        """Show a page that has already been made, and return its widget."""
         self.current = page
         for name, widget in self.made.items():
             widget.display = name == page
@@ -86,7 +86,7 @@ class Pages(Vertical):
         return self.made[page]
 
     def offer(self, page: str) -> None:
-        """Give a page its tab."""
+        """Show the tab of a page."""
         self.hide_tabs(self._hidden - {page})
 
     def hide_tabs(self, pages: frozenset[str]) -> None:
@@ -95,7 +95,7 @@ class Pages(Vertical):
         self._draw()
 
     def note(self, words: str) -> None:
-        """Show in the lower edge where the page's content is from, or what is missing."""
+        """Show a note in the lower edge, such as the origin of the page's content."""
         if words != self._note:
             self._note = words
             self._draw()
@@ -106,9 +106,9 @@ class Pages(Vertical):
             framed(self, self.tabs(room), shortened(visible_line(self._note), room))
 
     def tabs(self, width: int) -> Content:
-        """Return the tabs: with their keys if all fit in `width` cells, else only the names.
+        """Return the tabs, with their keys if all of them fit into `width` cells.
 
-        If the names don't fit either, those at the left are dropped until the current one fits.
+        If the titles alone don't fit either, tabs on the left are left out until the current one fits.
         """
         pages = [page for page in self._tabs if page not in self._hidden or page == self.current]
         for with_keys in (True, False):

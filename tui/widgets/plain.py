@@ -1,4 +1,4 @@
-"""Text from outside as literal Textual content. Only this module makes labels or cells from data."""
+"""Data as literal Textual content. No other module makes labels or cells from data."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from gistpoint.tui.widgets.fitted import Fitted
 
 
 def plain_text(text: str) -> Content:
-    """Return `text` as literal content: never parsed, control characters as glyphs."""
+    """Return a text as literal content: no markup, and control characters as glyphs."""
     return Content(visible(text))
 
 
 def plain_line(text: str) -> Content:
-    """Return `text` as one line of literal content, newlines and tabs as glyphs too."""
+    """Return a text as a line of literal content, with newlines and tabs as glyphs, too."""
     return Content(visible_line(text))
 
 
 def plain_cell(text: str, style: str | Style = "") -> Text:
-    """Return `text` as one literal line for a table's cell or a tree's label, which only take Rich text."""
+    """Return a text as a literal line for table cells and tree labels, which take only Rich text."""
     return Text(visible_line(text), style=style, no_wrap=True, end="")
 
 
 class Plain(Fitted, Static):
-    """A `Static` that shows strings literally. Content that was built elsewhere is shown as built."""
+    """A `Static` that shows strings literally. Other content is shown as it is."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Plain(Fitted, Static):
         super().__init__(_literal(text), markup=False, name=name, id=id, classes=classes, disabled=disabled)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        """Show another text. Strings are literal."""
+        """Show another text. Strings are shown literally."""
         super().update(_literal(content), layout=layout)
 
 

@@ -1,6 +1,6 @@
-"""How keys change the layout of Python code: a new line and its indent, outdenting, comments.
+"""The effect of keys on the layout of Python code: new lines, indents, and comments.
 
-All work on plain lines.
+The functions take and return plain lines.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LEVEL = 4
-"""Blanks of a level of indent unless the text shows another one, and cells of a tab."""
+"""The number of blanks of a level of indentation, unless the text shows another, and the cells of a tab."""
 
 _LOOKED_AT = 1_000
-"""Lines from which the indent of a text is guessed."""
+"""The most lines that are read to find the indentation of a text."""
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 _TOKENS = re.compile(
     r"""(?P<comment>\#[^\n]*)
@@ -30,19 +30,19 @@ _DEFINES = re.compile(r"\s*(?:(?:async\s+)?def|class)\b")
 
 
 class NewLine(NamedTuple):
-    """What Enter puts in place of the blanks around the cursor."""
+    """The text that Enter inserts, in place of the blanks around the cursor."""
 
     before: int
-    """Characters removed before the cursor."""
+    """The number of characters removed before the cursor."""
     after: int
-    """Characters removed after the cursor."""
+    """The number of characters removed after the cursor."""
     text: str
     back: int = 0
-    """Characters of the inserted text that end up after the cursor."""
+    """The number of inserted characters that end up after the cursor."""
 
 
 def level_of(lines: Sequence[str]) -> str:
-    """Return the text's own level of indent: a tab or some blanks."""
+    """Return a level of indentation as the text uses it: a tab or some blanks."""
     above = ""
     for line in lines[:_LOOKED_AT]:
         here, outer = _indent(line), _indent(above)
@@ -57,9 +57,9 @@ def level_of(lines: Sequence[str]) -> str:
 def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
     """Return the effect of Enter at a place.
 
-    It keeps the indent of the statement, adds a level after a colon, and removes one after a statement that
-    leaves its block. After a bracket that was opened on the line, the next line is indented by a level, as in
-    Black's style.
+    The new line has the indent of the statement, with a level more after a colon, and a level less after a
+    statement that leaves its block. After a bracket that the line opens, it has a level more, as in Black's
+    style.
     """
     head, tail = lines[row][:column], lines[row][column:]
     indent, rest = _indent(head), tail.lstrip(" \t")
@@ -85,17 +85,17 @@ def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
 
 
 def blanks_back(head: str, level: str) -> int:
-    """Return how many characters Backspace removes from `head`: back to the previous level if it is blank."""
+    """Return how many characters Backspace removes from `head`: in an indent, up to the previous level."""
     return (len(head) - 1) % len(level) + 1 if head and not head.strip(" ") else 1
 
 
 def moved(lines: Sequence[str], level: str) -> list[str]:
-    """Return lines indented by a level. Blank lines are unchanged."""
+    """Return lines with a level of indentation more. Blank lines are unchanged."""
     return [f"{level}{line}" if line.strip() else line for line in lines]
 
 
 def moved_back(lines: Sequence[str], level: str) -> list[str]:
-    """Return lines outdented by a level, as far as they have blanks."""
+    """Return lines with a level of indentation less, as far as they are indented."""
     most = LEVEL if level == "\t" else len(level)
     return [
         line[1:] if line.startswith("\t") else line[min(most, len(line) - len(line.lstrip(" "))) :]
@@ -104,7 +104,7 @@ def moved_back(lines: Sequence[str], level: str) -> list[str]:
 
 
 def commented(lines: Sequence[str]) -> list[str]:
-    """Return lines commented out at their smallest indent, or uncommented if all are comments."""
+    """Return lines commented out at their smallest indent; if all are comments, uncommented."""
     written = [line for line in lines if line.strip()]
     if all(line.lstrip().startswith("#") for line in written):
         return [re.sub(r"^(\s*)# ?", r"\1", line) for line in lines]
@@ -118,15 +118,15 @@ def _indent(line: str) -> str:
 
 @dataclass(slots=True)
 class _Read:
-    """What a text leaves open at its end."""
+    """The state of Python code at the end of a text."""
 
     in_string: bool = False
     bracket: str = ""
-    """The innermost open bracket."""
+    """The innermost open bracket; empty if there is none."""
     opened_by: str = ""
-    """The line with that bracket."""
+    """The line that opened it."""
     statement: str = ""
-    """The last statement from its first line on, without a trailing comment."""
+    """The last statement, from its first line, without a comment at the end."""
 
 
 def _read(text: str) -> _Read:
@@ -156,7 +156,7 @@ def _read(text: str) -> _Read:
 
 
 def _in_bracket(at: _Read, head: str, rest: str, level: str) -> tuple[str, int]:
-    """Return the text that Enter inserts in a bracket, and the number of characters after the cursor."""
+    """Return the text that Enter inserts in brackets, and how many of its characters follow the cursor."""
     outer, opened_here = _indent(at.opened_by), at.opened_by == head
     if not rest.startswith(_CLOSES[at.bracket]):
         return (f"\n{outer}{level}" if opened_here else f"\n{_indent(head)}"), 0
@@ -166,6 +166,6 @@ def _in_bracket(at: _Read, head: str, rest: str, level: str) -> tuple[str, int]:
 
 
 def _line(text: str, offset: int) -> str:
-    """Return the line around an offset."""
+    """Return the line at an offset."""
     end = text.find("\n", offset)
     return text[text.rfind("\n", 0, offset) + 1 : end if end >= 0 else len(text)]

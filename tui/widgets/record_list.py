@@ -1,4 +1,4 @@
-"""A list of any length with one row per record. Only visible rows are requested and drawn."""
+"""A list of any length, with a row for each record. Only visible rows are computed and drawn."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.line_canvas import LineCanvas
 
 Piece = tuple[str, str]
-"""Raw text, and a style written with theme variables."""
+"""A text, and a style written with theme variables."""
 
 
 class RecordList(LineCanvas):
-    """Rows with a cursor, optionally below a heading. A subclass provides the content of the rows."""
+    """Rows with a cursor, possibly below a heading. A subclass provides their content."""
 
     DEFAULT_CSS = """
     RecordList { overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -37,13 +37,13 @@ class RecordList(LineCanvas):
     ]
 
     HEAD: ClassVar[int] = 0
-    """The number of lines above the rows that don't scroll with them."""
+    """The number of lines above the rows, which don't scroll with them."""
 
     cursor: reactive[int] = reactive(0, init=False, repaint=False)
-    """The index of the row under the cursor."""
+    """The index of the record at the cursor."""
 
     class OfRow(Message):
-        """Something happened to a row."""
+        """A message about a record."""
 
         def __init__(self, records: RecordList, index: int) -> None:
             super().__init__()
@@ -52,27 +52,27 @@ class RecordList(LineCanvas):
 
         @property
         def control(self) -> RecordList:
-            """The list."""
+            """The list, for Textual's message selectors."""
             return self.records
 
     class Moved(OfRow):
-        """The cursor moved to another row."""
+        """The cursor has moved to another row."""
 
         def can_replace(self, message: Message) -> bool:
-            """Only the latest place matters."""
+            """Return whether a message from the same list can be dropped: only the latest place matters."""
             return isinstance(message, RecordList.Moved) and message.records is self.records
 
     class Chosen(OfRow):
-        """Enter was pressed on a row, or it was clicked twice."""
+        """Enter was pressed on a row, or the row was clicked twice."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.count = 0
         self._clicked: int | None = None
-        """The row of the last click, unless something since then makes the next click a first one again."""
+        """The record that was clicked last; None if the next click only moves the cursor."""
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the raw pieces of a row. Anything beyond `width` cells is cut off."""
+        """Return the pieces of a row. What is beyond `width` cells is cut off."""
         return []
 
     def head(self, width: int) -> Strip:
@@ -80,14 +80,14 @@ class RecordList(LineCanvas):
         return Strip([])
 
     def ground(self, index: int) -> str:
-        """Return the background style of a row, which shows the cursor, even with few or no colours."""
+        """Return the background of a row, which marks the cursor even with few or no colours."""
         if index != self.cursor:
             return ""
         if self.app.no_color or self.app.native_ansi_color:
             return "reverse" if self.has_focus else "underline"
         return "on $block-cursor-background" if self.has_focus else "on $block-cursor-blurred-background"
 
-    # A subclass that hides records maps rows to records.
+    # Rows and records; they differ in subclasses that hide records.
 
     @property
     def row_count(self) -> int:
@@ -95,20 +95,20 @@ class RecordList(LineCanvas):
         return self.count
 
     def row_of(self, index: int) -> int:
-        """Return the row of a record."""
+        """Return the row of a record, by its index."""
         return index
 
     def index_at(self, row: int) -> int:
-        """Return the record of a row."""
+        """Return the index of the record in a row."""
         return row
 
     @property
     def row_width(self) -> int:
-        """The width of rows in cells; 0 if they never scroll sideways."""
+        """The width of the rows, in cells; 0 if they never scroll sideways."""
         return 0
 
     def set_count(self, count: int, *, cursor: int | None = None) -> None:
-        """Show another number of rows. Remaining rows may have changed."""
+        """Set the number of records, and draw the rows again."""
         self.count = count
         if cursor != self._clicked:
             self._clicked = None
@@ -128,7 +128,7 @@ class RecordList(LineCanvas):
         return self.sight.height - self.HEAD
 
     def render_line(self, y: int) -> Strip:
-        """Draw the row at `y` of the view."""
+        """Draw the heading or a visible row."""
         left, top = self.scroll_offset
         width, row = self.size.width, top + y - self.HEAD
         if y < self.HEAD:
@@ -146,24 +146,24 @@ class RecordList(LineCanvas):
     # The cursor
 
     def validate_cursor(self, index: int) -> int:
-        """Keep the cursor within the list."""
+        """Return the nearest record in the list."""
         return min(max(0, index), max(0, self.count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draw both rows, scroll to the new one, and post the move."""
+        """Draw the old and the new row, scroll to the new one, and report that the cursor has moved."""
         for index in (old, new):
             self.refresh_record(index)
         self.show_cursor()
         self.post_message(self.Moved(self, new))
 
     def refresh_record(self, index: int) -> None:
-        """Redraw the row of a record if it is visible."""
+        """Draw the row of a record again if it is visible."""
         row = self.row_of(index)
         if row in self.in_sight:
             self.refresh_line(row + self.HEAD)
 
     def show_cursor(self) -> None:
-        """Scroll as little as needed to make the cursor visible. Far jumps end in the middle."""
+        """Scroll as little as necessary to show the cursor; after a far jump, it is in the middle."""
         height, (left, top), row = self._rows_in_sight, self.scroll_offset, self.row_of(self.cursor)
         if height <= 0 or top <= row < top + height:
             return
@@ -173,31 +173,31 @@ class RecordList(LineCanvas):
         self.scroll_to(left, y, animate=False, immediate=True, force=True)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Keep the cursor visible."""
+        """Show the cursor."""
         self.show_cursor()
 
     def action_move(self, by: int) -> None:
-        """Move the cursor by rows."""
+        """Move the cursor down by a number of rows, or up if negative."""
         if self.row_count:
             row = self.row_of(self.cursor) + by
             self.cursor = self.index_at(min(max(0, row), self.row_count - 1))
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by screenfuls."""
+        """Move the cursor down by a number of screenfuls, or up if negative."""
         self.action_move(by * max(1, self._rows_in_sight - 1))
 
     def action_edge(self, end: int) -> None:
-        """Go to the first or last row."""
+        """Move the cursor to the first or the last row."""
         if self.row_count:
             self.cursor = self.index_at(0 if end < 0 else self.row_count - 1)
 
     def action_choose(self) -> None:
-        """Open the row under the cursor."""
+        """Report that the row at the cursor was chosen."""
         if self.count:
             self.post_message(self.Chosen(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the row. A second click on it opens it, no matter how much later."""
+        """Move the cursor to the clicked row; if it was clicked before, choose it, at any time later."""
         offset = event.get_content_offset(self)
         row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
         if offset is not None and offset.y >= self.HEAD and row < self.row_count:
@@ -210,7 +210,7 @@ class RecordList(LineCanvas):
 
 
 def fitted_cells(text: str, width: int, *, right: bool = False) -> str:
-    """Return text cut or padded to `width` cells, or unchanged if that is 0."""
+    """Return a text cut or padded to `width` cells; unchanged if `width` is 0."""
     if not width:
         return text
     if cell_len(text) > width:

@@ -1,4 +1,4 @@
-"""Framed panes side by side or stacked. The frame between two of them can be dragged, or moved by keys."""
+"""Framed panes next to or below one another, with frames that the mouse or keys can move."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from textual.css.scalar import Unit
 from textual.widget import Widget
 
 _LEAST = {"horizontal": 16, "vertical": 4}
-"""The fewest cells of a pane."""
+"""The fewest cells of a pane, by direction."""
 _STEP = {"horizontal": 4, "vertical": 2}
-"""The number of cells by which a key moves a frame."""
+"""The number of cells by which a key moves a frame, by direction."""
 _SIZES: WeakKeyDictionary[App[object], dict[str, int]] = WeakKeyDictionary()
-"""The sizes chosen while the program runs, by direction and id of the pane."""
+"""The sizes chosen in each app, by direction and id of the pane."""
 
 
 class Splits(Container):
-    """Lays out its panes in a row, or with `vertical` in a column.
+    """Lays out its panes in a row, or in a column if `vertical` is set.
 
-    A chosen size stays until the program ends. A pane has a size in cells, or shares the remaining
-    space if its size is in `fr`. Of the two panes at a frame, the one in cells gets the new size. Call
-    `fit` after showing or hiding a pane.
+    A chosen size is kept until the program ends. A pane has a size in cells, or shares the remaining space if
+    its size is in `fr`. Of the two panes at a frame, the one with a size in cells is resized. Call `fit`
+    after showing or hiding a pane.
     """
 
     DEFAULT_CSS = """
@@ -71,7 +71,7 @@ class Splits(Container):
         return [pane for pane in self.children if pane.display]
 
     def fit(self) -> None:
-        """Give the visible panes their chosen sizes. A single one gets all the room."""
+        """Apply the chosen sizes to the visible panes. A single pane takes all the space."""
         panes = self.panes
         sizes = _SIZES.get(self.app, {})
         for pane in self.children:
@@ -79,7 +79,7 @@ class Splits(Container):
             self._set(pane, None if chosen is None else self._possible(chosen))
 
     def on_resize(self) -> None:
-        """Keep chosen sizes possible."""
+        """Limit the chosen sizes to what is possible."""
         self.fit()
 
     def action_resize(self, by: int) -> None:
@@ -93,13 +93,13 @@ class Splits(Container):
         self._resize(resized, self._length(resized) + grows * _STEP[self._direction])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable the keys while there are two panes; otherwise the enclosing panes handle them."""
+        """Offer the keys only if there are two panes; otherwise the enclosing panes handle them."""
         return len(self.panes) > 1 if action == "resize" else super().check_action(action, parameters)
 
     # The mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Grab the frame between two panes."""
+        """Grab the frame under the mouse, if it is between two panes."""
         at = self._place(event)
         panes = self.panes
         for before, after in pairwise(panes):
@@ -110,7 +110,7 @@ class Splits(Container):
                 self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Move the frame."""
+        """Move the frame that was grabbed."""
         if self._dragged is None:
             return
         event.stop()
@@ -129,7 +129,7 @@ class Splits(Container):
             self.release_mouse()
             self.screen.clear_selection()
 
-    # Sizes along the direction
+    # Sizes in the direction of the layout
 
     def _place(self, event: events.MouseEvent) -> int:
         return int(event.screen_x if self._direction == "horizontal" else event.screen_y)
@@ -144,7 +144,7 @@ class Splits(Container):
         return pane.region.width if self._direction == "horizontal" else pane.region.height
 
     def _resized(self, before: Widget, after: Widget) -> Widget:
-        """Return the pane to resize: one that doesn't share the remaining space, preferably the first."""
+        """Return the pane to resize: one that does not share the remaining space, if possible the first."""
         return after if self._shares(before) and not self._shares(after) else before
 
     def _shares(self, pane: Widget) -> bool:

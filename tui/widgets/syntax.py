@@ -1,4 +1,4 @@
-"""Syntax colouring: tokens by line from Pygments, and styles for each kind in true colour and 16 colours."""
+"""Syntax highlighting: tokens by line from Pygments, and a style for each kind in true and 16 colours."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 CHUNK = 2_000
-"""The number of lines yielded together."""
+"""The number of lines that are yielded together."""
 
 LARGEST = 300_000
-"""The most lines; longer texts are not coloured."""
+"""The number of lines above which a text is not highlighted."""
 
 KINDS = (
     "plain",
@@ -60,20 +60,20 @@ ANSI_STYLES = {
 }
 
 LineTokens: TypeAlias = "array[int]"
-"""Start, end and kind of each token of a line, in sequence. Columns are characters of the raw line."""
+"""The start, end and kind of each token in a line, one after another, in characters of the raw line."""
 
 _QUICK: set[str] = set()
 
 _BREATH = 0.002
-"""Seconds of lexing after which the thread yields the interpreter to the event loop."""
+"""Seconds of lexing after which the thread gives the event loop a chance to run."""
 
 
 def tokens_by_line(
     lines: TextLines, language: str, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[list[LineTokens]]:
-    """Yield the tokens of the lines in order, `CHUNK` lines at a time; nothing for an unknown language.
+    """Yield the tokens of all lines in order, `CHUNK` lines at a time; none for an unknown language.
 
-    Meant for a thread: it pauses often, and ends early when `stopped` returns True.
+    This is meant for a thread: it often pauses, and it ends early if `stopped` returns True.
     """
     lexer = _lexer(language)
     _QUICK.add(language)
@@ -103,9 +103,9 @@ def tokens_by_line(
 
 
 def is_quick(language: str) -> bool:
-    """Return whether the language's lexer is loaded already.
+    """Return whether the lexer of a language is loaded.
 
-    Loading it may take longer than lexing a page of text.
+    Loading it can take longer than lexing a page of text.
     """
     return language in _QUICK
 

@@ -1,6 +1,6 @@
-"""A table of any number of records with columns, sorting, groups and a filter query.
+"""A table of any number of records, with columns, sorting, groups and a filter.
 
-Cells are literal text. Unlike Textual's `DataTable`, it asks only for the visible rows (decision 59).
+All cells are literal text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 
 class Table(Fitted, RecordList, Generic[Row]):
-    """Rows in columns with headings. A click on a heading sorts, a second one reverses the order."""
+    """Records in rows and columns. A click on a heading sorts by it, a second click reverses the order."""
 
     DEFAULT_CSS = """
     Table > .table--head { background: $panel; color: $foreground; text-style: bold; }
@@ -29,11 +29,11 @@ class Table(Fitted, RecordList, Generic[Row]):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"table--head"}
     HEAD = 1
     MARGIN: ClassVar[int] = 0
-    """Cells before the first column, for the mark of picked rows."""
+    """The number of cells before the first column, for the cursor and the marks of picked rows."""
     GAP: ClassVar[int] = 1
-    """Cells between two columns."""
+    """The number of cells between two columns."""
     SIDEWAYS: ClassVar[bool] = False
-    """Whether rows that are too wide scroll; otherwise they are cut."""
+    """Whether rows that are too wide scroll sideways; otherwise they are cut."""
     STRIPED: ClassVar[bool] = False
     """Whether every second row has another background."""
 
@@ -49,42 +49,42 @@ class Table(Fitted, RecordList, Generic[Row]):
 
         @property
         def control(self) -> Table[Any]:
-            """The table."""
+            """The table, for Textual's message selectors."""
             return self.table
 
     def __init__(self, columns: Sequence[Column[Row]], *, key: Callable[[Row], object] = id, id: str) -> None:
-        """`key` returns the identity of a row, which doesn't change when rows are reloaded."""
+        """`key` returns the identity of a record, which stays the same when records are loaded again."""
         super().__init__(id=id)
         self.columns, self._key = tuple(columns), key
         self.records: Sequence[Row] = ()
-        """All rows, including those that do not match the query."""
+        """All records, including those that don't match the query."""
         self.rows: list[Row | Heading] = []
-        """The matching rows, in order, and the headings of groups."""
+        """The records that match the query, in order, and the headings of groups."""
         self.picked: list[object] = []
-        """The keys of picked rows, in the order of picking."""
+        """The keys of the picked records, in the order of picking."""
         self.column: Column[Row] | None = None
-        """The column by which the rows are sorted; None for their own order."""
+        """The column by which the records are sorted; None for their own order."""
         self.reverse = False
         self.group: Column[Row] | None = None
         self._all_folded = False
         self._turned: set[str] = set()
-        """The groups whose folding differs from that of all groups."""
+        """The groups that are folded although most are not, or the other way round."""
         self._query: RowQuery[Row] = RowQuery()
         self._widths: dict[str, int] = {}
         self._wanted: dict[str, int] = {}
-        """The width to which a column grows if there is room."""
+        """The width to which each column grows if there is room, by the column's name."""
 
     # Rows
 
     @property
     def chosen(self) -> Row | None:
-        """The row under the cursor; None on a heading or without rows."""
+        """The record at the cursor; None on a heading or if there are no rows."""
         row = self.rows[self.cursor] if self.cursor < len(self.rows) else None
         return None if isinstance(row, Heading) else row
 
     @property
     def shown(self) -> list[Row]:
-        """The matching rows, in order, including those of folded groups."""
+        """The matching records, in order, including those in folded groups."""
         found: list[Row] = []
         for row in self.rows:
             if not isinstance(row, Heading):
@@ -95,34 +95,34 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @property
     def chosen_group(self) -> Heading | None:
-        """The heading of the group at the cursor; None without groups."""
+        """The heading of the group at the cursor; None if there are no groups."""
         above = (self.rows[n] for n in range(min(self.cursor, len(self.rows) - 1), -1, -1))
         return next((row for row in above if isinstance(row, Heading)), None)
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
-        """Show other rows. The cursor goes to the row with the key `at`, or stays on its row."""
+        """Show other records, with the cursor on the one with the key `at`, else on the same as before."""
         self.records = list(records)
         self.rearrange(at)
 
     def renew(self, records: Iterable[Row]) -> None:
-        """Show updated rows, each in its place, even if it no longer matches."""
+        """Show new versions of the records, each in its row, even if it no longer matches the query."""
         self.records = list(records)
         known = {self._key(row): row for row in self.records}
         self.rows = [row if isinstance(row, Heading) else known.get(self._key(row), row) for row in self.rows]
         self._draw()
 
     def narrow(self, query: str, *, at: object = None) -> None:
-        """Show only the rows that match a query. Raises `QueryError`."""
+        """Show only the records that match a query. Raises `QueryError` for an invalid one."""
         self._query = parse_query(query, self.columns)
         self.rearrange(at)
 
     def show_none(self) -> None:
-        """Show no rows until the next query."""
+        """Show no records until the next query."""
         self._query = RowQuery((lambda row: False,))
         self.rearrange()
 
     def rearrange(self, at: object = None) -> None:
-        """Put the rows in order."""
+        """Filter, sort and group the records again."""
         group = self.chosen_group
         if at is None and self.chosen is not None:
             at = self._key(self.chosen)
@@ -138,7 +138,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.post_message(self.Arranged(self))
 
     def _place(self, at: object, group: str | None) -> int:
-        """Return the place of a row by its key, else of its group's heading, else of the first row."""
+        """Return the row of the record with a key, else of its group's heading, else the first row."""
         first: int | None = None
         heading: int | None = None
         for n, row in enumerate(self.rows):
@@ -154,7 +154,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     # Groups
 
     def group_by(self, column: Column[Row] | None) -> None:
-        """Group by a column or not at all. The folding of single groups is reset."""
+        """Group by a column, or don't group. All groups are folded alike again."""
         self.group = column
         self._turned.clear()
         self.rearrange()
@@ -175,13 +175,13 @@ class Table(Fitted, RecordList, Generic[Row]):
     # Order
 
     def sort_next(self) -> None:
-        """Sort by the next column; after the last, by none."""
+        """Sort by the next column; after the last column, restore the records' own order."""
         at = -1 if self.column is None else self.columns.index(self.column)
         self.column = self.columns[at + 1] if at + 1 < len(self.columns) else None
         self.rearrange()
 
     def sort_by(self, column: Column[Row]) -> None:
-        """Sort by a column. Sorting by the same one again reverses the order."""
+        """Sort by a column; if the records are already sorted by it, reverse the order."""
         self.reverse = self.reverse is not (self.column is column)
         self.column = column
         self.rearrange()
@@ -192,7 +192,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.rearrange()
 
     def pick(self) -> None:
-        """Pick or unpick the row (or all rows of the heading) under the cursor, and go to the next."""
+        """Pick or unpick the row, or all rows below the heading, at the cursor, and move to the next row."""
         heading = self.chosen_group
         rows = [self.chosen] if self.chosen is not None else heading.rows if heading is not None else []
         keys = [self._key(row) for row in rows]
@@ -203,7 +203,7 @@ class Table(Fitted, RecordList, Generic[Row]):
             self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Sort by the column whose heading was clicked."""
+        """Sort by the column whose heading was clicked, if one was."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y < self.HEAD:
             right = self.MARGIN
@@ -238,14 +238,14 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @property
     def row_width(self) -> int:
-        """How wide rows are, in cells; 0 if they are never scrolled sideways."""
+        """The width of the rows, in cells; 0 if they never scroll sideways."""
         widths = [width + self.GAP for _, width in self._laid_out(self.sight.width)]
         return self.MARGIN + sum(widths) - self.GAP // 2 if self.SIDEWAYS else 0
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the visible columns with their widths. An empty one without a heading takes no room.
+        """Return the visible columns with their widths. An empty column without a heading takes no room.
 
-        Of the columns with a position in narrow terminals, those that don't fit are dropped, the last first.
+        If all columns have a rank for narrow terminals and don't fit, the last ones are left out.
         """
         found = self._candidates(width)
         if not found:
@@ -263,7 +263,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _candidates(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns for this width with their own widths, without empty ones that take no room."""
+        """Return the columns for a width with their own widths, without empty ones that take no room."""
         found = [
             (column, self._widths.get(column.name, column.width))
             for column in columns_for(self.columns, width)
@@ -273,9 +273,9 @@ class Table(Fitted, RecordList, Generic[Row]):
         return [(column, cells) for column, cells in found if cells or column is self.columns[-1]]
 
     def _grown(self, found: list[tuple[Column[Row], int]], width: int) -> list[tuple[Column[Row], int]]:
-        """Return columns grown into the remaining room.
+        """Return the columns, grown into the room that is left.
 
-        In a wide terminal, the last gives up some of its own.
+        In a wide terminal, the last column gives up some of its own width for that.
         """
         last, cells = found[-1]
         gives = cells - last.least if last.least and width >= WIDE else 0
@@ -288,7 +288,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _least(self, found: Sequence[tuple[Column[Row], int]]) -> int:
-        """Return the width of columns with the last one cut as far as possible."""
+        """Return the width of the columns with the last one cut as far as possible."""
         last, cells = found[-1]
         return sum(cells + self.GAP for _, cells in found[:-1]) + min(cells, last.least or cells) + self.GAP
 
@@ -298,7 +298,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return f"{column.name}{'' if column.width else ' '}{'▼' if self.reverse else '▲'}"
 
     def head(self, width: int) -> Strip:
-        """Return the headings of the columns, with a sign at the one that determines the order."""
+        """Return the headings of the columns, with a sign at the one by which the rows are sorted."""
         style = self.get_component_rich_style("table--head")
         text = " " * self.MARGIN
         for column, cells in self._laid_out(self.sight.width):
@@ -331,7 +331,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return shortened(text, cells) if column.keeps_end and cells else text
 
     def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
-        """Return the line above a group: its name, and each column's summary of it."""
+        """Return the heading of a group: its name, and the summary of each column."""
         laid = self._laid_out(self.sight.width)
         at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP

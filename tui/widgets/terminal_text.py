@@ -1,4 +1,4 @@
-"""Output with escape sequences and carriage returns as a terminal would show it. No sequence takes effect."""
+"""Output with escape sequences, as a terminal would show it. No sequence takes effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse"
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """Colour and attributes set by escape sequences. Colours are in Textual's notation, or empty."""
+    """Colours and attributes set by escape sequences. Colours are in Textual's notation, empty for none."""
 
     colour: str = ""
     background: str = ""
@@ -31,7 +31,7 @@ class TextStyle:
 
 @dataclass(frozen=True, slots=True)
 class TerminalLine:
-    """A line as shown, with the styled ranges of its characters."""
+    """A line as a terminal shows it, with the styled ranges of its characters."""
 
     text: str
     looks: tuple[tuple[int, int, str], ...] = ()
@@ -61,15 +61,14 @@ class _Pen:
 
 
 MAX_COLUMN = 10_000
-"""The last column that cursor movements reach."""
+"""The last column to which the cursor can be moved."""
 
 
 def terminal_lines(text: str) -> list[TerminalLine]:
-    """Return the lines of `text` with colours, carriage returns, backspaces and movements within a line
-    applied.
+    """Return the lines of a text after colours, carriage returns and movements within a line.
 
-    Movements between lines, titles, links and all other sequences are dropped. Other control characters stay,
-    to be drawn as glyphs.
+    Movements between lines, titles, links and all other sequences are dropped. Other control characters are
+    kept, and drawn as glyphs later.
     """
     lines: list[TerminalLine] = []
     pen = _Pen()
@@ -149,7 +148,7 @@ def _simple(look: TextStyle, number: int) -> TextStyle:
 
 
 def _extended(numbers: list[int], index: int) -> tuple[str, int]:
-    """Read the colour that starts at `index`, after a 38 or 48. Return it with the last index used."""
+    """Return the colour that starts at `index`, after a 38 or 48, and the index of its last number."""
     kind = numbers[index] if index < len(numbers) else 0
     if kind == 5 and index + 1 < len(numbers):
         return _of_256(numbers[index + 1] & 255), index + 1

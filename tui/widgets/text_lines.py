@@ -1,7 +1,7 @@
-"""A text by lines and rows, for widgets that draw visible rows.
+"""A text by lines and by rows of the screen, for widgets that draw only visible rows.
 
-A million lines are one string and two arrays. Only a newline ends a line. Rows are screen rows: a
-line that is too long for one is folded into several.
+A text of a million lines takes one string and two arrays. Only a newline ends a line. A line that is too long
+for a row is folded into several.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from rich.cells import cell_len
 from gistpoint.core.text import visible
 
 TAB = 4
-"""Cells from one tab stop to the next."""
+"""The number of cells from one tab stop to the next."""
 
 LONGEST_ROW = 4_000
-"""The most characters of a row if lines are not wrapped. It limits the cost of drawing a row."""
+"""The most characters in a row if lines are not wrapped, which limits the time for drawing a row."""
 
 _WIDE = (
     "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf"
     "\uac00-\ud7a3\uf900-\ufaff\ufe0f\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00016fe0-\U0003ffff]"
 )
-"""The pattern of characters that may take two cells, compiled for the first text that is not plain ASCII."""
+"""A pattern of characters that may take two cells. It is compiled for the first text that isn't ASCII."""
 
 _EXACT = 20_000
-"""Longer non-ASCII lines are wrapped at a quarter of the width, without measuring each character."""
+"""The length of a non-ASCII line above which it is wrapped at a quarter of the width, without measuring."""
 
 
 _BY_WORDS = 1_000_000
-"""Longer lines are folded without regard to words."""
+"""The length of a line above which it is wrapped without regard to words."""
 
 
 class TextLines:
-    """A text with the offset of each line. A newline at the very end does not start another line."""
+    """A text with the offset of each line. A newline at the end of the text starts no further line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         lengths = map((1).__add__, map(len, text.split("\n")))
         self.starts = array("q", chain((0,), accumulate(lengths)))
-        """Offset of each line, and one past the text's end (counting a last newline)."""
+        """The offset of each line, followed by the one after the end of the text with a last newline."""
         if len(self.starts) > 2 and text.endswith("\n"):
             self.starts.pop()
 
@@ -58,20 +58,20 @@ class TextLines:
         return (self[index] for index in range(len(self)))
 
     def line_of(self, offset: int) -> int:
-        """Return the index of the line with the character at `offset`."""
+        """Return the index of the line at an offset in the text."""
         return min(max(0, bisect_right(self.starts, offset) - 1), len(self) - 1)
 
     def length(self, index: int) -> int:
-        """Characters of a line, without its newline."""
+        """Return the number of characters in a line, without its newline."""
         return self.starts[index + 1] - 1 - self.starts[index]
 
     def longest(self) -> int:
-        """Return the number of characters of the longest line."""
+        """Return the number of characters in the longest line."""
         lengths: Iterator[int] = map(sub, self.starts[1:], self.starts)
         return max(lengths) - 1
 
     def widest(self) -> int:
-        """Return the width in cells of the widest row: exact for plain ASCII, else a close upper bound."""
+        """Return the width, in cells, of the widest row: exact for ASCII without tabs, else at least that."""
         starts, longest = self.starts, LONGEST_ROW
         if self.text.isascii() and "\t" not in self.text:
             return min(longest, self.longest())
@@ -86,10 +86,10 @@ class TextLines:
 
 
 class ScreenRows:
-    """The line, and the part of it, that each row shows. Only folded lines take memory."""
+    """The rows of a text: the line, and the part of it, in each row. Only folded lines take memory."""
 
     def __init__(self, lines: TextLines, width: int | None = None) -> None:
-        """Fold lines wider than `width` cells, or if it is None, longer than `LONGEST_ROW` characters."""
+        """Fold lines wider than `width` cells; if `width` is None, only those longer than `LONGEST_ROW`."""
         self._lines = lines
         self._folded: list[int] = []
         self._columns: list[list[int]] = []
@@ -107,7 +107,7 @@ class ScreenRows:
         return len(self._lines) + self._extra[-1]
 
     def at(self, row: int) -> tuple[int, int, int]:
-        """Return the line's index and the range of its characters that a row shows."""
+        """Return the index of the line in a row, and the start and end of the line's part in it."""
         place = bisect_right(self._first, row) - 1
         if place < 0:
             return row, 0, self._lines.length(row)
@@ -121,7 +121,7 @@ class ScreenRows:
         return line, columns[within], end
 
     def row_of(self, line: int, column: int = 0) -> int:
-        """Return the row that shows a character of a line."""
+        """Return the row with a character of a line."""
         place = bisect_left(self._folded, line)
         row = line + self._extra[place]
         if place < len(self._folded) and self._folded[place] == line:
@@ -164,7 +164,7 @@ def _breaks(line: str, width: int | None) -> list[int]:
 
 
 def _word_breaks(line: str, width: int) -> list[int]:
-    """Break after a blank in the second half of a row, else at the end of the row."""
+    """Return where to break a line: after a blank in the second half of a row, else at the row's end."""
     breaks, start = [0], 0
     while start + width < len(line):
         blank = line.rfind(" ", start + width // 2, start + width)
@@ -176,14 +176,15 @@ def _word_breaks(line: str, width: int) -> list[int]:
 def _cells(character: str, used: int) -> int:
     if character == "\t":
         return TAB - used % TAB
-    # U+FE0F widens the character before it in terminals that follow Unicode's emoji presentation.
+    # in terminals with Unicode's emoji presentation, U+FE0F widens the character before it
     return 1 if character == "\ufe0f" else cell_len(character)
 
 
 def drawn(raw: str) -> tuple[str, range | array[int]]:
-    """Return the drawn form of a row, with the position in it of each raw character and of the end.
+    """Return a row as it is drawn, and the place in it of each raw character and of the end.
 
-    Control characters become glyphs, one for one. A tab becomes the spaces up to the next stop.
+    Control characters are drawn as glyphs, one for each. A tab is drawn as the blanks up to the next tab
+    stop.
     """
     text = visible(raw)
     if "\t" not in text:

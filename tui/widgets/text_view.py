@@ -1,4 +1,4 @@
-"""Tool results and test output, raw or as a terminal would show them."""
+"""A view of tool results and test output, raw or as a terminal would show them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEADS = "→"
 
 
 class TextView(CodeView):
-    """Text without a language. `append` adds to it, and keeps the end visible if it was."""
+    """A view of text in no particular language. After `append`, the end stays visible if it was before."""
 
     DEFAULT_CSS = """
     TextView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -32,10 +32,10 @@ class TextView(CodeView):
     ]
 
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether escape sequences and carriage returns are interpreted. Only possible with `can_interpret`."""
+    """Whether escape sequences and carriage returns are interpreted, which `can_interpret` must allow."""
 
     class PlaceAsked(Message):
-        """Asks to open the place that the cursor's line names."""
+        """Asks to open the place that the line at the cursor names."""
 
         def __init__(self, place: object) -> None:
             super().__init__()
@@ -51,29 +51,29 @@ class TextView(CodeView):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.can_interpret = can_interpret
-        """Whether `t` shows text as a terminal would. Reviewers may, solvers see the raw text."""
+        """Whether `t` may interpret the text. Reviewers may do so; solvers see the raw text."""
         self._raw = ""
         self._places: Mapping[int, object] = {}
         self._looks: list[TerminalLine] = []
         self._clicked, self._opened = -1, False
-        """The line of the last click, and whether it opened the place that the line names."""
+        """The index of the line that was clicked last, and whether the click opened its place."""
         self.numbers = False
 
     def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
-        """Show `text`, at first without links."""
+        """Show a text, without links at first."""
         self._raw, self._places, self._clicked = text, {}, -1
         super().load(self._shown(), language=language, first_line=first_line, title=title)
 
     @property
     def raw(self) -> str:
-        """The raw text, however it is shown."""
+        """The raw text, in whatever form it is shown."""
         return self._raw
 
     @property
     def places(self) -> Mapping[int, object]:
-        """The targets of lines, by index.
+        """The place that each line names, by the line's index.
 
-        Such lines have a sign, and Enter or a second click asks for the target.
+        Such lines have a sign. Enter or a second click on one asks to open the place.
         """
         return self._places
 
@@ -84,25 +84,25 @@ class TextView(CodeView):
         self.refresh_bindings()
 
     def watch_cursor_line(self, old: int, new: int) -> None:
-        """Also update the keys that are offered."""
+        """Move the cursor, and update the offered keys."""
         super().watch_cursor_line(old, new)
         if (old - self.first_line in self._places) != (new - self.first_line in self._places):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """On a line without a link, leave Enter its usual meaning."""
+        """Offer Enter only on a line that names a place."""
         if action == "open_place":
             return self.cursor_index in self._places
         return super().check_action(action, parameters)
 
     def action_open_place(self) -> None:
-        """Ask for the place that the cursor's line names."""
+        """Ask to open the place that the line at the cursor names."""
         place = self._places.get(self.cursor_index)
         if place is not None:
             self.post_message(self.PlaceAsked(place))
 
     def on_click(self, event: events.Click) -> None:
-        """Open the place that a line names at the second and later clicks on it, no matter how much later."""
+        """Open the place that a line names at the second click on it, at any time later."""
         offset = event.get_content_offset(self)
         line = self.rows.at(self._row_under(offset))[0] if offset is not None else -1
         again = line == self._clicked == self.cursor_index
@@ -114,7 +114,7 @@ class TextView(CodeView):
             self._clicked, self._opened = line, False
 
     def append(self, text: str) -> None:
-        """Add to the end. The view follows if the end was visible."""
+        """Add text at the end, which stays visible if it was before."""
         if not text:
             return
         at_end = self.scroll_offset.y >= self.max_scroll_y
@@ -125,7 +125,7 @@ class TextView(CodeView):
             self.place(self.scroll_offset.x, max(0, len(self.rows) - self.sight.height))
 
     def validate_terminal(self, terminal: bool) -> bool:
-        """Interpret nothing if that is not allowed."""
+        """Return whether to interpret the text, which may not be allowed."""
         return terminal and self.can_interpret
 
     def watch_terminal(self) -> None:
@@ -137,13 +137,13 @@ class TextView(CodeView):
             self.search(pattern, regex=regex)
 
     def action_toggle_terminal(self) -> None:
-        """Switch between the raw text and what a terminal would show."""
+        """Switch between the raw text and the interpreted one."""
         if self.can_interpret:
             self.terminal = not self.terminal
             self.use_affordance("terminal")
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the colours set by the text, below all others."""
+        """Return the colours that the text itself sets, followed by all others."""
         found = super().spans(line, start, end)
         if self.terminal and line < len(self._looks):
             looks = [

@@ -1,4 +1,4 @@
-"""The base of all writing widgets: typed text is posted soon, pasted text is reported, and undo is safe."""
+"""The base of all widgets for writing: typed text is posted soon, pasted text is reported, undo is safe."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from textual.widgets import Input, TextArea
 from textual.widgets.text_area import Selection
 
 DELAY_SECONDS = 0.2
-"""Typed text is posted at most this many seconds after the first key."""
+"""The most seconds from a key to posting the text."""
 
 
 class Pasted(Message):
-    """Text was pasted, either from `outside` through the terminal or from the program's own clipboard."""
+    """Text was pasted: from outside, through the terminal, or else from the app's own clipboard."""
 
     def __init__(self, text: str, *, outside: bool) -> None:
         super().__init__()
@@ -26,14 +26,14 @@ class Pasted(Message):
 
 
 async def _do_now(widget: Widget, event: events.Key) -> None:
-    """Handle a key of the focused widget at once.
+    """Run the binding of a key on the focused widget at once.
 
-    Textual passes such a key up to the app and looks it up there. Meanwhile, a letter typed or a text pasted
-    after it is inserted at once, where the cursor still is.
+    Textual would first pass the key up to the app. Meanwhile, a letter typed or a text pasted after the key
+    would already be inserted, with the cursor still at its old place.
     """
     if event.is_printable:
         return
-    namespace, bindings = widget.screen._binding_chain[0]  # private, but it knows the user's own keys
+    namespace, bindings = widget.screen._binding_chain[0]  # private, but it includes the user's own keys
     for binding in bindings.key_to_bindings.get(event.key, ()) if namespace is widget else ():
         if await widget.app.run_action(binding.action, widget):
             event.stop()
@@ -50,13 +50,13 @@ def _refused(widget: Widget, event: events.Paste | None = None) -> None:
 class WritingArea(TextArea):
     """A text area that posts its text as `Edited` soon after a key, and pasted text as `Pasted`.
 
-    Textual 8.2.8 adjusts the scroll bars in the middle of an undo or redo, when the document is already
-    short, but the cursor still is where it was in the long one. A scroll bar that disappears then scrolls to
-    a line that does not exist, and the exception ends the screen.
+    Textual 8.2.8 updates the scroll bars in the middle of an undo or redo, when the text is already shorter
+    but the cursor is still at its old place. If a scroll bar disappears then, Textual scrolls to a line that
+    does not exist, and the exception ends the app.
     """
 
     class Edited(Message):
-        """The current text."""
+        """The text was edited; `text` is the new one."""
 
         def __init__(self, area: WritingArea, text: str) -> None:
             super().__init__()
@@ -65,30 +65,30 @@ class WritingArea(TextArea):
 
         @property
         def control(self) -> WritingArea:
-            """The widget with the text."""
+            """The widget, for Textual's message selectors."""
             return self.area
 
     may_paste = True
-    """Whether text may be pasted into it."""
+    """Whether text may be pasted."""
     _posted = ""
     _timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Treat the first text as posted."""
+        """Regard the initial text as posted."""
         self._posted = self.code
 
     @property
     def code(self) -> str:
-        """The text to be saved."""
+        """The text as it is saved."""
         return self.text
 
     @property
     def waits(self) -> bool:
-        """Whether there is typed text that was not posted yet."""
+        """Whether the text has changed since it was posted."""
         return self.code != self._posted
 
-    def tell(self, text: str) -> None:
-        """Post a new text."""
+    def post_text(self, text: str) -> None:
+        """Post the new text."""
         self.post_message(self.Edited(self, text))
 
     @on(TextArea.Changed)
@@ -98,20 +98,20 @@ class WritingArea(TextArea):
             self._timer = self.set_timer(DELAY_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Post the text now if it was not posted yet."""
+        """Post the text at once if it has changed."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
         if self.waits:
             self._posted = self.code
-            self.tell(self._posted)
+            self.post_text(self._posted)
 
     def on_blur(self) -> None:
-        """Post the text when the focus leaves."""
+        """Post the text when the widget loses the focus."""
         self.flush()
 
     def on_click(self, event: events.Click) -> None:
-        """Select the word at a double click, and the line without its indent at a triple one."""
+        """Select a word on a double click, and the line without its indent on a triple click."""
         if event.chain > 1:
             row, column = self.cursor_location
             line = self.document.get_line(row)
@@ -121,29 +121,29 @@ class WritingArea(TextArea):
             self.selection = Selection((row, start), (row, end))
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor. During an undo, wait until it has placed the cursor."""
+        """Scroll to the cursor, except in the middle of an undo, when its line may not exist."""
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)
         return super().scroll_cursor_visible(center, animate)
 
     def on_resize(self) -> None:
-        """Keep the current line visible when something below takes its room."""
+        """Keep the line at the cursor visible."""
         if self.has_focus:
             self.call_after_refresh(self.scroll_cursor_visible)
 
     async def on_key(self, event: events.Key) -> None:
-        """Keep the order of what is typed."""
+        """Handle the key at once, so that keys take effect in their order."""
         await _do_now(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Report text that the terminal pastes; the base class inserts it."""
+        """Report text that is pasted from the terminal; the base class inserts it."""
         if not self.may_paste:
             _refused(self, event)
         elif event.text and not self.read_only:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
-        """Paste from the program's clipboard, and report it."""
+        """Paste from the app's clipboard, and report the text."""
         if not self.may_paste:
             _refused(self)
             return
@@ -153,24 +153,24 @@ class WritingArea(TextArea):
 
 
 class WritingLine(Input):
-    """One line that reports text pasted into it."""
+    """A field that reports the text pasted into it."""
 
     may_paste = True
-    """Whether text may be pasted into it."""
+    """Whether text may be pasted."""
 
     async def on_key(self, event: events.Key) -> None:
-        """Keep the order of what is typed."""
+        """Handle the key at once, so that keys take effect in their order."""
         await _do_now(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Report text that the terminal pastes; the base class inserts it."""
+        """Report text that is pasted from the terminal; the base class inserts it."""
         if not self.may_paste:
             _refused(self, event)
         elif event.text:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
-        """Paste from the program's clipboard, and report it."""
+        """Paste from the app's clipboard, and report the text."""
         if not self.may_paste:
             _refused(self)
             return

@@ -1,4 +1,4 @@
-"""What a corruption changes in a function: the lines and tokens on both sides, and where they are."""
+"""The lines and tokens that a corruption changes in a function, and their places."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from gistpoint.core.corruption.flow import blocks_of
 
 @dataclass(frozen=True, slots=True)
 class ReplacedLines:
-    """Lines that are replaced, counted from 1: of the original, and of the corrupted text; one side may be
-    empty.
-    """
+    """Replaced lines of the original and of the corrupted text, from 1; one range may be empty."""
 
     before: range
     after: range
@@ -26,7 +24,7 @@ class ReplacedLines:
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a function: its facts and tokens, and where each statement is."""
+    """One version of a function: its facts, its tokens and the place of each statement."""
 
     facts: ScopeFacts
 
@@ -42,7 +40,7 @@ class Version:
 
     @cached_property
     def code_lines(self) -> frozenset[int]:
-        """The lines with code, from 1, without signature and docstring."""
+        """The numbers of the lines with code, counted from 1, without signature and docstring."""
         first, end = self.body
         return frozenset(
             token.line for token in self.tokens if first <= token.line <= end and token.text[0] != "<"
@@ -62,7 +60,7 @@ class Version:
 
     @cached_property
     def depths(self) -> dict[ast.stmt, int]:
-        """How deep each statement is nested: 0 for those of the function itself."""
+        """The nesting depth of each statement: 0 for the statements of the function itself."""
         found: dict[ast.stmt, int] = {}
         waiting: list[tuple[list[ast.stmt], int]] = [(self.facts.node.body, 0)]
         while waiting:
@@ -73,7 +71,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the statements that begin on these lines or, being simple, reach into them."""
+        """Return the statements with their header, or any line of a simple one, on these lines."""
         return [
             statement
             for statement in self.depths
@@ -88,7 +86,7 @@ def _inner(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _end(statement: ast.stmt) -> int:
-    """The last line of a simple statement, or of the header of a compound one."""
+    """Return the last line of a simple statement, or of the header of a compound one."""
     inner = [block[0].lineno for block in _inner(statement) if block]
     end = statement.end_lineno or statement.lineno
     return max(statement.lineno, min(inner) - 1) if inner else end
@@ -96,7 +94,7 @@ def _end(statement: ast.stmt) -> int:
 
 @dataclass(frozen=True)
 class Change:
-    """The two versions of a function and what differs."""
+    """Two versions of a function and their differences."""
 
     before: Version
     after: Version
@@ -123,26 +121,20 @@ class Change:
 
     @cached_property
     def seen(self) -> frozenset[int]:
-        """The lines at which a reader meets the change: the new ones, and those around a place where some are
-        gone.
-        """
-        around = {
-            line
-            for hunk in self.hunks
-            if not hunk.after
-            for line in (hunk.after.start - 1, hunk.after.start)
-            if line in self.after.code_lines
-        }
-        return self.new | around
+        """The lines at which a reader sees the change: new lines, and lines around a gap."""
+        gaps = [hunk.after.start for hunk in self.hunks if not hunk.after]
+        around = {line for gap in gaps for line in (gap - 1, gap)}
+        return self.new | (around & self.after.code_lines)
 
     @cached_property
     def tokens(self) -> tuple[Counter[str], Counter[str]]:
-        """The tokens that are lost, and those that are added."""
+        """The tokens that are lost and those that are added, in the order of the changes."""
         lost, added = Counter[str](), Counter[str]()
         for hunk in self.hunks:
             old = [token.text for token in self.before.tokens if token.line in hunk.before]
             new = [token.text for token in self.after.tokens if token.line in hunk.after]
-            for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+            for tag, i1, i2, j1, j2 in matcher.get_opcodes():
                 if tag != "equal":
                     lost.update(old[i1:i2])
                     added.update(new[j1:j2])
@@ -150,9 +142,7 @@ class Change:
 
     @cached_property
     def lost(self) -> Counter[str]:
-        """The tokens that occur less often in the changed lines than before; one that moved is not among
-        them.
-        """
+        """The tokens that occur less often in the changed lines than before, without moved ones."""
         lost, added = self.tokens
         return lost - added
 
@@ -164,5 +154,7 @@ class Change:
 
 
 def similarity(one: Sequence[str], two: Sequence[str]) -> float:
-    """Return how alike two runs of tokens are, 0 to 1."""
-    return difflib.SequenceMatcher(None, one, two, autojunk=False).ratio() if one and two else 0.0
+    """Return the similarity of two sequences of tokens, from 0 to 1; 0 if one is empty."""
+    if not one or not two:
+        return 0.0
+    return difflib.SequenceMatcher(None, one, two, autojunk=False).ratio()

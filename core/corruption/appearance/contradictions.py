@@ -1,6 +1,4 @@
-"""Contradictions between changed code and the prose around it: names, docstring, comments, annotations,
-messages.
-"""
+"""Contradictions between changed code and its names, docstring, comments, annotations and messages."""
 
 from __future__ import annotations
 
@@ -18,13 +16,13 @@ from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.naming import of_one_stem, words
 from gistpoint.core.corruption.shapes import NAMED, inside, is_none, name_of, only, targets_of
 
-_SAID = re.compile(r"[^\W\d_]{3,}|\d+")
+_PROSE_WORD = re.compile(r"[^\W\d_]{3,}|\d+")
 _SMALL_WORDS = (
     "the and for are with that this from not have has was were will can may its any all but one only when"
     " then than into out use used self return returns none true false def class"
 )
 _EMPTY = frozenset(_SMALL_WORDS.split())
-"""Words that have no meaning for what code does."""
+"""Words that say nothing about what code does."""
 _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "bool": (ast.List, ast.Dict, ast.Tuple, ast.JoinedStr, ast.BinOp),
     "str": (ast.List, ast.Dict, ast.Tuple, ast.Compare, ast.Set),
@@ -33,7 +31,7 @@ _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "dict": (ast.List, ast.Tuple, ast.Compare, ast.JoinedStr),
     "tuple": (ast.List, ast.Dict, ast.Compare, ast.JoinedStr),
 }
-"""Expressions that can't be the value of a function with such an annotation."""
+"""Types of expressions that can't be the result of a function with such an annotation."""
 _MAY_BE_NONE = re.compile(r"None|Optional|Any|Iterator|Generator")
 _CONSTANTS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,),
@@ -45,8 +43,8 @@ _CONSTANTS: Mapping[str, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True)
-class SaidAround:
-    """The prose about a function, besides its code: its names, its docstring and its comments by line."""
+class SurroundingProse:
+    """The prose about a function apart from its code: names, docstring, and comments by line."""
 
     qualname: str
     version: Version
@@ -61,7 +59,7 @@ class SaidAround:
     @cached_property
     def docstring(self) -> frozenset[str]:
         """The words of the docstring."""
-        return said(self.version.facts.docstring or "")
+        return prose_words(self.version.facts.docstring or "")
 
     @cached_property
     def comments(self) -> dict[int, frozenset[str]]:
@@ -69,21 +67,21 @@ class SaidAround:
         return dict(_comments(self.version.facts.text))
 
     @cached_property
-    def spoken(self) -> frozenset[str]:
+    def mentioned(self) -> frozenset[str]:
         """All words of names, docstring, comments and signature."""
-        return self.docstring.union(self.names, said(self.version.facts.header[1]), *self.comments.values())
+        return self.docstring.union(
+            self.names, prose_words(self.version.facts.header[1]), *self.comments.values()
+        )
 
     @cached_property
     def number_of_words(self) -> int:
-        """How many words docstring and comments have."""
+        """The number of words in the docstring and the comments."""
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
-def said(text: str) -> frozenset[str]:
-    """Return the words of some prose in lower case, parts of identifiers included, without those that say
-    nothing.
-    """
-    found = (part for word in _SAID.findall(text) for part in (word.lower(), *words(word)))
+def prose_words(text: str) -> frozenset[str]:
+    """Return the meaningful words of a text in lower case, including the words inside identifiers."""
+    found = (part for word in _PROSE_WORD.findall(text) for part in (word.lower(), *words(word)))
     return frozenset(word for word in found if word not in _EMPTY)
 
 
@@ -91,42 +89,44 @@ def _comments(text: str) -> Iterator[tuple[int, frozenset[str]]]:
     try:
         for item in tokenize.generate_tokens(io.StringIO(text, newline="\n").readline):
             if item.type == tokenize.COMMENT:
-                yield item.start[0], said(item.string)
+                yield item.start[0], prose_words(item.string)
     except (tokenize.TokenError, SyntaxError):
         return
 
 
-def spoken_of(tokens: Counter[str], about: Set[str]) -> int:
+def mentions_of(tokens: Counter[str], about: Set[str]) -> int:
     """Return how many of the tokens' words occur in `about`, by stem."""
     return sum(of_one_stem([word], about) for word in _words(tokens))
 
 
 def _words(tokens: Iterable[str]) -> set[str]:
-    # Tokens of layout, such as `<end>`, say nothing, nor do words of one or two letters.
+    # Layout tokens, such as `<end>`, and words of one or two letters say nothing.
     found = chain.from_iterable(words(token) or (token,) for token in tokens if token[0] != "<")
     return {word for word in found if len(word) > 2 or word.isdigit()} - _EMPTY
 
 
 def contradiction(change: Change, about: Set[str]) -> float:
-    """Return how many more words of `about` the code lost than it gained."""
-    return float(spoken_of(change.lost, about) - spoken_of(change.added, about)) if about else 0.0
+    """Return how many more words of `about` the code lost than it gained; 0 if `about` is empty."""
+    if not about:
+        return 0.0
+    return float(mentions_of(change.lost, about) - mentions_of(change.added, about))
 
 
-def comments_in_reach(change: Change, around: SaidAround) -> frozenset[str]:
-    """Return the words of the comments in the blocks around the change, and at its lines."""
+def comments_in_reach(change: Change, around: SurroundingProse) -> frozenset[str]:
+    """Return the words of the comments on the changed lines, or in the blocks around them."""
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
-    spans = [(min(places) - 2, max(places) + 1)]
+    reached = set(range(min(places) - 2, max(places) + 2))
     for owner, block in change.before.blocks:
         start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
-        changed = not places.isdisjoint(range(start, end + 1))
-        if changed and owner is not change.before.facts.node:
-            spans.append((start - 2, end))
-    reached = {line for start, end in spans for line in range(start, end + 1)}
-    return frozenset[str]().union(*(found for line, found in around.comments.items() if line in reached))
+        is_changed = not places.isdisjoint(range(start, end + 1))
+        if is_changed and owner is not change.before.facts.node:
+            reached.update(range(start - 2, end + 1))
+    near = (found for line, found in around.comments.items() if line in reached)
+    return frozenset[str]().union(*near)
 
 
 def against_annotation(change: Change) -> float:
-    """Return 1 if a new `return` gives what the annotation of the result excludes, else 0."""
+    """Return 1 if a new `return` has a value that the annotation of the result excludes, else 0."""
     node = change.after.facts.node
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:
@@ -148,9 +148,7 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many of the changed assignments and keywords no longer name what they hold, as `height =
-    width`.
-    """
+    """Return how many fewer changed assignments and keywords have the name of their value than before."""
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))
@@ -162,7 +160,7 @@ def _agreement(version: Version, lines: frozenset[int]) -> int:
 
 
 def _called_alike(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
-    """Yield the words of what a node assigns to, passes as or compares, each with those of the other side."""
+    """Yield the words of both sides of an assignment, a keyword or a comparison."""
     match node:
         case ast.keyword(arg=str(name), value=value):
             yield words(name), _named(value)
@@ -178,8 +176,6 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions that lead to an error with a message are changed: the message shows what
-    they were.
-    """
+    """Return how many conditions that an error message describes are changed."""
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

@@ -1,6 +1,4 @@
-"""The features of a corruption as a reader meets it; each is larger the more it shows, or describes its
-place.
-"""
+"""The features of a corruption that a reader notices, or that describe its place in the function."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from statistics import quantiles
 
 from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.appearance.contradictions import (
-    SaidAround,
+    SurroundingProse,
     against_annotation,
     agreement_lost,
     comments_in_reach,
@@ -30,26 +28,27 @@ _TURNED = frozenset(("not", "==", "!=", "is", "in"))
 _FIXED = frozenset(("None", "True", "False"))
 _LOGIC = frozenset(("and", "or"))
 _MOST = 3.0
-"""Counts above this are no worse."""
+"""Largest value of a count: more findings are not worse."""
 _LIMIT = 40.0
-"""Bits beyond which code can't look odder."""
+"""Largest absolute value of a feature: in bits, code beyond this can't look odder."""
 
 
 class FunctionReading:
-    """One function with everything that a reader of its versions compares them with; its original is read
-    once.
-    """
+    """One function with everything that its versions are compared with; the original is read once."""
 
     def __init__(self, original: Version, qualname: str, model: FunctionModel, elsewhere: LineCounts) -> None:
         self.original = original
         self._model, self._elsewhere = model, elsewhere
-        self._around = SaidAround(qualname, original)
+        self._around = SurroundingProse(qualname, original)
         self._bits = model.bits(original.facts.text)
 
     def features(self, corrupted: Version, findings: int = 0) -> dict[str, float]:
-        """Return the features of a version; `findings` is how many more a linter has than in the original."""
-        # The order of the features is that in a task's provenance; the weights name those that count
-        # (decision 95).
+        """Return the features of a version.
+
+        `findings` is the number of linter findings that the original does not have.
+        """
+        # The features keep the order of a task's provenance; the weights decide which of them count (decision
+        # 95).
         change = Change(self.original, corrupted)
         broken, repeated = pair_broken(change)
         around = self._around
@@ -68,7 +67,7 @@ class FunctionReading:
             "idle": idle(change),
             "doubled_names": doubled_names(change),
             **_kinds(change),
-            **_lost(change, around.spoken),
+            **_lost(change, around.mentioned),
             **_place(change),
             "examples": float(">>>" in corrupted.facts.text),
             "said": math.log2(1 + around.number_of_words),
@@ -79,7 +78,7 @@ class FunctionReading:
         bits = self._model.bits(change.after.facts.text)
         rest = list(filter(None, map(bits.get, change.after.code_lines - change.new)))
         usual = _mean([_mean(values) for values in rest])
-        # Compared with the oddest tenth of the other lines: any function has some odd ones.
+        # Compared with the oddest tenth of the other lines, since any function has some odd lines.
         peaks = list(map(max, rest))
         high = quantiles(peaks, n=10)[-1] if len(peaks) > 1 else max(peaks, default=0.0)
         new = list(filter(None, map(bits.get, change.new)))
@@ -100,7 +99,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def idle(change: Change) -> float:
-    """Return how much of the code is newly dead, idle or odd: unused names, repeated tests, rows that break."""
+    """Return the number of new oddities, such as unused names and unreachable statements."""
     before, after = change.before.facts, change.after.facts
     number = len(after.unused - before.unused) + len(after.unbound - before.unbound)
     number += max(after.unreachable - before.unreachable, 0) + (after.oddities - before.oddities).total()
@@ -119,7 +118,7 @@ def _doubled(version: Version, lines: frozenset[int]) -> int:
 
 
 def _kinds(change: Change) -> Mapping[str, float]:
-    """Return what kinds of tokens are exchanged."""
+    """Return the features of the kinds of tokens that are exchanged."""
     lost, added = change.tokens
     gone, new = set(change.lost), set(change.added)
     swapped, touched = (lost | added).keys(), gone | new
@@ -145,16 +144,16 @@ def _names(tokens: Iterable[str]) -> set[str]:
 
 
 def _on_both_sides(tokens: frozenset[str], gone: set[str], new: set[str]) -> bool:
-    """Whether one of these tokens is lost and one is added."""
+    """Whether one of these tokens is lost and one of them is added."""
     return not tokens.isdisjoint(gone) and not tokens.isdisjoint(new)
 
 
-def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
-    """Return what kind of code is gone without another in its place, and how much of it is still spoken of."""
+def _lost(change: Change, mentioned: frozenset[str]) -> Mapping[str, float]:
+    """Return the features of code that was removed without replacement, and of what still mentions it."""
     whole = [] if change.new else [item for item in change.before.depths if item.lineno in change.gone]
     after = change.after.facts
     reads, names = Counter(names_read(after.nodes)), _names(change.lost)
-    about = spoken.union(*map(words, after.texts))
+    about = mentioned.union(*map(words, after.texts))
     kinds = {
         "call_gone": (ast.Expr,),
         "store_gone": (ast.Assign, ast.AugAssign),
@@ -173,7 +172,7 @@ def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
 
 
 def _place(change: Change) -> Mapping[str, float]:
-    """Return where the change is, and how large it and the function are."""
+    """Return the features of the place of the change, its size and the size of the function."""
     after = change.after
     size = len(change.before.code_lines)
     statements = after.statements(change.seen)

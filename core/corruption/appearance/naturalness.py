@@ -1,8 +1,7 @@
-"""How natural code is: cross-entropy under a token model with a cache, after Hindle et al. (2012) and Tu et
-al. (2014).
+"""Naturalness of code: cross-entropy under a token model with a cache.
 
-Code that is less predictable than the code around it stands out (Ray et al., 2016, On the naturalness of
-buggy code).
+The model follows Hindle et al. (2012) and Tu et al. (2014). Code that is less predictable than the code
+around it is noticed (Ray et al., 2016, On the naturalness of buggy code).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from itertools import chain
 import msgspec
 
 ORDER = 3
-"""Tokens that are counted together."""
+"""Number of tokens that are counted together."""
 _CACHED = 0.3
-"""The weight of what the function itself says elsewhere."""
+"""The weight of the predictions from the function's own other lines."""
 _BEGIN = ("<begin>",) * (ORDER - 1)
 _VOCABULARY = 20_000
-"""Tokens that a text may have, all equally likely, where nothing is known."""
+"""Size of the vocabulary; unknown tokens are assumed to be equally likely."""
 _SHORT = 12
 _ALONE = {tokenize.NEWLINE: "<end>", tokenize.INDENT: "<in>", tokenize.DEDENT: "<out>"}
 _PLAIN = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
@@ -40,8 +39,9 @@ class PlacedToken:
 
 
 def tokens_of(text: str) -> tuple[PlacedToken, ...]:
-    """Return the tokens of some code without comments, up to the first that can't be read; long literals are
-    alike.
+    """Return the tokens of code, without comments, up to the first that can't be read.
+
+    Long literals are replaced by one placeholder.
     """
     return tuple(_tokens(text))
 
@@ -62,7 +62,7 @@ def _tokens(text: str) -> Iterator[PlacedToken]:
 
 @dataclass
 class GramCounts:
-    """How often each run of up to `ORDER` tokens occurs, what follows it how often, and by how many tokens."""
+    """Counts of the runs of up to `ORDER` tokens, and of the tokens that follow each run."""
 
     grams: Counter[Gram] = field(default_factory=Counter)
     following: Counter[Gram] = field(default_factory=Counter)
@@ -82,13 +82,13 @@ class GramCounts:
     def likelihood(
         self, gram: Gram, without: GramCounts | None = None, least: float = 1 / _VOCABULARY
     ) -> float:
-        """Return the chance of a gram's last token after the others, smoothed as Witten and Bell (1991) do.
+        """Return the probability of a gram's last token after the others (Witten and Bell, 1991).
 
-        `without` are counts that were added to these and are to be ignored; `least` is the chance of an
-        unknown token.
+        `without` contains counts that are to be subtracted; `least` is the probability of an unknown token.
         """
         chance = least
-        # From the token alone to the whole gram: each longer context corrects the chance of the shorter one.
+        # From the token alone to the whole gram: each longer context corrects the probability of the shorter
+        # one.
         for start in range(len(gram) - 1, -1, -1):
             part = gram[start:]
             before = part[:-1]
@@ -103,18 +103,16 @@ class GramCounts:
 
 
 class StoredCounts(msgspec.Struct, frozen=True):
-    """Counts as they are stored; tests/studies/standard_library_counts.py makes them from the standard
-    library.
-    """
+    """Counts as they are stored; tests/studies/standard_library_counts.py computes them."""
 
     words: list[str]
     grams: list[list[int]]
-    """For each length, the grams one after the other: the places of their words, and how often they occur."""
+    """For each length, the grams one after the other: the indexes of their words, then their count."""
 
 
 @dataclass(frozen=True)
 class StandardCounts:
-    """Counts of the standard library, pruned and stored; unknown names are alike in them."""
+    """Pruned counts of the standard library; all unknown names are treated as one."""
 
     counts: GramCounts
     known: frozenset[str]
@@ -134,32 +132,28 @@ class StandardCounts:
         return cls(counts, frozenset(stored.words))
 
     def spelled(self, token: str) -> str:
-        """Return a token as it is known here."""
+        """Return a token under the name that the counts use for it."""
         return token if token in self.known else "<name>"
 
 
 def pruned(texts: Iterable[str], least: int) -> StoredCounts:
-    """Return the n-grams of some code that occur at least `least` times; rare tokens are replaced by `<name>`
-    first.
-    """
+    """Return the runs of tokens that occur at least `least` times, with rare tokens replaced by `<name>`."""
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
-    often = Counter(chain.from_iterable(tokenised))
+    occurrences = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()
     for tokens in tokenised:
-        counts.add(token if often[token] >= 4 * least else "<name>" for token in tokens)
-    kept = sorted((gram, number) for gram, number in counts.grams.items() if number >= least)
-    words = sorted(set(chain.from_iterable(gram for gram, _ in kept)))
+        counts.add(token if occurrences[token] >= 4 * least else "<name>" for token in tokens)
+    kept = {gram: number for gram, number in counts.grams.items() if number >= least}
+    words = sorted(set(chain.from_iterable(kept)))
     place = {word: n for n, word in enumerate(words)}
     rows: list[list[int]] = [[] for _ in range(ORDER)]
-    for gram, number in kept:
+    for gram, number in sorted(kept.items()):
         rows[len(gram) - 1] += *map(place.__getitem__, gram), number
     return StoredCounts(words, rows)
 
 
 class CodeModel:
-    """Predicts the tokens of a library's functions from the rest of the library, the standard library and
-    itself.
-    """
+    """Predicts the tokens of functions from the rest of their library and from the standard library."""
 
     def __init__(self, texts: Iterable[Sequence[PlacedToken]], standard: StandardCounts) -> None:
         self._counts = GramCounts()
@@ -168,7 +162,7 @@ class CodeModel:
         self._standard = standard
 
     def of_function(self, original: str) -> FunctionModel:
-        """Return the model for versions of one function, which it has not seen itself."""
+        """Return the model for versions of one function, without the counts of its own text."""
         return FunctionModel(self._counts, self._standard, original)
 
 
@@ -182,10 +176,9 @@ class FunctionModel:
         self._known: dict[Gram, float] = {}
 
     def bits(self, text: str) -> Mapping[int, tuple[float, ...]]:
-        """Return the surprise of each token in bits, by line; keywords and layout surprise like any other
-        token.
+        """Return the surprise of each token in bits, by line; keywords and layout count like any other token.
 
-        A token is predicted by what comes before it, and by all lines of the function but its own.
+        A token is predicted from the tokens before it and from all other lines of the function.
         """
         tokens = tokens_of(text)
         run = [*_BEGIN, *(token.text for token in tokens)]
@@ -215,7 +208,7 @@ class FunctionModel:
             standard = self._standard
             spelled = tuple(map(standard.spelled, gram))
             general = standard.counts.likelihood(spelled)
-            # An unknown name is one of many: it gets a part of the chance that all of them have together.
+            # An unknown name is one of many: it gets a fraction of the probability of all of them together.
             if spelled[-1] == "<name>":
                 general /= 100.0
             known = self._known[gram] = self._library.likelihood(gram, self._own, max(general, 1e-6))
@@ -223,6 +216,6 @@ class FunctionModel:
 
 
 def mean_bits(bits: Mapping[int, tuple[float, ...]], lines: Iterable[int]) -> float:
-    """Return the mean surprise of some lines; 0 if they have no token."""
+    """Return the mean surprise of these lines in bits; 0 if they have no tokens."""
     values = [value for line in lines for value in bits.get(line, ())]
     return sum(values) / len(values) if values else 0.0

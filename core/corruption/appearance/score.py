@@ -1,4 +1,4 @@
-"""The glance score: how likely a reader sees a corruption, from features of the text and calibrated weights."""
+"""The glance score: the probability that a reader sees a corruption, from features and calibrated weights."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 _MOST_TOKENS = 400_000
-"""Tokens of a library that its model is made of."""
+"""Most tokens of a library that its model counts."""
 
 
 class Weight(msgspec.Struct, frozen=True):
-    """The weight of a feature after it is standardised by its mean and its spread over the readings."""
+    """The weight of a feature, with the mean and the spread over the readings by which it is standardised."""
 
     weight: float
     mean: float
@@ -35,28 +35,23 @@ class Weight(msgspec.Struct, frozen=True):
 
 
 class GlanceWeights(msgspec.Struct, frozen=True):
-    """A logistic model of what is seen at a glance; fitted by tests/studies/glance_score.py."""
+    """A logistic model of corruptions seen at a glance; fitted by tests/studies/glance_score.py."""
 
     intercept: float
     threshold: float
-    """The score above which a corruption is not kept."""
+    """The score above which a corruption is not tried."""
     weights: dict[str, Weight]
     families: dict[str, float] = {}
-    """By family, how much more likely one is seen than others: the difference of log odds, drawn towards 0.
-    """
+    """By family, the difference of log odds to be seen from the average, shrunk towards 0."""
     truth_sha256: str = ""
     """The hash of the readings on which it was fitted; empty if the weights were set by hand."""
 
     def of_family(self, families: Iterable[str]) -> float:
-        """Return the feature of the families of one corruption: that of the likeliest seen; 0 if none is
-        known.
-        """
+        """Return the feature of a corruption's families: the highest of their values; 0 if none is known."""
         return max((self.families[name] for name in families if name in self.families), default=0.0)
 
     def score(self, features: Mapping[str, float]) -> GlanceScore:
-        """Return the score of a corruption with these features, which it keeps; others than weighted don't
-        count.
-        """
+        """Return the score of a corruption, with the features that have a weight."""
         used = {name: features[name] for name in self.weights}
         total = self.intercept + sum(
             weight.weight * (used[name] - weight.mean) / weight.spread
@@ -67,7 +62,7 @@ class GlanceWeights(msgspec.Struct, frozen=True):
 
 @cache
 def glance_weights() -> GlanceWeights:
-    """Return the weights of the package."""
+    """Return the weights that come with the package."""
     return msgspec.json.decode(_data("weights.json"), type=GlanceWeights)
 
 
@@ -107,7 +102,7 @@ class GlanceScorer:
         return LineCounts(self._texts)
 
     def features(self, targets: Sequence[Target]) -> list[dict[str, float]]:
-        """Return the features of corruptions of one function, but for that of their families.
+        """Return the features of corruptions of one function, except for the feature of their families.
 
         Raises `CodeError` if one can't be read.
         """
@@ -121,13 +116,13 @@ class GlanceScorer:
         ]
 
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, whose families can be given; 1 for an unreadable
-        text.
+        """Return the scores of corruptions of one function; 1 for all of them if one can't be read.
+
+        `families` are those of each corruption; none are known by default.
         """
         if not targets:
             return []
-        # Above the threshold a corruption is not tried (decision 95): a text that can't be read has the
-        # highest score.
+        # Corruptions above the threshold are not tried (decision 95): unreadable texts get the highest score.
         weights = glance_weights()
         try:
             found = self.features(targets)
@@ -140,6 +135,6 @@ class GlanceScorer:
         ]
 
     def _findings(self, targets: Sequence[Target]) -> Iterable[int]:
-        # One call for all: a linter costs more to start than to read a function (decision 95).
+        # One call for all texts: starting a linter costs more than reading a function (decision 95).
         first, *rest = self.linter.findings([targets[0].original, *(target.corrupted for target in targets)])
         return [(found - first).total() for found in rest]

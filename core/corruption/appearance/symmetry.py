@@ -1,27 +1,28 @@
-"""Symmetry of code: statements that resemble others, and lines that the library has elsewhere."""
+"""Symmetry of code: statements that resemble others, and lines that also occur elsewhere in the library."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from gistpoint.core.corruption.appearance.changes import Change, Version, similarity
 from gistpoint.core.corruption.appearance.naturalness import PlacedToken
 
 _ALIKE = 0.6
-"""Similarity from which two lines are seen as a pair."""
+"""Similarity from which a reader sees two lines as a pair."""
 _SAME = 0.97
 _LEAST = 4
-"""Tokens of a line that is worth comparing."""
+"""Least tokens of a line that is compared."""
 _MOST_LINES = 60
-"""Lines of a function that a changed one is compared with."""
+"""Most lines of a function that a changed one is compared with."""
 
 Line = tuple[str, ...]
 
 
 def lines_of(tokens: Iterable[PlacedToken]) -> dict[int, Line]:
-    """Return the tokens of each line of code."""
+    """Return the tokens of each line of code, by its number."""
     found: dict[int, list[str]] = {}
     for token in tokens:
         if token.text not in ("<end>", "<in>", "<out>"):
@@ -30,37 +31,42 @@ def lines_of(tokens: Iterable[PlacedToken]) -> dict[int, Line]:
 
 
 def pair_broken(change: Change) -> tuple[float, float]:
-    """Return how much less a changed line resembles its likeliest pair in the function, and whether it
-    repeats a line.
+    """Return how much less a changed line resembles its most similar line, and whether it repeats a line.
 
-    Both are 0 where nothing was alike before, or nothing is repeated now.
+    Both are 0 if no line was similar before, or none is repeated now.
     """
     before, after = lines_of(change.before.tokens), lines_of(change.after.tokens)
-    kept = [line for number, line in before.items() if number not in change.gone and len(line) >= _LEAST]
+    kept = _long_lines(before, (number for number in before if number not in change.gone))
     kept = sorted(kept[-_MOST_LINES:], key=len)
     broken = repeated = 0.0
     for hunk in change.hunks:
-        old = [before[line] for line in hunk.before if len(before.get(line, ())) >= _LEAST]
-        new = [after[line] for line in hunk.after if len(after.get(line, ())) >= _LEAST]
-        was, now = _closest(old, kept), _closest(new, kept)
-        if was >= _ALIKE:
-            broken = max(broken, was - now)
-        repeated = max(repeated, float(now >= _SAME > was))
+        likeness_before = _closest(_long_lines(before, hunk.before), kept)
+        likeness = _closest(_long_lines(after, hunk.after), kept)
+        if likeness_before >= _ALIKE:
+            broken = max(broken, likeness_before - likeness)
+        repeated = max(repeated, float(likeness >= _SAME > likeness_before))
     return broken, repeated
 
 
+def _long_lines(lines: Mapping[int, Line], numbers: Iterable[int]) -> list[Line]:
+    """Return the lines with these numbers that are long enough to be compared."""
+    found = (lines.get(number, ()) for number in numbers)
+    return [line for line in found if len(line) >= _LEAST]
+
+
 def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
+    """Return the similarity of the two most similar lines."""
     found = 0.0
-    for line in lines:
-        for other in others:
-            # No ratio can exceed that of the lengths: most pairs need not be compared.
-            if 2 * min(len(line), len(other)) / (len(line) + len(other)) > found:
-                found = max(found, similarity(line, other))
+    for line, other in product(lines, others):
+        # No ratio can exceed that of the lengths: most pairs need no comparison.
+        most_possible = 2 * min(len(line), len(other)) / (len(line) + len(other))
+        if most_possible > found:
+            found = max(found, similarity(line, other))
     return found
 
 
 class LineCounts:
-    """How often each line of code, without layout and comments, occurs in a library."""
+    """The number of times that each line of code occurs in a library, without layout and comments."""
 
     def __init__(self, texts: Iterable[Iterable[PlacedToken]]) -> None:
         self._counts: Counter[Line] = Counter()
@@ -68,9 +74,7 @@ class LineCounts:
             self._counts.update(line for line in lines_of(tokens).values() if len(line) >= _LEAST)
 
     def unlike_elsewhere(self, change: Change) -> float:
-        """Return by how much the replaced lines are more usual, outside of the function, than the new ones
-        (logs).
-        """
+        """Return how much more often the library has the replaced lines than the new ones (log2)."""
         own = Counter(lines_of(change.before.tokens).values())
         old, new = self._usual(change.before, change.gone, own), self._usual(change.after, change.new, own)
         return old - new

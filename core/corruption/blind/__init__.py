@@ -1,4 +1,4 @@
-"""Functions read blind: what readers see, what they say, and what that makes of a corruption.
+"""Blind readings of functions: the versions shown to readers, their answers, and verdicts on corruptions.
 
 The public names are in this module; the modules inside are private.
 """
@@ -9,7 +9,7 @@ from gistpoint.core.corruption.blind.judging import (
     JudgeEnd,
     JudgeRequest,
     JudgeResult,
-    ModelSaid,
+    ModelAnswer,
     judge,
     judging_prompt,
     prompt_sha256,
@@ -36,7 +36,7 @@ __all__ = [
     "JudgeEnd",
     "JudgeRequest",
     "JudgeResult",
-    "ModelSaid",
+    "ModelAnswer",
     "ShownVersion",
     "blind_items",
     "in_order",

@@ -1,4 +1,4 @@
-"""A model as a blind reader: one function alone, original or corrupted at random, asked again and again."""
+"""A model as a blind reader: it sees one function alone, original or corrupted at random, many times."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from gistpoint.core.running import NEVER, CancelToken
 
 TEMPLATE = "glance-1"
 MOST_TIMES = 1_000
-"""Most requests for one function under one seed."""
+"""Most requests for one function with one seed."""
 BREAKER = 3
-"""Requests in a row without an answer that can be used, after which nothing more is asked."""
+"""Number of consecutive requests without a usable answer after which no more are made."""
 _LONGEST_REPLY = 20_000
 _MOST_OBJECTS = 100
 
 
 @cache
 def judging_prompt() -> str:
-    """Return the instructions for a model; a text never changes, another one has another name."""
+    """Return the instructions for a model. A template never changes: another text gets another name."""
     return (
         files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text("utf-8").strip()
     )
 
 
 def prompt_sha256() -> str:
-    """Return the hash of that text, which is kept with each answer."""
+    """Return the hash of the instructions, which is stored with each answer."""
     return sha256_of_text(judging_prompt())
 
 
-class ModelSaid(msgspec.Struct, frozen=True):
+class ModelAnswer(msgspec.Struct, frozen=True):
     """A model's answer to one function."""
 
     answer: BlindAnswer
@@ -50,11 +50,11 @@ class ModelSaid(msgspec.Struct, frozen=True):
 
 
 class JudgeEnd(StrEnum):
-    """Why a model is asked no more."""
+    """Why no more requests are made."""
 
     ALL_ASKED = "all_asked"
     NO_ANSWERS = "no_answers"
-    """Several requests in a row had no answer that can be used."""
+    """Several consecutive requests had no usable answer."""
     ENDPOINT = "endpoint"
     """No request to this endpoint can succeed."""
     COST_CAP = "cost_cap"
@@ -62,7 +62,7 @@ class JudgeEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """One request: the function in the version that is shown, and the seed that decided it."""
+    """One request: a function, and the seed that decides which version is shown."""
 
     item: BlindItem
     seed: int
@@ -74,7 +74,7 @@ class JudgeRequest:
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """What is sent: nothing in it shows the version, the task or the library."""
+        """The messages of the request; nothing in them reveals the version, the task or the library."""
         lines = self.item.text(self.version).splitlines()
         width = len(str(len(lines)))
         code = "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, start=1))
@@ -83,18 +83,18 @@ class JudgeRequest:
 
 @dataclass(slots=True)
 class JudgeResult:
-    """What came of asking, up to now."""
+    """The state of a series of requests."""
 
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     answered: int = 0
     end: JudgeEnd = JudgeEnd.ALL_ASKED
     detail: str = ""
-    """Why it ended, or the last answer that could not be used, in a sentence."""
+    """The reason of the end, or the last unusable answer, in a sentence."""
 
 
 def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[JudgeRequest]:
-    """Yield the requests of a seed: each function `times` times, one half of them in each version, at random."""
+    """Yield the requests for a seed: each function `times` times, in either version at random."""
     chosen = list(items)
     for number in range(times):
         for item in chosen:
@@ -104,31 +104,25 @@ def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[Jud
 def judge(
     asked: Iterable[JudgeRequest],
     model: ChatModel,
-    keep: Callable[[JudgeRequest, ModelSaid, Usage], object],
+    keep: Callable[[JudgeRequest, ModelAnswer, Usage], object],
     *,
     max_cost_usd: float | None = None,
     cancel: CancelToken = NEVER,
 ) -> JudgeResult:
-    """Ask a model question by question and hand each answer to `keep`, until all are asked or it is of no
-    use.
+    """Send the requests to a model and pass each answer to `keep`, until all are sent or more are of no use.
 
-    It stops before a request that may exceed the cap, by what the last one cost; with a cap and no known
-    cost, after the first. Raises `CancelledError` when stopped; what was answered is kept.
+    It stops before a request that may exceed the cap, assuming the cost of the last one; if there is a cap
+    and the cost is unknown, after the first request. Raises `CancelledError` when stopped; answers so far are
+    kept.
     """
-    # What one request cost is the estimate of the next one.
+    # The cost of one request is the estimate for the next one.
     result, failed, last = JudgeResult(), 0, 0.0
     for question in asked:
         cancel.check()
-        if max_cost_usd is not None and result.asked:
-            spent = result.usage.cost_usd
-            if spent is None or spent + last > max_cost_usd:
-                known = (
-                    "no price is known"
-                    if spent is None
-                    else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
-                )
-                result.end, result.detail = JudgeEnd.COST_CAP, f"The cap on the cost: {known}."
-                return result
+        reason = _over_the_cap(result, last, max_cost_usd)
+        if reason:
+            result.end, result.detail = JudgeEnd.COST_CAP, reason
+            return result
         reply = model.complete(question.messages, (), cancel=cancel)
         result.asked += 1
         usage = reply.usage if isinstance(reply, ChatFailure) else reply.usage + reply.lost
@@ -152,13 +146,25 @@ def judge(
     return result
 
 
-def read_answer_of(text: str) -> tuple[ModelSaid | None, str]:
-    """Return the answer in a reply, the last one if there are several; else None and what is wrong."""
+def _over_the_cap(result: JudgeResult, last: float, max_cost_usd: float | None) -> str:
+    """Return why another request may exceed the cap if it costs as much as the last; empty if it may not."""
+    if max_cost_usd is None or not result.asked:
+        return ""
+    spent = result.usage.cost_usd
+    if spent is None:
+        return "The cap on the cost: no price is known."
+    if spent + last > max_cost_usd:
+        return f"The cap on the cost: {spent:.4f} of {max_cost_usd:g} dollars are spent."
+    return ""
+
+
+def read_answer_of(text: str) -> tuple[ModelAnswer | None, str]:
+    """Return the last answer in a reply and an empty text; without an answer, None and what is wrong."""
     shown, decoder = text[-_LONGEST_REPLY:], json.JSONDecoder()
     # From the last object: a model may think aloud before it answers.
     for begins in reversed([found.start() for found in re.finditer(r"\{", shown)][-_MOST_OBJECTS:]):
         try:
-            return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelSaid, strict=False), ""
+            return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelAnswer, strict=False), ""
         except (ValueError, RecursionError):
             continue
     return None, f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."

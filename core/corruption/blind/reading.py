@@ -1,4 +1,4 @@
-"""Functions read blind: the version that a reader is shown, the verdict, and the score that predicts it."""
+"""Blind readings: the version that a reader is shown, the verdict, and the score that predicts it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.tasks.model import Answer, Target, Task
 
 NEAR = 1
-"""Lines that a mark may be off and still name the changed place."""
+"""Most lines between a mark and the change that it still counts for."""
 _UNKNOWN = "unknown"
 
 
@@ -21,26 +21,26 @@ class GlanceVerdict(StrEnum):
     """A reader's verdict on a corruption, after a blind reading of the function among untouched ones."""
 
     GOOD = "good"
-    """Nothing was seen in the blind reading, and it is a fault."""
+    """Nothing was seen in the blind reading, and the corruption is a fault."""
     BORDERLINE = "borderline"
-    """Something was doubted at the changed place, among other places or without certainty."""
+    """The changed place was doubted, but along with other places or without certainty."""
     AT_A_GLANCE = "at a glance"
     """The changed place was named as a fault in the blind reading."""
     NOT_A_FAULT = "not a fault"
-    """The function does what it did, or another thing that nobody can call wrong."""
+    """The function does the same as before, or something else that is not wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class GlanceScore:
-    """How likely a reader sees a corruption at a glance, predicted from the text alone."""
+    """The probability that a reader sees a corruption at a glance, predicted from its text alone."""
 
     value: float
-    """A probability, 0 to 1: the lower, the better hidden."""
+    """A probability from 0 to 1; a lower one is better hidden."""
     features: Mapping[str, float]
-    """What the prediction rests on, by the feature's name."""
+    """The values that the prediction is based on, by the name of the feature."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the score as a task's provenance keeps it."""
+        """Return the score in the form that a task's provenance stores."""
         return {"value": self.value, "features": dict(self.features)}
 
 
@@ -52,7 +52,7 @@ class ShownVersion(StrEnum):
 
 
 class BlindAnswer(StrEnum):
-    """What a reader says of a function before learning which version it was."""
+    """A reader's answer about a function, before learning which version it was."""
 
     FAULT = "fault"
     DOUBTFUL = "doubtful"
@@ -61,15 +61,15 @@ class BlindAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlindItem:
-    """A corrupted function of a task as a reader may meet it: in one of its two versions, and nothing else."""
+    """A corrupted function of a task, which a reader sees in one of its two versions."""
 
     task: str
-    """The whole id of the task."""
+    """The full id of the task."""
     source: str
     """The library's name."""
     target: Target
     families: tuple[str, ...] = ()
-    """Of the corruption's edits, as far as the task has them."""
+    """The families of the corruption's edits, if the task records them."""
 
     @property
     def function(self) -> str:
@@ -77,23 +77,22 @@ class BlindItem:
         return self.target.name
 
     def text(self, version: ShownVersion) -> str:
-        """Return the code of a version, without blanks at the ends of its lines or empty lines after it."""
+        """Return the code of a version, without trailing blanks and without empty lines at the end."""
         code = self.target.original if version is ShownVersion.ORIGINAL else self.target.corrupted
         return "\n".join(line.rstrip() for line in code.rstrip().splitlines()) + "\n"
 
     def version(self, seed: int) -> ShownVersion:
-        """Return the version that a seed shows: each with one half, an odd seed the other one than the even
-        before.
+        """Return the version that a seed shows, each with probability one half.
+
+        An odd seed shows the other version than the even one before it.
         """
-        # Drawn for each function by itself: with a fixed share a reader could count down (decision 89).
+        # Drawn for each function separately: with a fixed share, a reader could count (decision 89).
         drawn = int(sha256_of_text(f"{seed // 2}\x1f{self.task}\x1f{self.function}")[:8], 16)
         return ShownVersion.ORIGINAL if (drawn + seed) % 2 else ShownVersion.CORRUPTED
 
     @property
     def changed_lines(self) -> frozenset[int]:
-        """The lines of the corrupted version that were changed; where something is missing, those around the
-        gap.
-        """
+        """The numbers of the changed lines of the corrupted version, or of those around a gap."""
         before, after = (
             self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)
         )
@@ -104,17 +103,18 @@ class BlindItem:
         return frozenset(found)
 
     def is_hit(self, line: int) -> bool:
-        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one; 0 is no line.
+        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one.
 
-        The first line, where the mark is at the beginning, is a hit only if it changed itself.
+        The first line is a hit only if it changed itself; 0 means that no line is marked.
         """
-        # The mark begins on the first line, so there it says nothing unless that line changed (decision 89).
+        # A reader's mark starts on the first line, so it means nothing there unless that line changed
+        # (decision 89).
         near = 0 if line == 1 else NEAR
         return line > 0 and any(abs(line - changed) <= near for changed in self.changed_lines)
 
 
 def blind_items(task: Task, answer: Answer) -> tuple[BlindItem, ...]:
-    """Return the corrupted functions of a task; none of one that removes a body, or of another kind."""
+    """Return the corrupted functions of a task; empty if it removes a body or is of another kind."""
     if not is_searched(task.mode):
         return ()
     families = _families(answer)
@@ -138,14 +138,13 @@ def _families(answer: Answer) -> dict[str, tuple[str, ...]]:
 
 
 def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1) -> list[BlindItem]:
-    """Return what a reader is shown in a round of a seed, in an order that is the reader's and the round's
-    own.
+    """Return the functions that a reader is shown in a round, in an order of this reader and round.
 
-    A function that several tasks corrupt is shown once, for every reader in the same one of them: nobody
-    reads it in two versions in one go.
+    A function that several tasks corrupt is shown once, for every reader from the same task: nobody reads it
+    in two versions in one round.
     """
-    # The seed alone decides which task shows a function, the reader and the round only the order
-    # (decision 89).
+    # The seed alone decides which task shows a function; reader and round decide only the order (decision
+    # 89).
     one_of: dict[tuple[str, str], BlindItem] = {}
     for item in sorted(items, key=lambda item: sha256_of_text(f"{seed}\x1f{item.task}\x1f{item.function}")):
         one_of.setdefault((item.source, item.function), item)

@@ -1,1 +1,1 @@
-"""The operators that need no model, one module for each group of families."""
+"""The operators that work without a model, one module per group of families."""

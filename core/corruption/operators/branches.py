@@ -1,6 +1,4 @@
-"""Faults in the flow: a case lost, a guard lost, `elif` for `if`, `break` for `continue`, a line in the wrong
-block.
-"""
+"""Faults in control flow: a lost case or guard, and `break` for `continue`."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import elif_of, is_elif, margin, shifted
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import LEAVING, NAMED, elements, inside, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -17,7 +15,7 @@ _OTHER = {ast.Break: "continue", ast.Continue: "break"}
 
 
 def lost_case(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An early return, a branch of several or a `case` left out."""
+    """Leave out an early return, a branch of several, or a `case`."""
     for block in subject.blocks:
         for node in filter(is_guard, block.statements[:-1]):
             yield from deleted(subject, node)
@@ -33,15 +31,13 @@ def _lost_branch(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
         return
     yield lines_dropped(subject, subject.span(following)[0], subject.span(following.body[-1])[1])
     if not is_elif(subject, choice):
-        # The first of several branches: its `elif` becomes the `if`, whose own lines go (decision 93).
+        # The `elif` after the first branch becomes the `if`, and the lines of that branch go (decision 93).
         start, second = subject.span(choice)[0], subject.span(following)[0]
         yield (TextEdit(start, second + len("el"), ""),)
 
 
 def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
-    """Return the edit that removes whole lines, from that of one offset to that of another, with one line
-    end.
-    """
+    """Return the edit that removes the whole lines between two offsets, with one line end."""
     first, last = subject.line_start(start), subject.text.find("\n", end)
     if last < 0:
         return (TextEdit(first - 1, len(subject.text), ""),)
@@ -49,8 +45,10 @@ def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
 
 
 def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits]:
-    # Of two cases neither is left out: a `match` with a single case would remain.
-    for case in match.cases[:-1] if len(match.cases) > 2 else ():
+    # Neither of two cases is left out: a `match` with a single case would remain.
+    if len(match.cases) <= 2:
+        return
+    for case in match.cases[:-1]:
         first = _line_of_case(subject, case)
         end = subject.text.find("\n", subject.span(case.body[-1])[1])
         if first is not None and end > 0:
@@ -58,21 +56,19 @@ def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits
 
 
 def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None:
-    """Return the start of the line that has the word `case` of a branch; None if its body is on the same
-    line.
-    """
+    """Return the start of the line with a branch's `case`; None if its body is on the same line."""
     place = subject.document.offset(case.pattern.lineno, case.pattern.col_offset)
     start = subject.line_start(place)
     header, body = subject.text[start:place].split()[:1], subject.line_start(subject.span(case.body[0])[0])
     return start if header == ["case"] and start < body else None
 
 
-def lost_guard(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The statement of a one-line `if`, always executed."""
-    for choice in subject.of(ast.If):
-        match choice:
-            case ast.If(body=[done], orelse=[]) if not is_elif(subject, choice):
-                yield from _unguarded(subject, choice, done)
+@at_each(ast.If)
+def lost_guard(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
+    """Replace a one-line `if` with its statement."""
+    match choice:
+        case ast.If(body=[done], orelse=[]) if not is_elif(subject, choice):
+            yield from _unguarded(subject, choice, done)
 
 
 def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Iterator[Edits]:
@@ -85,9 +81,7 @@ def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Ite
 
 
 def _replaces(test: ast.expr, done: ast.stmt) -> bool:
-    """Whether a statement assigns to a value that the condition tests: without the condition it would be
-    lost.
-    """
+    """Whether a statement assigns to a value that its condition tests, which would then be lost."""
     match done:
         case ast.Assign(targets=targets):
             stored = {ast.unparse(item) for target in targets for item in elements(target)}
@@ -95,14 +89,14 @@ def _replaces(test: ast.expr, done: ast.stmt) -> bool:
     return False
 
 
-def break_continue(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`break` for `continue`, and back."""
-    for node in subject.of((ast.Break, ast.Continue)):
-        yield subject.replaced(node, _OTHER[type(node)])
+@at_each(ast.Break, ast.Continue)
+def break_continue(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]:
+    """Exchange `break` and `continue`."""
+    yield subject.replaced(node, _OTHER[type(node)])
 
 
 def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
-    """Yield the edit that removes a statement with its lines, and one of two blank lines that would meet."""
+    """Yield the edit that removes a statement's lines, and one of two blank lines that would meet."""
     lines = subject.lines(statement)
     if lines is None:
         return
@@ -115,7 +109,8 @@ def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
     yield (TextEdit(start, end + (2 if blank_before and blank_after else 1), ""),)
 
 
-# Whole cases are the good ones; of guards around one line 1 in 9 was, so they come last (decision 93).
+# Whole cases make good corruptions; of guards around one line only 1 in 9 did, so they come last (decision
+# 93).
 OPERATORS = (
     Operator("lost case", 0.45, lost_case),
     Operator("lost guard", 0.03, lost_guard),

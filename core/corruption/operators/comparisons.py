@@ -7,49 +7,49 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import NAMED, TESTING, defaults_of, inside, name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
-# Signs in the other direction and negations are not among them: readers see them at once (decision 93).
+# Reversed and negated operators are not included: readers see them at once (decision 93).
 _BOUNDARY: Mapping[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 _FLAG = re.compile(r"_*(is|has|was|can|should|needs?|allow|enable|use)_")
 _MAY_BE_ABSENT = re.compile(r"None|Optional|Any")
 _TRUTH = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)
 
 
-def boundary(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`<` for `<=` and the like: wrong only if both sides are equal."""
-    for node in subject.of(ast.Compare):
-        operands = [node.left, *node.comparators]
-        for place, kind in enumerate(node.ops):
-            text = _BOUNDARY.get(type(kind))
-            span = subject.between(operands[place], operands[place + 1])
-            if text and span:
-                yield (TextEdit(*span, text),)
+@at_each(ast.Compare)
+def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
+    """Replace `<` with `<=` and the like, which is wrong only if both sides are equal."""
+    operands = [node.left, *node.comparators]
+    for place, kind in enumerate(node.ops):
+        text = _BOUNDARY.get(type(kind))
+        span = subject.between(operands[place], operands[place + 1])
+        if text and span:
+            yield (TextEdit(*span, text),)
 
 
-# A weaker idiom that is usual itself: truth for None (decision 93).
-def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`not x` for `x is None` and `x` for `x is not None`: wrong for 0 and empty values."""
-    for node in subject.of(ast.Compare):
-        match node:
-            case ast.Compare(left=value, ops=[kind], comparators=[ast.Constant(value=None)]):
-                if _in_condition(subject, node) and not _is_chosen(subject, node, value):
-                    yield from _by_truth(subject, node, kind)
+# A weaker idiom that is itself common: truth instead of a comparison with None (decision 93).
+@at_each(ast.Compare)
+def sentinel(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
+    """Replace `x is None` with `not x`, and `x is not None` with `x`: wrong for 0 and empty values."""
+    match node:
+        case ast.Compare(left=value, ops=[kind], comparators=[ast.Constant(value=None)]):
+            if _in_condition(subject, node) and not _is_chosen(subject, node, value):
+                yield from _by_truth(subject, node, kind)
 
 
 def _by_truth(subject: CorruptionTarget, node: ast.Compare, kind: ast.cmpop) -> Iterator[Edits]:
     operand = subject.cut(subject.operand(node.left))
     if isinstance(kind, ast.IsNot):
         yield subject.replaced(node, operand)
-    # Below a `not` or a sign, a second `not` would show.
+    # After a `not` or a sign, a second `not` would be noticed.
     elif isinstance(kind, ast.Is) and subject.nearest(node, ast.UnaryOp) is None:
         yield subject.replaced(node, f"not {operand}")
 
 
 def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) -> bool:
-    """Whether a conditional expression gives the value that it compares: `x if x is not None else y`."""
+    """Whether a conditional expression returns the value that it tests: `x if x is not None else y`."""
     match subject.parent(node):
         case ast.IfExp(body=body, orelse=orelse):
             return ast.unparse(value) in map(ast.unparse, (body, orelse))
@@ -57,7 +57,7 @@ def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) ->
 
 
 def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`x is None` for `not x` and `x is not None` for `x`: wrong for 0 and empty values."""
+    """Replace `not x` with `x is None`, and `x` with `x is not None`: wrong for 0 and empty values."""
     for test in _tested(subject):
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=value):
@@ -69,18 +69,31 @@ def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _is_flag(subject: CorruptionTarget, value: ast.expr) -> bool:
-    """Whether a value is clearly true or false: by its name, or by what the function assigns or gives it."""
+    """Whether a value is clearly a flag, by its name, its annotation or the values that it gets."""
     name, given = name_of(value), subject.node.args
     collected = {item.arg for item in (given.vararg, given.kwarg) if item is not None}
     if _FLAG.match(name) or name in collected:
         return True
-    kinds = {item.arg: ast.unparse(item.annotation) for item in inside(ast.arg, given) if item.annotation}
-    if not _MAY_BE_ABSENT.search(kinds.get(name, "Any")):
+    if not _MAY_BE_ABSENT.search(_annotation_of(given, name)):
         return True
-    text = ast.unparse(value)
-    values = [node.value for node in subject.of(ast.Assign) if text in map(ast.unparse, node.targets)]
-    defaults = [default for item, default in defaults_of(given) if default and item.arg == name]
-    return any(map(_is_truth, [*values, *defaults]))
+    defaults = [default for item, default in defaults_of(given) if item.arg == name]
+    return any(map(_is_truth, [*_assigned_to(subject, value), *filter(None, defaults)]))
+
+
+def _annotation_of(given: ast.arguments, name: str) -> str:
+    """Return the annotation of a parameter; `Any` if it has none, or if no parameter has this name."""
+    for item in inside(ast.arg, given):
+        if item.arg == name and item.annotation:
+            return ast.unparse(item.annotation)
+    return "Any"
+
+
+def _assigned_to(subject: CorruptionTarget, place: ast.expr) -> Iterator[ast.expr]:
+    """Yield the values that are assigned to a variable or an attribute."""
+    text = ast.unparse(place)
+    for node in subject.of(ast.Assign):
+        if text in map(ast.unparse, node.targets):
+            yield node.value
 
 
 def _is_truth(value: ast.expr) -> bool:
@@ -92,14 +105,14 @@ def _is_truth(value: ast.expr) -> bool:
 
 def _in_condition(subject: CorruptionTarget, node: ast.expr) -> bool:
     parent = subject.parent(node)
-    return isinstance(parent, _TRUTH) and node not in (
-        getattr(parent, "body", None),
-        getattr(parent, "orelse", None),
-    )
+    if not isinstance(parent, _TRUTH):
+        return False
+    # The two values of a conditional expression are not conditions.
+    return node not in (getattr(parent, "body", None), getattr(parent, "orelse", None))
 
 
 def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
-    """Yield the expressions whose truth decides something, the parts of `and` and `or` separately."""
+    """Yield the expressions whose truth is tested, with the operands of `and` and `or` separately."""
     for node in subject.of(TESTING):
         waiting = [node.test]
         while waiting:

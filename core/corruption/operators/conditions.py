@@ -1,4 +1,4 @@
-"""Faults in conditions: a part dropped, `and` for `or`, inverted, its branches exchanged."""
+"""Faults in conditions: a part left out, or `and` and `or` exchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import part_dropped
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import inside, is_all_of, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -15,12 +15,12 @@ _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def demand_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One part of `a and b` left out."""
+    """Leave out one part of `a and b`."""
     return _part_dropped(subject, ast.And)
 
 
 def alternative_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One part of `a or b` left out."""
+    """Leave out one part of `a or b`."""
     return _part_dropped(subject, ast.Or)
 
 
@@ -40,48 +40,47 @@ def _one_of_two(
     if isinstance(other, ast.Constant):
         return
     yield from bare(subject, node, one)
-    # `a and a[0]` without its first part would raise for the first empty value.
+    # `a and a[0]` without its first part would fail for the first empty value.
     if not _indexed(one, other):
         yield from bare(subject, node, other)
 
 
 def _indexed(value: ast.expr, by: ast.expr) -> bool:
-    """Whether a condition takes an item of a value that another one finds not empty."""
+    """Whether one condition reads an item of a value that another condition finds not empty."""
     return ast.unparse(value) in texts_of(item.value for item in inside(ast.Subscript, by))
 
 
 def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
-    """Yield the edit that reduces an expression to one part, without parentheses that are no longer needed."""
+    """Yield the edit that reduces an expression to one part, without needless parentheses."""
     span, enclosed, whole = subject.span(part), subject.operand(part), subject.operand(node)
     needs_brackets = "\n" in subject.cut(enclosed) or isinstance(subject.parent(node), ast.expr)
     if enclosed != span and needs_brackets:
         return
-    # Parentheses around the whole stay unless a tight part is left on one line: they may hold the lines
-    # together.
+    # Parentheses around the whole stay unless one tight part is left on one line: they may join the lines.
     if not isinstance(part, _TIGHT) or "\n" in subject.cut(whole):
         whole = subject.span(node)
     edits = TextEdit(whole[0], span[0], ""), TextEdit(span[1], whole[1], "")
     yield tuple(edit for edit in edits if edit.start < edit.end)
 
 
-def and_or(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`or` for `and`, and back."""
-    for node in subject.of(ast.BoolOp):
-        match node.values:
-            case [one, other]:
-                span = subject.between(one, other)
-                if span:
-                    yield (TextEdit(*span, "or" if is_all_of(node) else "and"),)
+@at_each(ast.BoolOp)
+def and_or(subject: CorruptionTarget, node: ast.BoolOp) -> Iterator[Edits]:
+    """Exchange `and` and `or`."""
+    match node.values:
+        case [one, other]:
+            span = subject.between(one, other)
+            if span:
+                yield (TextEdit(*span, "or" if is_all_of(node) else "and"),)
 
 
-def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The condition of a comprehension left out."""
-    for node in subject.of(ast.comprehension):
-        if len(node.ifs) == 1:
-            yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
+@at_each(ast.comprehension)
+def filter_dropped(subject: CorruptionTarget, node: ast.comprehension) -> Iterator[Edits]:
+    """Leave out the condition of a comprehension."""
+    if len(node.ifs) == 1:
+        yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
 
 
-# A part of `a and b` is left out where nothing else is found, so its prior is low (decision 93).
+# A part of `a and b` is left out only if nothing else is found, so the prior is low (decision 93).
 OPERATORS = (
     Operator("lost alternative", 0.25, alternative_dropped),
     Operator("weakened condition", 0.05, demand_dropped, in_rewritten=True),

@@ -1,6 +1,4 @@
-"""Faults in defaults and options: another default, a flag turned, an option not passed on, a normalisation
-skipped.
-"""
+"""Faults in defaults and options: another default, an option not passed on, a skipped normalisation."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import argument_dropped
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -23,24 +21,32 @@ _METHODS = frozenset(
 )
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 _OF_ORDER = (None, "key", "reverse")
-"""Keywords that `iteration.sort_key` leaves out, and None, for `**`."""
+"""Keywords that `iteration.sort_key` leaves out, and None, the name of `**`."""
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Another default of `.get`, `getattr` and the like, or the operand after `or` left out."""
-    for node in subject.of(ast.Call):
-        name = name_of(node.func)
-        if _WITH_DEFAULT.get(name) == len(node.args) and not node.keywords:
-            yield from _other_default(subject, name, node.args)
-    for choice in subject.of(ast.BoolOp):
-        if isinstance(choice.op, ast.Or) and isinstance(
-            subject.parent(choice), ast.Assign | ast.Call | ast.Return
-        ):
-            *_, before, last = map(subject.operand, choice.values)
-            yield (TextEdit(before[1], last[1], ""),)
+    """Change a default of `.get`, `getattr` and the like, or leave out the operand after `or`."""
+    yield from _other_default(subject)
+    yield from _last_operand_left_out(subject)
 
 
-def _other_default(subject: CorruptionTarget, name: str, args: list[ast.expr]) -> Iterator[Edits]:
+@at_each(ast.Call)
+def _other_default(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    name = name_of(node.func)
+    has_default = _WITH_DEFAULT.get(name) == len(node.args) and not node.keywords
+    if has_default:
+        yield from _default_changed(subject, name, node.args)
+
+
+@at_each(ast.BoolOp)
+def _last_operand_left_out(subject: CorruptionTarget, node: ast.BoolOp) -> Iterator[Edits]:
+    is_value = isinstance(subject.parent(node), ast.Assign | ast.Call | ast.Return)
+    if is_value and isinstance(node.op, ast.Or):
+        *_, before, last = map(subject.operand, node.values)
+        yield (TextEdit(before[1], last[1], ""),)
+
+
+def _default_changed(subject: CorruptionTarget, name: str, args: list[ast.expr]) -> Iterator[Edits]:
     match args:
         case [*_, ast.Constant(value=None)]:
             return  # `.get(key)` would mean the same
@@ -50,33 +56,31 @@ def _other_default(subject: CorruptionTarget, name: str, args: list[ast.expr]) -
             yield subject.replaced_after(key, default)
 
 
-def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A keyword argument not passed on."""
-    for node in subject.of(ast.Call):
-        for keyword in node.keywords:
-            if keyword.arg not in _OF_ORDER:
-                yield from argument_dropped(subject, node, keyword)
+@at_each(ast.Call)
+def option_dropped(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Leave out a keyword argument."""
+    for keyword in node.keywords:
+        if keyword.arg not in _OF_ORDER:
+            yield from argument_dropped(subject, node, keyword)
 
 
-def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A value used without normalising it first."""
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _METHODS:
-                yield subject.replaced_after(value, node)
-            case ast.Call(args=[value], keywords=[]) if _normalises(subject, node, value):
-                yield subject.replaced(node, subject.source(value))
+@at_each(ast.Call)
+def skipped_normalisation(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Use a value without normalising it first."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _METHODS:
+            yield subject.replaced_after(value, node)
+        case ast.Call(args=[value], keywords=[]) if _normalises(subject, node, value):
+            yield subject.replaced(node, subject.source(value))
 
 
 def _normalises(subject: CorruptionTarget, node: ast.Call, value: ast.expr) -> bool:
-    """Whether a call returns its argument in another form, and what is left without it is still a value in
-    use.
-    """
+    """Whether a call returns its argument in another form, and its result is used as a value."""
     name, parent = name_of(node.func), subject.parent(node)
     if isinstance(parent, ast.Expr) or isinstance(value, ast.Starred | ast.GeneratorExp):
         return False
     if name in _FUNCTIONS:
-        # `"n" + str(n)` without its conversion would raise at once.
+        # `"n" + str(n)` without the conversion would fail at once.
         return not isinstance(parent, ast.BinOp)
     return bool(_NORMALISING.search(name.lower()))
 

@@ -1,4 +1,4 @@
-"""Faults in handling errors: one kind no longer caught, more kinds caught, an error swallowed."""
+"""Faults in error handling: fewer or more exceptions caught, or an error swallowed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import without
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -21,50 +21,50 @@ _PARTS: Mapping[str, str] = {
 }
 
 
-def narrowed(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One of the kinds of error that a handler names left out."""
-    for node in subject.of(ast.ExceptHandler):
-        match node.type:
-            case ast.Tuple(elts=[_, _, *_] as kinds) as listed:
-                for place in range(len(kinds)):
-                    rest = [subject.source(kind) for kind in without(kinds, place)]
-                    yield subject.replaced(listed, rest[0] if len(rest) == 1 else f"({', '.join(rest)})")
+@at_each(ast.ExceptHandler)
+def narrowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
+    """Leave out one of the exceptions that a handler names."""
+    match node.type:
+        case ast.Tuple(elts=[_, _, *_] as kinds) as listed:
+            for place in range(len(kinds)):
+                rest = [subject.source(kind) for kind in without(kinds, place)]
+                yield subject.replaced(listed, rest[0] if len(rest) == 1 else f"({', '.join(rest)})")
 
 
-def part_of_error(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Only a part of the errors caught: `KeyError` for `LookupError`."""
-    for node in subject.of(ast.ExceptHandler):
-        match node.type:
-            case ast.Name(id=name) as kind if name in _PARTS:
-                yield subject.replaced(kind, _PARTS[name])
+@at_each(ast.ExceptHandler)
+def part_of_error(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
+    """Catch only a part of the exceptions: `KeyError` for `LookupError`."""
+    match node.type:
+        case ast.Name(id=name) as kind if name in _PARTS:
+            yield subject.replaced(kind, _PARTS[name])
 
 
-def widened(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Every error caught instead of one kind."""
-    for node in subject.of(ast.ExceptHandler):
-        match node.type:
-            case ast.Name(id=name) as kind if name not in ("Exception", "BaseException"):
-                yield subject.replaced(kind, "Exception")
+@at_each(ast.ExceptHandler)
+def widened(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
+    """Catch every exception instead of one."""
+    match node.type:
+        case ast.Name(id=name) as kind if name not in ("Exception", "BaseException"):
+            yield subject.replaced(kind, "Exception")
 
 
-def swallowed(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An error that is no longer raised again at the end of its handler."""
-    for node in subject.of(ast.ExceptHandler):
-        match node.body:
-            case [_, *_, ast.Raise() as last]:
-                yield from deleted(subject, last)
-        for item in node.body if len(node.body) > 1 else ():
-            match item:
-                case ast.If(body=[ast.Raise(), *_], orelse=[]):
-                    yield from deleted(subject, item)
+@at_each(ast.ExceptHandler)
+def swallowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
+    """Leave out a `raise` at the end of a handler, or in a branch of it."""
+    match node.body:
+        case [_, *_, ast.Raise() as last]:
+            yield from deleted(subject, last)
+    for item in node.body if len(node.body) > 1 else ():
+        match item:
+            case ast.If(body=[ast.Raise(), *_], orelse=[]):
+                yield from deleted(subject, item)
 
 
-def else_into_try(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The `else` block of a `try` moved inside it, so that its errors are also caught."""
-    for node in subject.of(ast.Try):
-        match node:
-            case ast.Try(body=[*_, last], orelse=[following], finalbody=[]):
-                yield from _moved_up(subject, following, last)
+@at_each(ast.Try)
+def else_into_try(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
+    """Move the `else` block of a `try` inside it, so that its errors are also caught."""
+    match node:
+        case ast.Try(body=[*_, last], orelse=[following], finalbody=[]):
+            yield from _moved_up(subject, following, last)
 
 
 def _moved_up(subject: CorruptionTarget, following: ast.stmt, last: ast.stmt) -> Iterator[Edits]:

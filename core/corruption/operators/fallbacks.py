@@ -1,4 +1,4 @@
-"""Faults in what wins: a default for values that are false, the wrong of two sources, the first for the last."""
+"""Faults in precedence: a default for all false values, the first value for the last, a lost limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import is_open, margin, step_of
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import (
     NAMED,
     is_call_to,
@@ -25,32 +25,41 @@ _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "updat
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
-# A weaker idiom that is usual itself: `or` for a default (decision 93).
+# A weaker idiom that is itself common: `or` for a default (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`a or b` where only None, or only a missing key, has a default."""
-    for call in subject.of(ast.Call):
-        name = name_of(call.func)
-        if _WITH_DEFAULT.get(name) == len(call.args) and not call.keywords and _stands(subject, call):
-            yield from _or_for_missing(subject, name, call)
-    for choice in subject.of(ast.IfExp):
-        there = _unless_none(choice)
-        if there is not None and _stands(subject, choice) and is_one_line(choice):
-            yield subject.replaced(choice, " or ".join(map(subject.source, there)))
-    for node in subject.of(ast.If):
-        yield from _or_for_branch(subject, node)
+    """Write `a or b` where only None, or only a missing key, has a default."""
+    yield from _or_for_missing(subject)
+    yield from _or_for_choice(subject)
+    yield from _or_for_branch(subject)
 
 
-def _or_for_missing(subject: CorruptionTarget, name: str, call: ast.Call) -> Iterator[Edits]:
+@at_each(ast.Call)
+def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits]:
+    """Write `x.get(key) or y` for `x.get(key, y)`."""
+    name = name_of(call.func)
+    has_default = _WITH_DEFAULT.get(name) == len(call.args) and not call.keywords
+    if not has_default or not _can_become_or(subject, call):
+        return
     *_, before, default = call.args
-    # A default that is false itself stays: in its place `or` hardly changes anything.
-    falsy = isinstance(default, ast.Constant) and not default.value
-    if not (falsy or is_open(default)):
-        given = ", None" if name == "getattr" else ""
-        yield subject.replaced_after(before, call, f"{given}) or {subject.source(default)}")
+    # A false default is left alone: `or` with it changes hardly anything.
+    is_falsy = isinstance(default, ast.Constant) and not default.value
+    if not is_falsy and not is_open(default):
+        default_of_getattr = ", None" if name == "getattr" else ""
+        yield subject.replaced_after(before, call, f"{default_of_getattr}) or {subject.source(default)}")
+
+
+@at_each(ast.IfExp)
+def _or_for_choice(subject: CorruptionTarget, choice: ast.IfExp) -> Iterator[Edits]:
+    """Write `x or y` for `y if x is None else x`."""
+    operands = _unless_none(choice)
+    if operands is None or not is_one_line(choice):
+        return
+    if _can_become_or(subject, choice):
+        yield subject.replaced(choice, " or ".join(map(subject.source, operands)))
 
 
 def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
-    """Return a value and what replaces it if it is None; None if a condition asks for something else."""
+    """Return a value and its replacement for None; None if a condition tests something else."""
     match choice.test:
         case ast.Compare(left=ast.Name() | ast.Attribute() as value, ops=[kind, *_], comparators=[asked, *_]):
             given, other = choice.body, choice.orelse
@@ -61,8 +70,9 @@ def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
+@at_each(ast.If)
 def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """`x = x or y` for `if x is None: x = y`."""
+    """Write `x = x or y` for `if x is None: x = y`."""
     match node:
         case ast.If(
             test=ast.Compare(
@@ -77,20 +87,20 @@ def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
                 ) as done
             ],
             orelse=[],
-        ) if is_one_line(done) and ast.unparse(target) == ast.unparse(value):
-            if subject.lines(node):
+        ) if is_one_line(done) and subject.lines(node):
+            if ast.unparse(target) == ast.unparse(value):
                 text = subject.source(value)
                 yield subject.replaced(node, f"{text} = {text} or {subject.source(default)}")
 
 
-def _stands(subject: CorruptionTarget, node: ast.expr) -> bool:
+def _can_become_or(subject: CorruptionTarget, node: ast.expr) -> bool:
     """Whether an expression can become an `or` without parentheses."""
     parent = subject.parent(node)
     return isinstance(parent, _ALONE) and node is not getattr(parent, "func", None)
 
 
 def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Of several values for one key the first kept instead of the last, and back."""
+    """Keep the first of several values for a key instead of the last, and vice versa."""
     mappings = _mappings(subject)
     for node in subject.statements():
         match node:
@@ -108,14 +118,16 @@ def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
 def _is_repeated(
     subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]
 ) -> bool:
-    """Whether a loop stores in a mapping by a key that may come again: else the first value and the last are
-    one.
+    """Whether a loop stores in a mapping by a key that may come again.
+
+    Otherwise the first value and the last would be the same.
     """
-    keyed = (
-        isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple) and ast.unparse(place.value) in mappings
-    )
-    looped = subject.nearest(node, (ast.For, ast.While)) is not None
-    return keyed and looped and not _of_distinct_keys(subject, node)
+    if not isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple):
+        return False
+    if ast.unparse(place.value) not in mappings:
+        return False
+    in_loop = subject.nearest(node, (ast.For, ast.While)) is not None
+    return in_loop and not _of_distinct_keys(subject, node)
 
 
 def _stored_once(subject: CorruptionTarget, node: ast.Assign, place: ast.Subscript) -> Iterator[Edits]:
@@ -129,7 +141,7 @@ def _stored_once(subject: CorruptionTarget, node: ast.Assign, place: ast.Subscri
 
 
 def _of_distinct_keys(subject: CorruptionTarget, node: ast.stmt) -> bool:
-    """Whether the loop around a statement goes through the items of a mapping, whose keys differ."""
+    """Whether the loop around a statement iterates over the items of a mapping, whose keys differ."""
     match subject.nearest(node, ast.For):
         case ast.For(iter=ast.Call(func=ast.Attribute(attr="items" | "keys"))):
             return True
@@ -145,13 +157,13 @@ def _mappings(subject: CorruptionTarget) -> frozenset[str]:
     return found
 
 
-def lost_clamp(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A value without its upper or lower limit: `n` for `min(n, most)`."""
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _] as values, keywords=[]):
-                if not isinstance(subject.parent(node), ast.BinOp | ast.Expr):
-                    yield from _unlimited(subject, node, values)
+@at_each(ast.Call)
+def lost_clamp(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Leave out the upper or lower limit of a value: `n` for `min(n, most)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _] as values, keywords=[]):
+            if not isinstance(subject.parent(node), ast.BinOp | ast.Expr):
+                yield from _unlimited(subject, node, values)
 
 
 def _unlimited(subject: CorruptionTarget, node: ast.Call, values: list[ast.expr]) -> Iterator[Edits]:

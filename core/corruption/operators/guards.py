@@ -1,4 +1,4 @@
-"""Faults in what is let through: cases in the wrong order, a guard too many."""
+"""Faults in guards: cases in the wrong order, or one guard too many."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import elif_of, lines_of, margin, step_of
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import NAMED, inside, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 
 def case_order(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Two neighbouring cases in the opposite order: branches of an `if` with `elif`, or two `if`s that each
-    leave.
-    """
+    """Exchange two neighbouring cases: branches of an `if` with `elif`, or two guards."""
     for choice in subject.of(ast.If):
         following = elif_of(subject, choice)
         if following is not None:
@@ -37,7 +35,7 @@ def _exchanged(subject: CorruptionTarget, first: ast.If, second: ast.If) -> Iter
 
 
 def _are_exclusive(first: ast.expr, second: ast.expr) -> bool:
-    """Whether two conditions compare one value with constants, so that at most one holds in any order."""
+    """Whether two conditions compare one value with constants, so that only one can be true."""
     match first, second:
         case (
             ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot()]),
@@ -47,16 +45,16 @@ def _are_exclusive(first: ast.expr, second: ast.expr) -> bool:
     return False
 
 
-def added_guard(subject: CorruptionTarget) -> Iterator[Edits]:
-    """What is empty or 0 passed over at the start of a loop."""
-    for loop in subject.of(ast.For):
-        match loop:
-            case ast.For(
-                target=ast.Name(id=name) | ast.Tuple(elts=[*_, ast.Name(id=name)]),
-                body=[first, _, *_],
-            ) if not name.startswith("_"):
-                if not (isinstance(first, ast.If) and name in texts_of(inside(NAMED, first.test)) - {"self"}):
-                    yield from _guarded(subject, name, first)
+@at_each(ast.For)
+def added_guard(subject: CorruptionTarget, loop: ast.For) -> Iterator[Edits]:
+    """Skip empty values and 0 at the start of a loop."""
+    match loop:
+        case ast.For(
+            target=ast.Name(id=name) | ast.Tuple(elts=[*_, ast.Name(id=name)]),
+            body=[first, _, *_],
+        ) if not name.startswith("_"):
+            if not (isinstance(first, ast.If) and name in texts_of(inside(NAMED, first.test)) - {"self"}):
+                yield from _guarded(subject, name, first)
 
 
 def _guarded(subject: CorruptionTarget, name: str, first: ast.stmt) -> Iterator[Edits]:

@@ -1,4 +1,4 @@
-"""Weaker idioms: another call that is as usual, and differs only for some values."""
+"""Weaker idioms: another call that is as common, and differs only for some values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import elements, name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -62,7 +62,7 @@ _FUNCTIONS: Mapping[str, str] = {
     "ceil": "round",
     "realpath": "abspath",
 }
-# `sorted(x, key=f)` or `round(x, 2)` would not be valid with the other function.
+# `sorted(x, key=f)` or `round(x, 2)` would be invalid with the other function.
 _SINGLE = frozenset({"sorted", "round", "floor", "ceil"})
 _TYPES: Mapping[str, str] = {
     "Mapping": "dict",
@@ -80,60 +80,56 @@ _TYPES: Mapping[str, str] = {
 _LIKE_PATTERN = re.compile(r"(^|_)(re|regexp?|pattern|rx|matcher)$")
 
 
-def weaker_method(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A method that does nearly the same: `split` for `rsplit`, `lower` for `casefold`, `match` for
-    `fullmatch`.
-    """
-    for node in subject.of(ast.Call):
-        match node.func:
-            case ast.Attribute(attr=name) as called if name in _METHODS and _is_meant(subject, node, called):
-                end = subject.span(called)[1]
-                yield (TextEdit(end - len(name), end, _METHODS[name]),)
+@at_each(ast.Call)
+def weaker_method(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Replace a method with a similar one: `split` for `rsplit`, `lower` for `casefold`."""
+    match node.func:
+        case ast.Attribute(attr=name) as called if name in _METHODS and _is_meant(subject, node, called):
+            end = subject.span(called)[1]
+            yield (TextEdit(end - len(name), end, _METHODS[name]),)
 
 
 def _is_meant(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
-    """Whether the weaker method differs at all: `rsplit` only by its limit, `match` only for a pattern."""
+    """Whether the weaker method can differ: `rsplit` only with a limit, `match` only of a pattern."""
     if called.attr == "rsplit":
         return len(node.args) + len(node.keywords) == 2
     return called.attr not in _PATTERN or _is_pattern(subject, called)
 
 
 def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
-    """Whether a method is visibly one of a regular expression."""
+    """Whether a call is evidently a method of a compiled regular expression."""
     last = subject.source(called.value).rpartition(".")[2]
     return last.isupper() or bool(_LIKE_PATTERN.search(last.lower()))
 
 
-def weaker_function(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A built-in function that does nearly the same: `list` for `sorted`, `int` for `round`, `str` for
-    `repr`.
-    """
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):
-                continue  # the order of a loop: `iteration.other_order` leaves out the whole call
-            case ast.Call(func=ast.Name(id=name) as called, args=[_], keywords=[]) if name in _FUNCTIONS:
-                yield subject.replaced(called, _FUNCTIONS[name])
-            case ast.Call(func=ast.Name(id=name) as called) if name in _FUNCTIONS and name not in _SINGLE:
-                yield subject.replaced(called, _FUNCTIONS[name])
+@at_each(ast.Call)
+def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Replace a built-in with a similar one: `list` for `sorted`, `int` for `round`, `str` for `repr`."""
+    match node:
+        case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):
+            return  # the order of a loop: `iteration.other_order` leaves out the whole call
+        case ast.Call(func=ast.Name(id=name) as called, args=[_], keywords=[]) if name in _FUNCTIONS:
+            yield subject.replaced(called, _FUNCTIONS[name])
+        case ast.Call(func=ast.Name(id=name) as called) if name in _FUNCTIONS and name not in _SINGLE:
+            yield subject.replaced(called, _FUNCTIONS[name])
 
 
-def narrower_type(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The usual class for an abstract one: `isinstance(x, dict)` for `isinstance(x, Mapping)`."""
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
-                for kind in elements(kinds):
-                    if name_of(kind) in _TYPES:
-                        yield subject.replaced(kind, _TYPES[name_of(kind)])
+@at_each(ast.Call)
+def narrower_type(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Replace an abstract class with a usual one: `isinstance(x, dict)` for `isinstance(x, Mapping)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
+            for kind in elements(kinds):
+                if name_of(kind) in _TYPES:
+                    yield subject.replaced(kind, _TYPES[name_of(kind)])
 
 
-def part_of_duration(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The seconds of a duration without its days."""
-    for node in subject.of(ast.Call):
-        match node.func:
-            case ast.Attribute(value=value, attr="total_seconds"):
-                yield subject.replaced_after(value, node, ".seconds")
+@at_each(ast.Call)
+def part_of_duration(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Replace `total_seconds()` with `seconds`, which leaves out the days of a duration."""
+    match node.func:
+        case ast.Attribute(value=value, attr="total_seconds"):
+            yield subject.replaced_after(value, node, ".seconds")
 
 
 OPERATORS = (

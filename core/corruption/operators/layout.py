@@ -1,6 +1,4 @@
-"""Text in a function's own layout: margins, whole lines of blocks, and conditions written the other way
-round.
-"""
+"""Code in a function's own layout: margins, whole lines of blocks, and negated conditions."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
 def step_of(subject: CorruptionTarget) -> str:
-    """Return the white space by which the function's body is indented."""
+    """Return the white space that indents the function's body."""
     return margin(subject, subject.node.body[0])
 
 
 def margin(subject: CorruptionTarget, statement: ast.stmt) -> str:
-    """Return the white space before a statement; empty if something else is on its line."""
+    """Return the white space before a statement; empty if other code is on its line."""
     start = subject.span(statement)[0]
     space = subject.text[subject.line_start(start) : start]
     return "" if space.strip() else space
@@ -54,21 +52,27 @@ def lines_of(subject: CorruptionTarget, statements: Sequence[ast.stmt]) -> tuple
 
 
 def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str | None:
-    """Return the lines of consecutive statements at another margin; None if they can't be moved."""
+    """Return the lines of consecutive statements with another margin; None if they can't be moved."""
     lines = lines_of(subject, block)
     return None if lines is None else shifted(subject.cut(lines), margin(subject, block[0]), space)
 
 
 def shifted(text: str, old: str, new: str) -> str | None:
-    """Return lines with the margin `new` for `old`; None if a line has another margin or a text spans lines."""
+    """Return lines with the margin `new` instead of `old`.
+
+    None if a line has another margin, or a text spans lines.
+    """
+    if '"""' in text or "'''" in text:
+        return None
     lines = text.split("\n")
-    if '"""' in text or "'''" in text or not all(line.startswith(old) for line in filter(str.strip, lines)):
+    has_margin = all(line.startswith(old) for line in filter(str.strip, lines))
+    if not has_margin:
         return None
     return "\n".join(new + line[len(old) :] if line.strip() else line for line in lines)
 
 
 def negation(subject: CorruptionTarget, test: ast.expr) -> str:
-    """Return the text of a condition's opposite, as one would write it."""
+    """Return the code of a condition's negation in its usual form."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return subject.source(operand)
@@ -88,7 +92,7 @@ def _as_operand(subject: CorruptionTarget, value: ast.expr) -> str:
 
 
 def is_open(test: ast.expr) -> bool:
-    """Whether a condition needs parentheses next to an `and`."""
+    """Whether a condition needs parentheses as an operand of `and`."""
     match test:
         case ast.IfExp() | ast.Lambda() | ast.NamedExpr() | ast.BoolOp(op=ast.Or()):
             return True
@@ -98,7 +102,7 @@ def is_open(test: ast.expr) -> bool:
 def argument_dropped(
     subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword
 ) -> Iterator[tuple[TextEdit, ...]]:
-    """Yield the edit that leaves out one keyword argument of a call, with the comma that is no longer needed."""
+    """Yield the edit that leaves out one keyword argument of a call, with its comma."""
     start, end = subject.span(dropped)
     before, after = subject.before(start), subject.after(end)
     unpacked = any(keyword.arg is None for keyword in call.keywords)
@@ -115,9 +119,7 @@ def argument_dropped(
 
 
 def part_dropped(spans: Sequence[tuple[int, int]], place: int) -> tuple[TextEdit, ...]:
-    """Return the edit that leaves out one of several parts, with the sign or the comma that joins it to
-    another.
-    """
+    """Return the edit that leaves out one of several parts, with the comma or operator next to it."""
     if place == 0:
         return (TextEdit(spans[0][0], spans[1][0], ""),)
     return (TextEdit(spans[place - 1][1], spans[place][1], ""),)

@@ -1,4 +1,4 @@
-"""Faults in matching: an alternative lost, a looser or a narrower match, an argument that limits it left out."""
+"""Faults in matching: a lost alternative, a looser match, or a lost limit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.naming import words
 from gistpoint.core.corruption.operators.layout import part_dropped
-from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.shapes import is_not, name_of, without
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
+from gistpoint.core.corruption.shapes import has_any, is_not, name_of, without
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _LIMITED: Mapping[str, int] = {
@@ -31,30 +31,30 @@ _LIMITED: Mapping[str, int] = {
     "sum": 2,
     "pop": 1,
 }
-"""The number of arguments after which the last one can be left out."""
+"""The number of arguments with which the last one can be left out."""
 _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
-"""Those whose last argument says where to begin: in a loop they would find the same thing again and again."""
+"""Functions whose last argument is a starting point: in a loop, they would find the same again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
-"""Number of values in a list that has a name of which each would be missed."""
+"""Number of values in a named list up to which each would be missed."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
-"""Types of which a reader knows what belongs together."""
+"""Types of which a reader knows which ones belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})
-"""Functions and methods whose last argument may be several values of which one has to fit."""
+"""Functions and methods whose last argument may contain several values of which one must fit."""
 _COLLECTIONS: tuple[type[ast.Tuple | ast.Set | ast.List], ...] = (ast.Tuple, ast.Set, ast.List)
 
 
-def lost_alternative(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One of several values or types that are meant alike left out."""
-    for node in subject.of(_COLLECTIONS):
-        items = node.elts
-        starred = any(isinstance(item, ast.Starred) for item in items)
-        if len(items) < 2 or starred or _is_known_whole(items):
-            continue
-        parent = subject.parent(node)
-        if _matched(parent, node) or (len(items) > _FEW and _listed(parent, node, items)):
-            for place in range(len(items)):
-                yield from _alternative_dropped(subject, parent, node, place)
+@at_each(*_COLLECTIONS)
+def lost_alternative(subject: CorruptionTarget, node: ast.Tuple | ast.Set | ast.List) -> Iterator[Edits]:
+    """Leave out one of several values or types that are treated alike."""
+    items = node.elts
+    if len(items) < 2 or has_any(ast.Starred, items) or _is_known_whole(items):
+        return
+    parent = subject.parent(node)
+    is_list_of_values = len(items) > _FEW and _listed(parent, node, items)
+    if is_list_of_values or _matched(parent, node):
+        for place in range(len(items)):
+            yield from _alternative_dropped(subject, parent, node, place)
 
 
 def _alternative_dropped(
@@ -64,7 +64,7 @@ def _alternative_dropped(
         case _, [_, _, *_]:
             yield part_dropped(list(map(subject.span, node.elts)), place)
         case ast.Compare(left=left, ops=[kind]), [value]:
-            # `x in (a,)` would stand out: a single value is normally compared by `==`.
+            # `x in (a,)` would be noticed: a single value is normally compared by `==`.
             span = subject.between(left, node)
             if span:
                 sign = "==" if isinstance(kind, ast.In) else "!="
@@ -74,19 +74,16 @@ def _alternative_dropped(
 
 
 def _is_known_whole(items: Sequence[ast.expr]) -> bool:
-    """Whether a reader knows what belongs together, so that one would be missed: several built-in types, or a
-    pair.
-    """
+    """Whether a reader knows which items belong together: several built-in types, or a pair."""
     return sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _pair(items)
 
 
 def _listed(parent: ast.AST, node: ast.expr, items: Sequence[ast.expr]) -> bool:
-    """Whether a collection that is gone through, or has a name, lists values of one kind: constants or types."""
+    """Whether a collection that has a name, or is iterated over, lists values of one kind."""
     has_name = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name)
     gone_through = isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
     kinds = {type(item.value) if isinstance(item, ast.Constant) else type(item) for item in items}
-    # This includes lists that have a name or are iterated over, although they are used elsewhere
-    # (decision 93).
+    # Such collections count although they may also be used elsewhere (decision 93).
     return (has_name or gone_through) and len(kinds) == 1 and all(map(_is_value, items))
 
 
@@ -95,7 +92,7 @@ def _is_value(item: ast.expr) -> bool:
 
 
 def _pair(items: Sequence[ast.expr]) -> bool:
-    """Whether these are two names that share a word, of which one alone looks like half of a pair."""
+    """Whether these are two names that share a word, so that one alone looks incomplete."""
     match items:
         case [one, other]:
             return not set(words(name_of(one))).isdisjoint(words(name_of(other)))
@@ -103,7 +100,7 @@ def _pair(items: Sequence[ast.expr]) -> bool:
 
 
 def _matched(parent: ast.AST, node: ast.expr) -> bool:
-    """Whether a collection lists what a value may be."""
+    """Whether a collection lists the possible values of something."""
     match parent:
         case ast.Compare(ops=[*_, ast.In() | ast.NotIn()], comparators=[*_, last]):
             return last is node
@@ -112,21 +109,22 @@ def _matched(parent: ast.AST, node: ast.expr) -> bool:
     return False
 
 
-def lost_limit(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A last argument left out that limits a search, a split or a rounding."""
-    for node in subject.of(ast.Call):
-        name = name_of(node.func)
-        if _LIMITED.get(name) == len(node.args) and not node.keywords and _is_limit(subject, name, node):
-            spans = list(map(subject.span, node.args))
-            start = spans[-2][1] if len(spans) > 1 else spans[0][0]
-            yield (TextEdit(start, spans[-1][1], ""),)
-            match name, node.args[0]:
-                case "split" | "rsplit", ast.Constant(value=" "):
-                    yield (TextEdit(spans[0][0], spans[-1][1], ""),)
+@at_each(ast.Call)
+def lost_limit(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Leave out a last argument that limits a search, a split or a rounding."""
+    name = name_of(node.func)
+    has_limit = _LIMITED.get(name) == len(node.args) and not node.keywords
+    if has_limit and _is_limit(subject, name, node):
+        spans = list(map(subject.span, node.args))
+        start = spans[-2][1] if len(spans) > 1 else spans[0][0]
+        yield (TextEdit(start, spans[-1][1], ""),)
+        match name, node.args[0]:
+            case "split" | "rsplit", ast.Constant(value=" "):
+                yield (TextEdit(spans[0][0], spans[-1][1], ""),)
 
 
 def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
-    """Whether the last argument of a call only limits it: it is valid without, and ends."""
+    """Whether the last argument only limits a call: without it, the call is valid and a loop ends."""
     of_name = isinstance(node.func, ast.Name)
     if of_name != (name in ("round", "sum")) or isinstance(node.args[-1], ast.Starred):
         return False
@@ -135,15 +133,15 @@ def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
     return name not in _FROM or subject.nearest(node, (ast.While, ast.For)) is None
 
 
-def looser_match(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`b in a` for `a.startswith(b)`, `type(a) is B` for `isinstance(a, B)`."""
-    for node in subject.of(ast.Call):
-        parent = subject.parent(node)
-        if is_not(parent):
-            if isinstance(subject.parent(parent), _STANDING):
-                yield from _loosened(subject, node, parent, "not ")
-        elif isinstance(parent, _STANDING):
-            yield from _loosened(subject, node, node, "")
+@at_each(ast.Call)
+def looser_match(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Write `b in a` for `a.startswith(b)`, and `type(a) is B` for `isinstance(a, B)`."""
+    parent = subject.parent(node)
+    if is_not(parent):
+        if isinstance(subject.parent(parent), _STANDING):
+            yield from _loosened(subject, node, parent, "not ")
+    elif isinstance(parent, _STANDING):
+        yield from _loosened(subject, node, node, "")
 
 
 def _loosened(subject: CorruptionTarget, node: ast.Call, whole: ast.expr, sign: str) -> Iterator[Edits]:
@@ -163,18 +161,18 @@ def _loosened(subject: CorruptionTarget, node: ast.Call, whole: ast.expr, sign: 
             yield subject.replaced(whole, f"type({subject.source(value)}) {verb} {subject.source(kind)}")
 
 
-def other_identity(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`==` for `is` between two values."""
-    for node in subject.of(ast.Compare):
-        match node:
-            case ast.Compare(
-                left=ast.Name() | ast.Attribute() | ast.Subscript() as left,
-                ops=[ast.Is() | ast.IsNot() as kind],
-                comparators=[ast.Name() | ast.Attribute() | ast.Subscript() as right],
-            ):
-                span = subject.between(left, right)
-                if span:
-                    yield (TextEdit(*span, "==" if isinstance(kind, ast.Is) else "!="),)
+@at_each(ast.Compare)
+def other_identity(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
+    """Write `==` for `is` between two values."""
+    match node:
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() | ast.Subscript() as left,
+            ops=[ast.Is() | ast.IsNot() as kind],
+            comparators=[ast.Name() | ast.Attribute() | ast.Subscript() as right],
+        ):
+            span = subject.between(left, right)
+            if span:
+                yield (TextEdit(*span, "==" if isinstance(kind, ast.Is) else "!="),)
 
 
 OPERATORS = (

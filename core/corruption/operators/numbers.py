@@ -1,4 +1,4 @@
-"""Faults in counting: off by one in a range or a slice, at the start of a count, in arithmetic and rounding."""
+"""Faults in counting: off by one in ranges, slices and sums, and the wrong division."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.conditions import bare
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _ROUNDING: Mapping[type[ast.operator], str] = {ast.FloorDiv: "/", ast.Div: "//"}
@@ -24,27 +24,27 @@ _ARITHMETIC: Mapping[type[ast.operator], str] = {
 
 
 def _is_whole(node: ast.AST | None, *values: int) -> bool:
-    """Whether a node is one of these whole numbers."""
+    """Whether a node is one of these integers."""
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value in values
 
 
-def dropped_one(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`n` for `n + 1` or `n - 1`."""
-    for node in subject.of(ast.BinOp):
-        if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
-            yield from bare(subject, node, node.left)
+@at_each(ast.BinOp)
+def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
+    """Write `n` for `n + 1` or `n - 1`."""
+    if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
+        yield from bare(subject, node, node.left)
 
 
-def range_end(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A range that stops one early, starts one late, or counts from the wrong number."""
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
-                yield from _moved_by_one(subject, last, " - 1")
-                if len(node.args) == 2 and _is_whole(node.args[0], 1):
-                    yield subject.replaced(node.args[0], "0")
-            case ast.Call(func=ast.Name(id="enumerate"), args=[counted, first], keywords=[]):
-                yield subject.replaced_after(counted, first)
+@at_each(ast.Call)
+def range_end(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Make a range or a count start or stop one off."""
+    match node:
+        case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
+            yield from _moved_by_one(subject, last, " - 1")
+            if len(node.args) == 2 and _is_whole(node.args[0], 1):
+                yield subject.replaced(node.args[0], "0")
+        case ast.Call(func=ast.Name(id="enumerate"), args=[counted, first], keywords=[]):
+            yield subject.replaced_after(counted, first)
 
 
 def _moved_by_one(subject: CorruptionTarget, bound: ast.expr, step: str) -> Iterator[Edits]:
@@ -53,22 +53,22 @@ def _moved_by_one(subject: CorruptionTarget, bound: ast.expr, step: str) -> Iter
         yield (TextEdit(end, end, step),)
 
 
-def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A bound of a slice left out or one off."""
-    for node in subject.of(ast.Slice):
-        for bound in filter(None, (node.lower, node.upper)):
-            yield from _moved_by_one(subject, bound, " + 1")
-            if _is_whole(bound, 1, 2):
-                yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
+@at_each(ast.Slice)
+def slice_bound(subject: CorruptionTarget, node: ast.Slice) -> Iterator[Edits]:
+    """Change a bound of a slice by one."""
+    for bound in filter(None, (node.lower, node.upper)):
+        yield from _moved_by_one(subject, bound, " + 1")
+        if _is_whole(bound, 1, 2):
+            yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
 
 
 def rounding(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`/` for `//`, and back."""
+    """Exchange `/` and `//`."""
     yield from _exchanged(subject, _ROUNDING)
 
 
 def arithmetic(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Another arithmetic operator."""
+    """Use another arithmetic operator."""
     yield from _exchanged(subject, _ARITHMETIC)
 
 
@@ -82,14 +82,14 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
 
 
 def _is_text(side: ast.expr) -> bool:
-    """Whether an operand is a text or a list: then the sign joins or repeats, and no other one is valid."""
+    """Whether an operand is a text or a list: then only this operator is valid."""
     match side:
         case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
             return True
     return False
 
 
-# A change of a boundary keeps a prior of at most 0.1 (decision 93).
+# Changes of a boundary have a prior of at most 0.1 (decision 93).
 OPERATORS = (
     Operator("off by one", 0.03, dropped_one),
     Operator("off by one", 0.03, range_end),
@@ -97,4 +97,4 @@ OPERATORS = (
     Operator("rounding", 0.05, rounding),
 )
 ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
-"""Seen at a glance, so not among the operators that make tasks; for those who undo corruptions."""
+"""Not among the operators that make tasks, since it is seen at a glance; used to undo corruptions."""

@@ -1,4 +1,4 @@
-"""Omissions after which the code reads complete: a step, an entry, an argument or a handler is not there."""
+"""Omissions after which code still looks complete: a step, an entry, an argument or a handler."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from itertools import chain
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted, lines_dropped
 from gistpoint.core.corruption.operators.layout import part_dropped
-from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.shapes import LEAVING, NAMED, has, is_one_line, names_in, only
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
+from gistpoint.core.corruption.shapes import LEAVING, NAMED, has, has_any, is_one_line, names_in, only
 from gistpoint.core.corruption.subject import Arity, CorruptionTarget, StatementBlock
 
 _MOST_LINES = 6
 _FEW = 3
-"""Number of elements or terms of which one is not missed."""
+"""Least number of elements or terms of which one is not missed."""
 _STEPS: tuple[type[ast.If | ast.For | ast.While | ast.With], ...] = (ast.If, ast.For, ast.While, ast.With)
 _YIELDING = (ast.Yield, ast.YieldFrom)
 
 
 def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A whole step left out: a loop, a block under `with`, or an `if` that prepares something."""
+    """Leave out a whole step: a loop, a block under `with`, or an `if` that prepares something."""
     for block in subject.longer_blocks():
         for node in only(_STEPS, block.statements):
             goes_on = not getattr(node, "orelse", None) and not _leaves(node)
@@ -30,7 +30,7 @@ def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _leaves(node: ast.If | ast.For | ast.While | ast.With) -> bool:
-    """Whether a statement leaves what is around it, or gives something to who called."""
+    """Whether a statement leaves the code around it, or returns, yields or raises."""
     return isinstance(node.body[-1], LEAVING) or has((ast.Return, ast.Yield, ast.YieldFrom, ast.Raise), node)
 
 
@@ -39,15 +39,13 @@ def _is_short(node: ast.stmt) -> bool:
 
 
 def _is_all_that_is_done(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
-    """Whether the function itself has nothing else than expressions: without this step it would do nothing."""
+    """Whether the function has nothing else but expressions, so that without this step it does nothing."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)
 
 
 def lost_preparation(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A line left out that brings a value into the form that the rest expects: `x = x.strip()`, `x =
-    prepared(x)`.
-    """
+    """Leave out a line that normalises a value for the code after it: `x = x.strip()`."""
     for node in _with_neighbours(subject):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() | ast.Subscript() as value):
@@ -60,65 +58,77 @@ def _with_neighbours(subject: CorruptionTarget) -> Iterator[ast.stmt]:
 
 
 def lost_yield(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One of several `yield` left out."""
-    found = [node for node in only(ast.Expr, _with_neighbours(subject)) if isinstance(node.value, _YIELDING)]
-    # Without its only `yield` a function is no generator any more, which every caller notices.
-    for node in found if len(found) > 1 else ():
-        yield from deleted(subject, node)
+    """Leave out one of several `yield`s."""
+    expressions = only(ast.Expr, _with_neighbours(subject))
+    found = [node for node in expressions if isinstance(node.value, _YIELDING)]
+    # Without its only `yield`, a function is no longer a generator, and every caller notices.
+    if len(found) > 1:
+        yield from chain.from_iterable(deleted(subject, node) for node in found)
 
 
-def lost_handler(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One of several handlers of a `try` left out."""
-    for node in subject.of(ast.Try):
-        for handler in node.handlers if len(node.handlers) > 1 else ():
-            start, end = subject.span(handler)
-            last = subject.text.find("\n", end)
-            commented = last > 0 and "#" in subject.text[subject.line_start(start) : last]
-            if not commented:
-                yield lines_dropped(subject, start, end)
+@at_each(ast.Try)
+def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
+    """Leave out one of several handlers of a `try`."""
+    for handler in node.handlers if len(node.handlers) > 1 else ():
+        start, end = subject.span(handler)
+        last = subject.text.find("\n", end)
+        commented = last > 0 and "#" in subject.text[subject.line_start(start) : last]
+        if not commented:
+            yield lines_dropped(subject, start, end)
 
 
-def lost_entry(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An entry of a dict, or an element of a list, tuple or set that is not a single value, left out."""
-    for node in subject.of((ast.Dict, ast.List, ast.Set, ast.Tuple)):
-        spans = _entries(subject, node)
-        # Of fewer, one would be missed; a collection that is a single value has none.
-        for place in range(len(spans)) if len(spans) >= _FEW else ():
-            yield part_dropped(spans, place)
+@at_each(ast.Dict, ast.List, ast.Set, ast.Tuple)
+def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
+    """Leave out an entry of a dict, or an element of a list, tuple or set."""
+    spans = _entries(subject, node)
+    # Of fewer entries, one would be missed; a collection that is a single value has none.
+    if len(spans) < _FEW:
+        return
+    for place in range(len(spans)):
+        yield part_dropped(spans, place)
 
 
 def _entries(subject: CorruptionTarget, node: ast.expr) -> list[tuple[int, int]]:
-    """Return the offsets of the entries of a collection; empty if it is a single value, such as a pair or a
-    result.
+    """Return the offsets of the entries of a collection.
+
+    Empty if the collection is a single value, such as a pair or a result.
     """
     parent = subject.parent(node)
     match node, parent:
-        case ast.Dict(keys=keys, values=values), _:
-            found = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
-            whole = [(subject.span(key)[0], subject.span(value)[1]) for key, value in found]
-            return whole if len(found) == len(keys) else []
-        case ((ast.List(ctx=ast.Store()) | ast.Tuple(ctx=ast.Store())), _):
-            return []
-        case _, ast.Assign() | ast.Return() | ast.Subscript() | ast.Compare() | ast.BinOp():
-            return []
-        case ast.Tuple(), ast.Call() | ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            return []
-        case _, ast.Call(func=ast.Attribute(attr="join")):
+        case ast.Dict() as mapping, _:
+            return _pairs(subject, mapping)
+        case (
+            ((ast.List(ctx=ast.Store()) | ast.Tuple(ctx=ast.Store())), _)
+            | (_, ast.Assign() | ast.Return() | ast.Subscript() | ast.Compare() | ast.BinOp())
+            | (ast.Tuple(), ast.Call() | ast.List() | ast.Tuple() | ast.Set() | ast.Dict())
+            | (_, ast.Call(func=ast.Attribute(attr="join")))
+        ):
             return []
         case ((ast.List(elts=items) | ast.Set(elts=items) | ast.Tuple(elts=items)), _):
             return list(map(subject.span, items))
     return []
 
 
-def lost_argument(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The last argument of a function of the library left out, where it has a default."""
-    for node in subject.of(ast.Call):
-        match node:
-            case ast.Call(args=[*_, before, last] as args, keywords=[]):
-                arity = _arity(subject, node)
-                starred = any(isinstance(item, ast.Starred) for item in args)
-                if arity is not None and not starred and len(args) > arity.least:
-                    yield subject.replaced_after(before, last)
+def _pairs(subject: CorruptionTarget, node: ast.Dict) -> list[tuple[int, int]]:
+    """Return the offsets of a dict's keys with their values; empty if it unpacks another dict."""
+    spans: list[tuple[int, int]] = []
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            return []
+        spans.append((subject.span(key)[0], subject.span(value)[1]))
+    return spans
+
+
+@at_each(ast.Call)
+def lost_argument(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
+    """Leave out the last argument of a function of the library if it has a default."""
+    match node:
+        case ast.Call(args=[*_, before, last] as args, keywords=[]):
+            arity = _arity(subject, node)
+            if arity is None or has_any(ast.Starred, args):
+                return
+            if len(args) > arity.least:
+                yield subject.replaced_after(before, last)
 
 
 def _arity(subject: CorruptionTarget, node: ast.Call) -> Arity | None:
@@ -130,30 +140,33 @@ def _arity(subject: CorruptionTarget, node: ast.Call) -> Arity | None:
     return None
 
 
-def lost_choice(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The usual value of a conditional expression, whatever its condition says."""
-    for node in subject.of(ast.IfExp):
-        for value in (node.body, node.orelse):
-            if not isinstance(value, ast.Constant) and names_in(node.test).isdisjoint(names_in(value)):
-                tight = isinstance(value, ast.Name | ast.Attribute | ast.Call)
-                whole = subject.operand(node) if tight else subject.span(node)
-                yield (TextEdit(*whole, subject.source(value)),)
+@at_each(ast.IfExp)
+def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
+    """Use one value of a conditional expression, whatever its condition says."""
+    for value in (node.body, node.orelse):
+        # A value that the condition tests would be wrong too often without it.
+        is_independent = names_in(node.test).isdisjoint(names_in(value))
+        if isinstance(value, ast.Constant) or not is_independent:
+            continue
+        needs_no_parentheses = isinstance(value, ast.Name | ast.Attribute | ast.Call)
+        span = subject.operand(node) if needs_no_parentheses else subject.span(node)
+        yield (TextEdit(*span, subject.source(value)),)
 
 
-# Terms of a sum are taken in the middle too: with whole cases and values of lists, 9 of 11 were good
+# Terms in the middle of a sum are left out too: with whole cases and values of lists, 9 of 11 were good
 # (decision 93).
-def lost_term(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A term of a sum of at least three left out: one in the middle, or a name at its end."""
-    for node in subject.of(ast.BinOp):
-        match node:
-            case ast.BinOp(
-                left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last
-            ):
-                # Of a text a part would be missed.
-                if is_one_line(node) and not has((ast.Constant, ast.JoinedStr), node):
-                    yield (TextEdit(subject.operand(first)[1], subject.operand(middle)[1], ""),)
-                    if isinstance(last, NAMED):
-                        yield (TextEdit(subject.operand(inner)[1], subject.operand(last)[1], ""),)
+@at_each(ast.BinOp)
+def lost_term(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
+    """Leave out a term of a sum of at least three: one in the middle, or a name at its end."""
+    match node:
+        case ast.BinOp(
+            left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last
+        ):
+            # A missing part of a text would be noticed.
+            if is_one_line(node) and not has((ast.Constant, ast.JoinedStr), node):
+                yield (TextEdit(subject.operand(first)[1], subject.operand(middle)[1], ""),)
+                if isinstance(last, NAMED):
+                    yield (TextEdit(subject.operand(inner)[1], subject.operand(last)[1], ""),)
 
 
 OPERATORS = (

@@ -1,33 +1,50 @@
-"""An operator: a family of faults, its rate of good corruptions, and the places in a function that it applies
-to.
-"""
+"""Operators: a family of faults, the rate of good corruptions among them, and the places where they apply."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from typing import TypeAlias
 
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.shapes import Node
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 Edits: TypeAlias = tuple[TextEdit, ...]
+Find: TypeAlias = Callable[[CorruptionTarget], Iterator[Edits]]
+"""Yields the edits of each corruption of a function."""
+
+
+def at_each(*kinds: type[Node]) -> Callable[[Callable[[CorruptionTarget, Node], Iterator[Edits]]], Find]:
+    """Return a decorator that applies a function to each node of these types, in source order."""
+
+    def decorate(find_at: Callable[[CorruptionTarget, Node], Iterator[Edits]]) -> Find:
+        @wraps(find_at)
+        def find(subject: CorruptionTarget) -> Iterator[Edits]:
+            for node in subject.of(kinds):
+                yield from find_at(subject, node)
+
+        return find
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One way to corrupt a function. Several operators may belong to one family.
+    """One way to corrupt a function; several operators may belong to one family.
 
-    `find` yields the edits of each corruption, in source order, and nothing that depends on a hash seed.
+    `find` yields the edits of each corruption in source order, and nothing that depends on the hash seed.
     """
 
     family: str
     prior: float
-    """How well a reader is expected to miss it, 0 to 1: a judgement from blind readings.
+    """The probability that a reader misses the fault, 0 to 1: a judgement from blind readings.
 
-    Decision 93 has the figures. A new operator starts with a guess, such as that of its family. The prior
-    decides which corruptions are tried first, never which are kept.
+    `docs/decisions/0093-corruptions-are-omissions-and-weaker-idioms.md` has the figures. A new operator
+    starts with a guess, such as that of its family. The prior decides which corruptions are tried first,
+    never which ones are kept.
     """
-    find: Callable[[CorruptionTarget], Iterator[Edits]]
+    find: Find
     in_rewritten: bool = False
-    """Whether its faults are also made in code that was rewritten to mean the same."""
+    """Whether its faults are also made in code that was rewritten without changing its meaning."""

@@ -1,6 +1,6 @@
 """Rewrites that keep the meaning: the same code as another person would have written it.
 
-A fault in rewritten code has several changed lines, of which most are right.
+A fault in rewritten code has several changed lines, and most of them are right.
 """
 
 from __future__ import annotations
@@ -20,34 +20,43 @@ from gistpoint.core.corruption.operators.layout import (
     relaid,
     step_of,
 )
-from gistpoint.core.corruption.operators.operator import Edits
-from gistpoint.core.corruption.shapes import LEAVING, inside, is_not, is_one_line, names_in, parameters
+from gistpoint.core.corruption.operators.operator import Edits, at_each
+from gistpoint.core.corruption.shapes import (
+    LEAVING,
+    has_any,
+    inside,
+    is_not,
+    is_one_line,
+    names_in,
+    parameters,
+)
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 Rewrite: TypeAlias = Callable[[CorruptionTarget], Iterator[Edits]]
 
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
-"""Most lines that get another margin."""
+"""Most lines that are moved to another margin."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
-"""Values that need parentheses in a conditional expression, or read badly in one."""
+"""Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
-"""Expressions whose parts are evaluated later or more than once, or have no places of their own."""
+"""Expressions whose parts are evaluated later or repeatedly, or have no positions of their own."""
 
 
-def any_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A loop that returns early for `return any(…)` and `return all(…)`."""
-    for node in subject.of(ast.Return):
-        match node.value:
-            case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as inner]):
-                space = margin(subject, node)
-                if space and subject.lines(node) and _is_simple(subject, inner, inner.elt, inner.generators):
-                    yield subject.replaced(node, _searched(subject, inner, space, wanted=name == "any"))
+@at_each(ast.Return)
+def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
+    """Write `return any(…)` or `return all(…)` as a loop that returns early."""
+    match node.value:
+        case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as inner]):
+            space = margin(subject, node)
+            if space and subject.lines(node) and _is_simple(subject, inner, inner.elt, inner.generators):
+                yield subject.replaced(node, _searched(subject, inner, space, wanted=name == "any"))
 
 
 def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
-    """Return the loop that returns `wanted` at the first element that decides it."""
+    """Return the loop that returns `wanted` at the first element that decides the result."""
     loop, step = inner.generators[0], step_of(subject)
     test = subject.source(inner.elt) if wanted else negation(subject, inner.elt)
     for condition in loop.ifs:
@@ -58,50 +67,51 @@ def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *,
 
 
 def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A loop that fills a list, set or dict for a comprehension."""
+    """Write a comprehension as a loop that fills a list, set or dict."""
     names = {item.id for item in subject.of(ast.Name)} | subject.scope.known
+    # A result has no name yet: it gets the first usual name that is free.
+    free_name = next((name for name in _NAMES if name not in names), "")
     for node in subject.of((ast.Assign, ast.Return)):
         match node:
             case ast.Return(value=ast.ListComp() | ast.SetComp() | ast.DictComp() as value):
-                # A result has no name yet: it gets the first usual one that is free.
-                of = next((name for name in _NAMES if name not in names), "")
+                yield from _filled(subject, node, value, free_name)
             case ast.Assign(
-                targets=[ast.Name(id=of)], value=ast.ListComp() | ast.SetComp() | ast.DictComp() as value
-            ) if of not in names_in(value):
-                pass
-            case _:
-                continue
-        element = None if isinstance(value, ast.DictComp) else value.elt
-        has_lines = of and subject.lines(node) and margin(subject, node)
-        if has_lines and _is_simple(subject, value, element, value.generators):
-            yield subject.replaced(node, _as_loop(subject, node, value, of))
+                targets=[ast.Name(id=name)], value=ast.ListComp() | ast.SetComp() | ast.DictComp() as value
+            ):
+                if name not in names_in(value):
+                    yield from _filled(subject, node, value, name)
 
 
-def _as_loop(
-    subject: CorruptionTarget, node: ast.stmt, value: ast.ListComp | ast.SetComp | ast.DictComp, of: str
-) -> str:
+def _filled(subject: CorruptionTarget, node: ast.stmt, value: _Comprehension, name: str) -> Iterator[Edits]:
+    """Yield the edit that replaces a statement with a loop that fills a collection of this name."""
+    if not name or not subject.lines(node) or not margin(subject, node):
+        return
+    element = None if isinstance(value, ast.DictComp) else value.elt
+    if _is_simple(subject, value, element, value.generators):
+        yield subject.replaced(node, _as_loop(subject, node, value, name))
+
+
+def _as_loop(subject: CorruptionTarget, node: ast.stmt, value: _Comprehension, name: str) -> str:
     loop, space, step = value.generators[0], margin(subject, node), step_of(subject)
     inner = space + step
     conditions = [f"{inner}if {subject.source(test)}:" for test in loop.ifs]
     inner += step * len(conditions)
     match value:
-        case ast.DictComp(key=key, value=held):
-            empty, line = "{}", f"{of}[{subject.source(key)}] = {subject.source(held)}"
+        case ast.DictComp(key=key, value=item):
+            empty, line = "{}", f"{name}[{subject.source(key)}] = {subject.source(item)}"
         case ast.ListComp(elt=element):
-            empty, line = "[]", f"{of}.append({subject.source(element)})"
+            empty, line = "[]", f"{name}.append({subject.source(element)})"
         case ast.SetComp(elt=element):
-            empty, line = "set()", f"{of}.add({subject.source(element)})"
+            empty, line = "set()", f"{name}.add({subject.source(element)})"
     head = f"{space}for {subject.source(loop.target)} in {subject.source(loop.iter)}:"
-    last = [f"{space}return {of}"] if isinstance(node, ast.Return) else []
-    return "\n".join([f"{of} = {empty}", head, *conditions, f"{inner}{line}", *last])
+    last = [f"{space}return {name}"] if isinstance(node, ast.Return) else []
+    return "\n".join([f"{name} = {empty}", head, *conditions, f"{inner}{line}", *last])
 
 
 def _is_simple(
     subject: CorruptionTarget, value: ast.expr, element: ast.expr | None, loops: list[ast.comprehension]
 ) -> bool:
-    """Whether a comprehension has one loop and at most one condition, and its variables are used nowhere
-    else.
-    """
+    """Whether a comprehension has one loop, at most one condition, and private variables."""
     match loops:
         case [ast.comprehension(ifs=[] | [_], is_async=0) as loop] if "#" not in subject.source(value):
             bound = names_in(loop.target)
@@ -111,14 +121,14 @@ def _is_simple(
 
 
 def _is_private(subject: CorruptionTarget, value: ast.expr, bound: frozenset[str]) -> bool:
-    """Whether names occur in an expression only, and are no parameters: else the loop would change them."""
+    """Whether names occur only in an expression, so that a loop does not change other variables."""
     inside_it = Counter(item.id for item in inside(ast.Name, value) if item.id in bound)
     everywhere = Counter(item.id for item in subject.of(ast.Name) if item.id in bound)
     return inside_it == everywhere and bound.isdisjoint(parameters(subject.node))
 
 
 def loop_as_comprehension(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A comprehension for a loop that fills a list."""
+    """Write a loop that fills a list as a comprehension."""
     for first, second in subject.neighbours():
         match first, second:
             case (
@@ -142,8 +152,10 @@ def _collected(
 ) -> Iterator[Edits]:
     name = ast.unparse(target)
     value, span = _appended(done, name), lines_of(subject, (first, loop))
-    # A loop that reads its own list, as to leave out what is there, is no comprehension.
-    if value is None or span is None or name in names_in(loop.iter, value, *tests):
+    if value is None or span is None:
+        return
+    # A loop that reads its own list, for example to leave out repeated values, can't be a comprehension.
+    if name in names_in(loop.iter, value, *tests):
         return
     text = f"{subject.source(value)} for {subject.source(loop.target)} in {subject.source(loop.iter)}"
     text = " if ".join([text, *map(subject.source, tests)])
@@ -153,83 +165,91 @@ def _collected(
 
 def _appended(node: ast.stmt, name: str) -> ast.expr | None:
     match node:
-        case ast.Expr(value=ast.Call(func=called, args=[value])) if not isinstance(value, ast.Starred):
-            return value if ast.unparse(called) == f"{name}.append" else None
+        case ast.Expr(value=ast.Call(func=called, args=[value])):
+            is_append = ast.unparse(called) == f"{name}.append"
+            return value if is_append and not isinstance(value, ast.Starred) else None
     return None
 
 
-def joined_ifs(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One condition for two nested ones, and back."""
-    step = step_of(subject)
-    for node in subject.of(ast.If):
-        space = margin(subject, node)
-        if not space or is_elif(subject, node) or not subject.lines(node):
-            continue
-        match node:
-            case ast.If(test=outer, body=[ast.If(test=inner, body=body, orelse=[])], orelse=[]):
-                text = _moved(subject, body, space + step)
-                joins = not is_open(outer) and not is_open(inner)
-                if text and joins and is_one_line(outer) and is_one_line(inner):
-                    test = f"{subject.source(outer)} and {subject.source(inner)}"
-                    yield subject.replaced(node, f"if {test}:\n{text}")
-            case ast.If(test=ast.BoolOp(op=ast.And(), values=[outer, inner]) as test, body=body, orelse=[]):
-                text = _moved(subject, body, space + step + step)
-                if text and is_one_line(test):
-                    one, two = map(subject.source, (outer, inner))
-                    yield subject.replaced(node, f"if {one}:\n{space}{step}if {two}:\n{text}")
+@at_each(ast.If)
+def joined_ifs(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
+    """Write two nested conditions as one, and vice versa."""
+    space, step = margin(subject, node), step_of(subject)
+    if not space or is_elif(subject, node) or not subject.lines(node):
+        return
+    match node:
+        case ast.If(test=outer, body=[ast.If(test=inner, body=body, orelse=[])], orelse=[]):
+            text = _moved(subject, body, space + step)
+            if text and _can_be_joined(outer) and _can_be_joined(inner):
+                condition = f"{subject.source(outer)} and {subject.source(inner)}"
+                yield subject.replaced(node, f"if {condition}:\n{text}")
+        case ast.If(test=ast.BoolOp(op=ast.And(), values=[outer, inner]) as test, body=body, orelse=[]):
+            text = _moved(subject, body, space + step + step)
+            if text and is_one_line(test):
+                one, two = map(subject.source, (outer, inner))
+                yield subject.replaced(node, f"if {one}:\n{space}{step}if {two}:\n{text}")
+
+
+def _can_be_joined(test: ast.expr) -> bool:
+    """Whether a condition can be an operand of `and` on the same line as another one."""
+    return is_one_line(test) and not is_open(test)
 
 
 def _moved(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
-    """Return the lines of a short block at another margin; empty if that is not possible."""
+    """Return the lines of a short block with another margin; empty if they can't be moved."""
     text = relaid(subject, block, space)
     return text if text is not None and text.count("\n") < _MOST_MOVED else ""
 
 
-def turned_if(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The `else` first, under the opposite condition."""
-    for node in subject.of(ast.If):
-        if not node.orelse or isinstance(node.orelse[0], ast.If) or not is_one_line(node.test):
-            continue
-        spans = lines_of(subject, node.body), lines_of(subject, node.orelse)
-        if spans[0] is None or spans[1] is None or is_elif(subject, node):
-            continue
-        texts = subject.cut(spans[0]), subject.cut(spans[1])
-        if max(text.count("\n") for text in texts) < _MOST_MOVED:
-            yield (
-                TextEdit(*subject.operand(node.test), negation(subject, node.test)),
-                TextEdit(*spans[0], texts[1]),
-                TextEdit(*spans[1], texts[0]),
-            )
+@at_each(ast.If)
+def turned_if(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
+    """Exchange the branches of an `if`, and negate its condition."""
+    if not node.orelse or isinstance(node.orelse[0], ast.If):
+        return
+    if is_elif(subject, node) or not is_one_line(node.test):
+        return
+    first, second = lines_of(subject, node.body), lines_of(subject, node.orelse)
+    if first is None or second is None:
+        return
+    text, other_text = subject.cut(first), subject.cut(second)
+    if max(text.count("\n"), other_text.count("\n")) < _MOST_MOVED:
+        yield (
+            TextEdit(*subject.operand(node.test), negation(subject, node.test)),
+            TextEdit(*first, other_text),
+            TextEdit(*second, text),
+        )
 
 
-def de_morgan(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`not a and not b` for `not (a or b)`, and back."""
-    for node in subject.of((ast.UnaryOp, ast.BoolOp)):
-        if not is_one_line(node) or isinstance(subject.parent(node), ast.expr):
-            continue
-        match node:
-            case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp() as joined):
-                yield (TextEdit(subject.span(node)[0], subject.operand(node)[1], negation(subject, joined)),)
-            case ast.BoolOp(values=values) if all(map(is_not, values)):
-                yield subject.replaced(node, f"not ({negation(subject, node)})")
+@at_each(ast.UnaryOp, ast.BoolOp)
+def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
+    """Write `not a and not b` for `not (a or b)`, and vice versa."""
+    if not is_one_line(node) or isinstance(subject.parent(node), ast.expr):
+        return
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp() as joined):
+            yield (TextEdit(subject.span(node)[0], subject.operand(node)[1], negation(subject, joined)),)
+        case ast.BoolOp(values=values) if all(map(is_not, values)):
+            yield subject.replaced(node, f"not ({negation(subject, node)})")
 
 
-def choice_as_if(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An `if` with two branches for a conditional expression, and back."""
-    for node in subject.of((ast.Assign, ast.Return, ast.If)):
-        space = margin(subject, node)
-        if not space or not subject.lines(node):
-            continue
-        match node:
-            case ast.Assign(value=ast.IfExp() as choice) | ast.Return(value=ast.IfExp() as choice):
-                if is_one_line(node):
-                    yield subject.replaced(node, _as_branches(subject, node, choice, space))
-            case ast.If(test=test, body=[one], orelse=[two]) if is_one_line(test) and all(
-                map(is_one_line, (one, two))
-            ):
-                text = _as_choice(subject, node, one, two)
-                if text and not is_elif(subject, node) and lines_of(subject, (node,)):
-                    yield subject.replaced(node, text)
+@at_each(ast.Assign, ast.Return, ast.If)
+def choice_as_if(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]:
+    """Write a conditional expression as an `if` with two branches, and vice versa."""
+    space = margin(subject, node)
+    if not space or not subject.lines(node):
+        return
+    match node:
+        case ast.Assign(value=ast.IfExp() as choice) | ast.Return(value=ast.IfExp() as choice):
+            if is_one_line(node):
+                yield subject.replaced(node, _as_branches(subject, node, choice, space))
+        case ast.If(test=test, body=[one], orelse=[two]):
+            if is_elif(subject, node) or not is_one_line(test):
+                return
+            if not is_one_line(one) or not is_one_line(two):
+                return
+            text = _as_choice(subject, node, one, two)
+            if text and lines_of(subject, (node,)):
+                yield subject.replaced(node, text)
 
 
 def _as_branches(subject: CorruptionTarget, node: ast.stmt, choice: ast.IfExp, space: str) -> str:
@@ -250,8 +270,9 @@ def _as_choice(subject: CorruptionTarget, node: ast.If, one: ast.stmt, two: ast.
             before = f"{subject.source(target)} ="
         case _:
             return ""
-    loose = any(isinstance(value, _LOOSE) for value in (first, second))
-    if loose or is_open(node.test) or (_is_flag(first) and _is_flag(second)):
+    # Between True and False, the condition itself is the usual value.
+    only_flags = _is_flag(first) and _is_flag(second)
+    if only_flags or is_open(node.test) or has_any(_LOOSE, (first, second)):
         return ""
     return f"{before} {subject.source(first)} if {subject.source(node.test)} else {subject.source(second)}"
 
@@ -260,14 +281,14 @@ def _is_flag(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, bool)
 
 
-def early_continue(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A loop that passes over what does not fit, for one with its body under a condition, and back."""
-    for loop in subject.of(_LOOPS):
-        match loop.body:
-            case [ast.If(orelse=[]) as node]:
-                yield from _continued(subject, node)
-            case [ast.If(body=[ast.Continue()], orelse=[]) as node, *rest]:
-                yield from _nested(subject, loop, node, rest)
+@at_each(*_LOOPS)
+def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iterator[Edits]:
+    """Write a loop whose body is under a condition with an early `continue`, and vice versa."""
+    match loop.body:
+        case [ast.If(orelse=[]) as node]:
+            yield from _continued(subject, node)
+        case [ast.If(body=[ast.Continue()], orelse=[]) as node, *rest]:
+            yield from _nested(subject, loop, node, rest)
 
 
 def _continued(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
@@ -290,7 +311,7 @@ def _nested(
 
 
 def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A value written where it is used, for a variable that is used once, in the next statement."""
+    """Write a variable's value at the place of its only use, in the next statement."""
     uses = Counter(item.id for item in subject.of(ast.Name))
     for first, second in subject.neighbours():
         match first:
@@ -306,9 +327,7 @@ def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.Name | None:
-    """Return where a simple statement, or the test of an `if`, uses a variable at once, if that is in one
-    place.
-    """
+    """Return the only use of a variable in a simple statement or a condition; else None."""
     match statement:
         case ast.If(test=root):
             pass
@@ -321,7 +340,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
 
 
 def else_after_return(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An `else` for what follows a branch that returns, and back."""
+    """Put the code after a branch that returns into an `else`, and vice versa."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             match node:
@@ -338,7 +357,7 @@ def _else_added(subject: CorruptionTarget, node: ast.If, rest: Sequence[ast.stmt
     if not space or own is None or not rest:
         return
     text, span = _moved(subject, rest, space + step), lines_of(subject, (node, *rest))
-    # An `else` that holds a single `if` would be written as `elif`.
+    # An `else` with a single `if` would be written as `elif`.
     fits = isinstance(rest[-1], LEAVING) and not text.startswith(f"{space}{step}if ")
     if text and span and fits:
         yield (TextEdit(own[1], span[1], f"\n{space}else:\n{text}"),)

@@ -1,6 +1,4 @@
-"""Faults in when something happens: a reset before its loop, a value read early, a `try` too wide, no
-`finally`.
-"""
+"""Faults of timing and extent: an early reset, a stale value, a `try` that is too wide, a lost `finally`."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from itertools import chain
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
 from gistpoint.core.corruption.operators.layout import lines_of, margin, relaid, shifted
-from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import (
     LEAVING,
     LOOPS,
@@ -36,11 +34,11 @@ _Use = tuple[int, ast.expr]
 
 
 def meet(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether one statement may change what the other one mentions: then their order matters."""
+    """Whether one statement may change a value that the other mentions: then their order matters."""
     stored, also_stored = stores(one), stores(other)
     if stored & places(other) or also_stored & places(one):
         return True
-    return bool(_owners(stored) & _handed(other) or _owners(also_stored) & _handed(one))
+    return bool(_owners(stored) & _passed_on(other) or _owners(also_stored) & _passed_on(one))
 
 
 def places(node: ast.stmt) -> frozenset[str]:
@@ -49,7 +47,7 @@ def places(node: ast.stmt) -> frozenset[str]:
 
 
 def stores(node: ast.stmt) -> frozenset[str]:
-    """Return the variables, attributes and collections that a statement changes, as far as it shows."""
+    """Return the variables, attributes and collections that a statement visibly changes."""
     return texts_of(_changed_by(node)) - {"self", "super()"}
 
 
@@ -65,23 +63,23 @@ def _changed_by(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _owners(stored: frozenset[str]) -> frozenset[str]:
-    """Return the objects whose attributes are among the places."""
+    """Return the objects whose attributes are among these places."""
     return frozenset(place.rpartition(".")[0] for place in stored if "." in place)
 
 
-def _handed(node: ast.stmt) -> frozenset[str]:
-    """Return the objects of which a statement calls a method, or which it gives to a call."""
+def _passed_on(node: ast.stmt) -> frozenset[str]:
+    """Return the objects whose methods a statement calls, or that it passes to a call."""
     calls = list(inside(ast.Call, node))
     owners = [called.value for called in only(ast.Attribute, (call.func for call in calls))]
     return texts_of(only(NAMED, chain(owners, *(call.args for call in calls))))
 
 
-def early_reset(subject: CorruptionTarget) -> Iterator[Edits]:
-    """What each round of a loop starts again with, started once before the loop."""
-    for loop in subject.of(LOOPS):
-        lines = subject.lines(loop)
-        if lines is not None:
-            yield from _started_before(subject, loop, lines[0])
+@at_each(*LOOPS)
+def early_reset(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Edits]:
+    """Move a reset from the start of a loop's body to before the loop."""
+    lines = subject.lines(loop)
+    if lines is not None:
+        yield from _started_before(subject, loop, lines[0])
 
 
 def _started_before(
@@ -100,7 +98,7 @@ def _started_before(
 
 
 def _is_start(value: ast.expr) -> bool:
-    """Whether a value is one that something starts with: a constant, or an empty collection."""
+    """Whether a value is a usual starting value: a constant or an empty collection."""
     match value:
         case (
             ast.Call(func=ast.Name(), args=[], keywords=[])
@@ -114,26 +112,26 @@ def _is_start(value: ast.expr) -> bool:
     return False
 
 
-def lost_break(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The last match of a loop for the first: it goes on after it found one."""
-    for node in subject.of(ast.Break):
-        match subject.parent(node), subject.nearest(node, LOOPS):
-            # A loop with an `else` would always run into it.
-            case ast.If(body=[_, *_, last]), (
-                ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
-            ):
-                if last is node:
-                    yield from deleted(subject, node)
+@at_each(ast.Break)
+def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
+    """Leave out a `break`, so that a loop finds the last match instead of the first."""
+    match subject.parent(node), subject.nearest(node, LOOPS):
+        # A loop with an `else` would always enter it.
+        case ast.If(body=[_, *_, last]), (
+            ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
+        ):
+            if last is node:
+                yield from deleted(subject, node)
 
 
-def lost_finally(subject: CorruptionTarget) -> Iterator[Edits]:
-    """What is put back at the end put back only if nothing is raised."""
-    for node in subject.of(ast.Try):
-        match node:
-            case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
-                last, LEAVING
-            ):
-                yield from _in_turn(subject, node)
+@at_each(ast.Try)
+def lost_finally(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
+    """Run the code of a `finally` only if no error is raised."""
+    match node:
+        case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
+            last, LEAVING
+        ):
+            yield from _in_turn(subject, node)
 
 
 def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
@@ -146,7 +144,7 @@ def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 
 def wider_try(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The line before or after a `try` moved into it: its errors are caught as well."""
+    """Move the line before or after a `try` into it, so that its errors are caught too."""
     for first, second in subject.neighbours():
         match first, second:
             case moved, ast.Try(handlers=[_, *_]) as around:
@@ -160,7 +158,7 @@ def _moved_in(
     subject: CorruptionTarget, moved: ast.stmt, around: ast.Try, *, before: bool
 ) -> Iterator[Edits]:
     own, lines = subject.lines(moved), lines_of(subject, around.body)
-    # Without a call nothing is raised that the handlers could catch by mistake.
+    # Without a call, there is no error that the handlers could catch by mistake.
     can_fail = isinstance(moved, SIMPLE) and has(ast.Call, moved)
     if own is None or lines is None or not can_fail:
         return
@@ -174,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A line moved past several that read what it changes: a state saved late, a cache emptied early."""
+    """Move a line past several that read the values it changes: a late save, an early reset."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
@@ -190,16 +188,18 @@ def _moved_past(
         span = lines_of(subject, after[:number])
         if span is None or isinstance(last, LEAVING):
             return
+        # At the end of another paragraph, the line would be alone.
         if "\n\n" in subject.text[lines[1] : span[1]]:
-            return  # a new paragraph: there the line would be alone
-        # The last statement that it is moved past is the first one that it meets.
-        if meet(node, last) and not any(meet(node, item) for item in between):
+            return
+        # The order of the statements between must not matter: the last one is the first that it concerns.
+        concerns_earlier = any(meet(node, item) for item in between)
+        if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
             yield TextEdit(lines[0], lines[1] + 1, ""), edit
 
 
 def stale_value(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A value that changes in between read once and kept in a variable."""
+    """Read a value once and keep it in a variable, although it changes in between."""
     taken = {item.id for item in subject.of(ast.Name)} | parameters(subject.node) | subject.scope.known
     for block in subject.blocks:
         for uses in _reads(subject, block):
@@ -230,13 +230,13 @@ def _read_once(
 
 
 def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
-    """Return the statements that end before one expression and begin after or around another one."""
+    """Return the statements that end after the start of one expression, up to another expression."""
     low, high = subject.span(first)[0], subject.span(last)[0]
     return [node for node in subject.of(ast.stmt) if low < subject.span(node)[1] <= high]
 
 
 def _is_kept(subject: CorruptionTarget, node: ast.expr) -> bool:
-    """Whether a node reads an attribute of `self`, or the length of something, as a value."""
+    """Whether a node reads, as a value, an attribute of `self` or the length of something."""
     match node, subject.parents.get(node):
         case _, None | ast.Attribute() | ast.AugAssign() | ast.Subscript():
             return False
@@ -252,15 +252,13 @@ def _name_for(node: ast.expr, taken: set[str]) -> str:
 
 
 def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
-    """Whether statements between two reads of a value can change it: they store to it, or call a method of
-    it.
-    """
-    of = node.args[0] if isinstance(node, ast.Call) else node
-    owner = ast.unparse(of.value) if isinstance(of, ast.Attribute) else ""
+    """Whether statements can change a value: they store to it, or call a method of its owner."""
+    value = node.args[0] if isinstance(node, ast.Call) else node
+    owner = ast.unparse(value.value) if isinstance(value, ast.Attribute) else ""
     stored = frozenset[str]().union(*map(stores, between))
-    return not stored.isdisjoint((ast.unparse(of), owner)) or (
-        owner == "self" and any(map(_calls_own, between))
-    )
+    if not stored.isdisjoint((ast.unparse(value), owner)):
+        return True
+    return owner == "self" and any(map(_calls_own, between))
 
 
 def _calls_own(statement: ast.stmt) -> bool:
@@ -268,7 +266,7 @@ def _calls_own(statement: ast.stmt) -> bool:
     return "self" in texts_of(function.value for function in called)
 
 
-# A change of the moment keeps a low prior: it is for functions where nothing else is found (decision 93).
+# Faults of timing keep a low prior: they are for functions where nothing else is found (decision 93).
 OPERATORS = (
     Operator("early reset", 0.05, early_reset),
     Operator("lost break", 0.2, lost_break),

@@ -1,6 +1,4 @@
-"""Faults in statements: an update skipped, a state not restored, `=` for `+=`, two operations in the wrong
-order.
-"""
+"""Faults in statements: a skipped call or update, or a state that is not restored."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from gistpoint.core.corruption.subject import CorruptionTarget
 
 
 def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A call left out that was made for its effect."""
+    """Leave out a call that is made for its effect."""
     for node in _outside_finally(subject):
         match node:
             case ast.Expr(value=ast.Call()):
@@ -22,10 +20,10 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An assignment to an attribute or an item left out.
+    """Leave out an assignment to an attribute or an item.
 
-    Not in `__init__`, since the first error would name the attribute without a value. What is counted up or
-    moved on is missed at once: what follows reads as if it had been.
+    Not in `__init__`, since the first error would name the attribute that has no value. Updates such as `n +=
+    1` are missed at once: the code after them reads as if they had been made.
     """
     if subject.node.name != "__init__":
         for node in filter(_stores, _outside_finally(subject)):
@@ -33,8 +31,9 @@ def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
-    """Yield the statements that have neighbours, without those of a `finally`, which `unrestored_state`
-    leaves out.
+    """Yield the statements that have neighbours, without those in a `finally`.
+
+    `unrestored_state` leaves out the latter.
     """
     for block in subject.longer_blocks():
         if block.name != "finalbody":
@@ -42,7 +41,7 @@ def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
 
 
 def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The line that restores a changed value left out: in a `finally`, or to a value that was read before."""
+    """Leave out a line that restores a value: in a `finally`, or from a variable that saved it."""
     for block in subject.longer_blocks():
         saved: set[str] = set()
         for node in block.statements:
@@ -59,10 +58,10 @@ def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield from deleted(subject, node)
 
 
-# Updates such as `n += 1` are not left out: of 15 none was good, since what follows reads as if they were
-# there (decision 93).
+# Updates such as `n += 1` are not left out: none of 15 was good, since the code after them reads as if they
+# were there (decision 93).
 def _stores(node: ast.stmt) -> bool:
-    """Whether a statement is an assignment to attributes and items alone."""
+    """Whether a statement only assigns to attributes and items."""
     places = (ast.Attribute, ast.Subscript)
     return isinstance(node, ast.Assign) and all(isinstance(target, places) for target in node.targets)
 

@@ -1,1 +1,1 @@
-"""Records of the public Breakpoint data set, made into tasks."""
+"""Tasks from the records of the public Breakpoint data set."""

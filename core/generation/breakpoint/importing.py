@@ -1,7 +1,4 @@
-"""Makes a task from a record: finds its repository, corrupts the function as recorded, and proves it again.
-
-Only the question of a record is believed, none of its test results (decision 35).
-"""
+"""Makes a task from a record: fetches its repository, corrupts the function, and proves it by the suite."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class MappedSource:
-    """The user's source for a repository."""
+    """The source that the user gives for a repository."""
 
     repository: str
     commit: str
@@ -52,15 +49,14 @@ class MappedSource:
 
 @dataclass(frozen=True, slots=True)
 class RecordSources:
-    """Looks up where a record's repository can be obtained."""
+    """Looks up the source of a record's repository."""
 
     mapped: tuple[MappedSource, ...] = ()
 
     def spec_of(self, record: BreakpointRecord) -> SourceSpec:
-        """Return the source of a record's repository: if several match, one that names the commit.
+        """Return the source of a record's repository; if several match, the one with the longest commit.
 
-        Raises `SourceError` if there is none and the record's own address is not one that is fetched by
-        default.
+        Raises `SourceError` if there is none, and the record's own address is not fetched by default.
         """
         fitting = [
             item
@@ -79,7 +75,10 @@ class RecordSources:
 
 
 def read_sources(text: str, file: str) -> RecordSources:
-    """Return the sources in a TOML text; raises `SourceError` naming `file` and the key that is wrong."""
+    """Return the sources in a TOML text.
+
+    Raises `SourceError`, which names `file` and the wrong key.
+    """
     try:
         fields = Fields(parsed_toml(text), file)
         fields.only(("source",))
@@ -99,7 +98,7 @@ def _source(fields: Fields) -> MappedSource:
 
 
 class Refusal(StrEnum):
-    """Why a sound record can't become a task, before any test ran."""
+    """The reasons why a sound record can't become a task, before any test runs."""
 
     NO_SUCH_FILE = "no_such_file"
     UNREADABLE_FILE = "unreadable_file"
@@ -115,7 +114,7 @@ class Refusal(StrEnum):
 
 
 class RefusedRecordError(UserError):
-    """A record can't become a task; the message says why."""
+    """A record can't become a task; the message gives the reason."""
 
     def __init__(self, reason: Refusal, message: str) -> None:
         super().__init__(message)
@@ -124,7 +123,7 @@ class RefusedRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """The target of a record, and its peculiarities."""
+    """The target of a record, with its peculiarities."""
 
     target: Target
     marks: tuple[str, ...] = ()
@@ -133,7 +132,10 @@ class RecordTarget:
 def target_of(
     record: BreakpointRecord, tree: SourceTree, test_files: frozenset[str] = frozenset()
 ) -> RecordTarget:
-    """Return the target that a record names. Raises `RefusedRecordError` if it names none, or more than one."""
+    """Return the target that a record names.
+
+    Raises `RefusedRecordError` if it names no function, more than one, or one that can't be a target.
+    """
     if not tree.is_file(record.path):
         raise RefusedRecordError(Refusal.NO_SUCH_FILE, f"There is no file {record.path} in the source.")
     if is_protected(record.path, test_files):
@@ -142,7 +144,7 @@ def target_of(
         index = index_source(record.path, tree.read(record.path))
     except CodeError as error:
         raise RefusedRecordError(Refusal.UNREADABLE_FILE, str(error)) from error
-    definition = _meant(index, record.function)
+    definition = _only_definition(index, record.function)
     if definition.kind is DefinitionKind.CLASS:
         raise RefusedRecordError(
             Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted."
@@ -152,8 +154,8 @@ def target_of(
     return RecordTarget(_removed(tree, definition, test_files))
 
 
-def _meant(index: FileIndex, name: str) -> Definition:
-    """Return the one definition of that name; the first of several would be a guess (decision 35)."""
+def _only_definition(index: FileIndex, name: str) -> Definition:
+    """Return the only definition with that name; the data set takes the first of several instead."""
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]
     found = found or [
@@ -177,7 +179,7 @@ def _removed(tree: SourceTree, definition: Definition, test_files: frozenset[str
 
 
 def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definition) -> RecordTarget:
-    """Return the target with the file's own decorators; if the data lost some, the loss is marked."""
+    """Return the target with the file's own decorators, marked if the data has lost some of them."""
     try:
         target = replaced_target(tree, definition.ref, record.corruption)
         # No brief mentions a lost decorator, so the task must not ask for it (decision 35).
@@ -208,9 +210,7 @@ class ImportedRecord:
 
     task: Task
     marked: bool = False
-    """Whether the task already existed, made by other means, and was only marked with the record; its rules
-    stay.
-    """
+    """Whether the task existed already and was only marked with the record; its rules are unchanged."""
 
 
 def import_record(
@@ -226,10 +226,10 @@ def import_record(
 ) -> ImportedRecord:
     """Prove a record and write its task below `into`.
 
-    Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, next to
-    the failing tests found by our own run. An id leaves out rules, so an existing task with the same
-    corruption keeps its own and is marked with the record, unless it has one. Raises `RefusedRecordError`,
-    and `NoTaskError` if the tests do not confirm it.
+    Refused submissions cost an attempt, as in the paper. The record is stored verbatim in the answer, next to
+    the failing tests of this run. Since the id does not depend on rules, an existing task with the same
+    corruption keeps its own rules and is marked with the record, unless it has one. Raises
+    `RefusedRecordError`, and `NoTaskError` if the tests do not confirm the record.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))
     proof = prove(intake, (found.target,), runner, min_failing=min_failing, run=run)

@@ -1,4 +1,4 @@
-"""Records of the public Breakpoint data set: the fields in use, and all kinds of damage to them."""
+"""Records of the public Breakpoint data set: the fields that are used, and checks for damage."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class BreakpointRecord:
     """One sound record."""
 
     line: int
-    """The line at which it begins in its file, counted from 1."""
+    """The line in the file at which the record begins, counted from 1."""
     text: str = field(repr=False)
-    """The verbatim text."""
+    """The verbatim text of the record."""
     url: str
     commit: str
     repository: str
     """The repository's name."""
     path: str
     function: str
-    """`f` or `Class.m`."""
+    """The qualified name of the function: `f` or `Class.m`."""
     corruption: str = field(default="", repr=False)
-    """The corrupted function, often indented and without its decorators; empty if the body is removed."""
+    """The corrupted function, often indented and without decorators; empty if the body is removed."""
     metrics: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """`complexity_info` verbatim."""
+    """The value of `complexity_info`, verbatim."""
     marks: tuple[str, ...] = ()
-    """Its peculiarities that are not damage."""
+    """The record's peculiarities that are not damage."""
 
     @property
     def mode(self) -> Mode:
@@ -50,12 +50,12 @@ class BreakpointRecord:
 
     @property
     def place(self) -> str:
-        """The repository and its commit, the same for all spellings of the address."""
+        """The normalised address of the repository, and the commit."""
         return f"{normal_url(self.url)}@{self.commit}"
 
     @property
     def id(self) -> str:
-        """A hash of the record's request, the same in every file that contains it."""
+        """The hash of the request, which is the same in every file that contains the record."""
         return sha256_of_json(
             [
                 self.mode.value,
@@ -69,7 +69,7 @@ class BreakpointRecord:
 
 
 def normal_url(url: str) -> str:
-    """Return a repository's address in a normal form, the same for all of its spellings."""
+    """Return a repository's address in a normal form, which is the same for all spellings."""
     scheme, separator, rest = url.strip().partition("://")
     rest = rest if separator else scheme
     host, slash, path = rest.rstrip("/").removesuffix(".git").partition("/")
@@ -77,7 +77,10 @@ def normal_url(url: str) -> str:
 
 
 def record_from(value: object, line: int, text: str) -> BreakpointRecord:
-    """Return the record in a JSON value. Raises `DamageError`, which names the field."""
+    """Return the record in a JSON value.
+
+    Raises `DamageError`, which names the field.
+    """
     top = _table(value, "the record")
     repo = _table(top.get("repo"), "repo")
     url, commit = _text(repo, "repo.url"), _text(repo, "repo.commit")
@@ -182,7 +185,7 @@ class Damage:
 
 
 def read_records(data: bytes) -> Iterator[BreakpointRecord | Damage]:
-    """Yield the records of a file in their order; a duplicate is damage."""
+    """Yield the records of a file in order; a duplicate is reported as damage."""
     seen: dict[str, int] = {}
     for item in _items(data.decode("utf-8-sig", "surrogateescape")):
         if isinstance(item, BreakpointRecord):
@@ -204,7 +207,7 @@ def _items(text: str) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether the first line alone is a whole JSON value, with more after it."""
+    """Whether the first line alone is a JSON value, and more lines follow."""
     first, _, rest = text.partition("\n")
     if not rest.strip():
         return False
@@ -216,7 +219,10 @@ def _is_lines(text: str) -> bool:
 
 
 def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
-    """Yield the elements of a list that begins before `at`; a damaged one ends at its closing bracket."""
+    """Yield the elements of a list from an offset after its bracket.
+
+    A damaged element ends at its closing bracket.
+    """
     line, counted = 1, 0
     while True:
         at = _after_space(text, at)
@@ -246,7 +252,7 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return the end of the value that begins at `start`, by its brackets; None if it has no end."""
+    """Return the end of the value that begins at `start`, by its brackets; None if it does not end."""
     if text[start] not in "{[":
         found = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^,\]\s]+', re.DOTALL).match(text, start)
         return found.end() if found else None

@@ -1,1 +1,1 @@
-"""How a candidate is tried: by removal, by a corruption, by a model, or several functions at once."""
+"""The ways to try a candidate: by removal, by operators, by a model, or in a group of functions."""

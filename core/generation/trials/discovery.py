@@ -1,4 +1,4 @@
-"""Whether a function has a good corruption: several are tried, and the best is proven."""
+"""Searches for a good corruption of a function: several are tried, and the best one is proven."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from gistpoint.core.tasks.model import Target
 
 MOST_PAIRS = 6
 ENOUGH = 4
-"""The search ends with so many good corruptions if one of them is hard to locate."""
+"""Number of good corruptions that end the search if one of them is hard to locate."""
 PLENTY = 8
-"""The search ends with so many good corruptions even if the spectrum of failing tests gives each away."""
+"""Number of good corruptions that end the search even if none of them is hard to locate."""
 _CONFIRMED = 3
-"""How many good corruptions are tried on the whole suite."""
+"""Number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
-"""A probe stops after so many failing tests beyond the band."""
+"""Number of failing tests beyond the desired range after which a probe stops."""
 
 
 Read = tuple[Corruption, GlanceScore]
@@ -55,7 +55,7 @@ class Rated:
         return self.corruption.target
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance that a task keeps."""
+        """Return the provenance that a task stores."""
         return {
             "record": record_of(self.corruption),
             "families": list(self.corruption.families),
@@ -67,7 +67,7 @@ class Rated:
 
 
 def as_json(evidence: Evidence) -> dict[str, Any]:
-    """Return the evidence as a JSON value."""
+    """Return the evidence as a JSON object."""
     return {
         key: list(value) if isinstance(value, tuple) else value for key, value in asdict(evidence).items()
     }
@@ -93,9 +93,9 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the best hidden first; count the reasons against the others.
+    """Return the good corruptions of a function, the best hidden first, and count reasons against others.
 
-    A good one that is hard to locate comes before one that is not, however visible either is.
+    A good corruption that is hard to locate comes before one that is not, however visible they are.
     """
     singles, scope = _singles(trial, name)
     unseen = _unseen(trial, singles)
@@ -128,7 +128,7 @@ def _shown(item: Rated) -> tuple[bool, float, float, str]:
 
 
 def hard_to_locate(item: Rated) -> bool:
-    """Whether a localisation by the spectrum of the failing tests puts other functions first."""
+    """Whether a localisation by the spectrum of failing tests ranks enough other functions first."""
     return item.evidence.rank is not None and item.evidence.rank > LOCATED
 
 
@@ -151,7 +151,7 @@ def _singles(trial: CandidateTrial, name: str) -> tuple[tuple[Corruption, ...], 
 
 
 def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Read]:
-    """Return the corruptions that a reader does not see at a glance, with their scores; count the others."""
+    """Return the corruptions that a reader misses at a glance, with their scores; count the others."""
     most = trial.settings.max_glance
     threshold = glance_weights().threshold if most is None else most
     scores = trial.context.scorer.scores(
@@ -166,9 +166,9 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
 
 
 def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]:
-    """Yield up to `most` in a random order that favours those likely to be good and unseen.
+    """Yield up to `most` corruptions in a random order that favours those likely to be good and unseen.
 
-    Weighted drawing without replacement by exponential keys (Efraimidis and Spirakis 2006).
+    They are drawn by weight without replacement, by exponential keys (Efraimidis and Spirakis 2006).
     """
     chance = random.Random(f"corruptions {seed}")
     weights = [max(item.prior * (1 - score.value) ** 2, 1e-6) for item, score in corruptions]
@@ -195,7 +195,7 @@ def _rate(
 
 
 def fault(evidence: Evidence, least: int) -> str:
-    """Return why a corruption, with no more failing tests than the band allows, is not good."""
+    """Return why a corruption is not good, if no more tests fail than the range allows."""
     if evidence.failing == 0:
         return "no_test_fails"
     if evidence.failing < least:

@@ -31,6 +31,6 @@ def evidence_of(report: ProbeReport, target: Target, library: SourceLibrary) -> 
 
 
 def function_of_test(id: str) -> str:
-    """Return the function of a test id by its name in the call graph: `path::Class.test_it`."""
+    """Return the name of a test's function in the call graph: `path::Class.test_it`."""
     path, _, rest = _PARAMETERS.sub("", id).partition("::")
     return f"{path}::{rest.replace('::', '.')}"

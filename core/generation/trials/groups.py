@@ -1,4 +1,4 @@
-"""Whether several functions near each other can be corrupted together."""
+"""Searches for corruptions of several functions near each other that can be made together."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Target
 
 _SPARE = 1
-"""Extra parts to find, so that the worst can be left out; none if a model makes them, which costs money."""
+"""Extra parts to find, so that the worst can be left out; none with a model, since they cost money."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on a group: a good corruption of each function, proven together, or why there is
-    none.
-    """
+    """Return the verdict on a group: a good corruption of each function, proven together, or why not."""
     parts = _parts(trial)
     targets = tuple(part.target for part in parts)
     alone = [frozenset(part.report.failed) for part in parts]
@@ -62,7 +60,7 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
         if fitting is not None:
             parts.append(fitting)
         elif not parts:
-            # Without its first function a group has no reason to be there: its partners are near that one.
+            # A group is chosen around its first function: without it, the partners have nothing in common.
             raise CandidateDropped(Reason.NONE_GOOD, name)
     if len(parts) < least:
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
@@ -70,9 +68,9 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
 
 
 def _fitting(trial: CandidateTrial, name: str, parts: list[Rated]) -> Rated | None:
-    """Return a corruption of a function that adds to the parts; None if it has none.
+    """Return a corruption of a function that adds to the parts; None if there is none.
 
-    Raises `CandidateDropped` for the first function of a group, without which there is no group.
+    Raises `CandidateDropped` if the first function of a group has none, since then there is no group.
     """
     find = corruptions_by_model if trial.settings.model else good_corruptions
     try:
@@ -113,7 +111,7 @@ def _adds(item: Rated, parts: list[Rated]) -> bool:
 def _require_each_to_count(
     trial: CandidateTrial, targets: tuple[Target, ...], alone: list[frozenset[str]]
 ) -> None:
-    """Drop the group if repairing one function repairs everything, on the tests that can see the others.
+    """Drop the group if repairing one function repairs everything, on the tests that see the others.
 
     The probe of each function has already shown that it breaks something when all others are repaired.
     """
@@ -131,8 +129,6 @@ def _require_each_to_count(
 
 
 def distances(library: SourceLibrary, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the shortest paths of calls, in either direction, between every two functions, and the longest
-    of them.
-    """
+    """Return the shortest call paths between every two functions, in either direction, and the longest."""
     paths = [library.reach.path(one, other) for one, other in combinations(names, 2)]
     return {"paths": [list(path) for path in paths], "largest_distance": max(len(path) - 1 for path in paths)}

@@ -1,4 +1,4 @@
-"""Whether a model finds a usable corruption of a function."""
+"""Searches for a usable corruption of a function with a model."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.model import Failure, Target
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
-"""Ends that one function can cause, such as a text that is too long; on a first request the endpoint is to
-blame.
+"""Ends that one function can cause, such as a text that is too long.
+
+On a first request, the endpoint is to blame.
 """
 _SHOWN_FAILURES = 2
 
@@ -37,13 +38,14 @@ class RatedModelCorruption(Rated):
     made: ModelCorruption
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance that a task keeps."""
+        """Return the provenance that a task stores."""
         return {**self.made.provenance(), "evidence": as_json(self.evidence), "good": self.good}
 
 
 def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on the candidate. Raises `EndpointError` if the failure would affect every
-    candidate.
+    """Return the verdict on the candidate.
+
+    Raises `EndpointError` if the failure would affect every candidate.
     """
     item = corruptions_by_model(trial, trial.candidate.name, trial.settings.band)[0]
     proof = trial.confirm((item.target,))
@@ -56,10 +58,10 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
 def corruptions_by_model(
     trial: CandidateTrial, name: str, band: tuple[int, int]
 ) -> list[RatedModelCorruption]:
-    """Return the model's corruptions of a function that may be kept, the one to be kept first.
+    """Return the model's corruptions of a function that may be kept, the best one first.
 
-    Raises `CandidateDropped` if there is none, and `EndpointError` if that would be so for every function, or
-    if the set has spent its budget.
+    Raises `CandidateDropped` if there is none, and `EndpointError` if every function would fail in the same
+    way, or the set has spent its budget.
     """
     probing, spending = _Probing(trial, band), trial.context.terms.spending
     model = trial.context.model
@@ -102,7 +104,7 @@ def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[st
 
 
 def _stop(made: ModelCorruption) -> EndpointError | None:
-    """Return the error that stops the set, if its endpoint or a cap of the set ended the conversation."""
+    """Return the error that stops the set if its endpoint or its cap ended the conversation; else None."""
     end, first = made.result.end, made.result.requests == 1
     if end is End.SET_CAP:
         return SetStoppedError(
@@ -127,7 +129,7 @@ class _Probing:
         self._found: dict[str, tuple[ProbeReport, Evidence, Subtlety]] = {}
 
     def rated(self, made: ModelCorruption) -> RatedModelCorruption:
-        """Return a conversation's kept submission with its results."""
+        """Return the kept submission of a conversation, with its results."""
         kept = made.result.kept
         assert kept is not None
         target, glance = kept.target, kept.appearance.glance

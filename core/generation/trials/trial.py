@@ -32,7 +32,7 @@ REFUSALS: Mapping[NoGood, Reason] = {
 WHOLE_SUITE = "the whole suite"
 """Shown in place of a family while the whole suite runs."""
 CONTROLS = "the controls"
-"""Shown in its place during the check whether passes can be confirmed."""
+"""Shown in place of a family while the controls are made."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
@@ -61,21 +61,21 @@ class CandidateTrial:
         self._confirmations, self._confirming = 0, 0.0
         self._specimen: Specimen | None = None
         self.record: Mapping[str, Any] | None = None
-        """The model's rounds on the candidate, for the verdict if nothing is kept."""
+        """The model's rounds on the candidate, which the verdict contains if nothing is kept."""
         self._chance = random.Random(f"specimen {candidate.key}")
-        self._tell()
+        self._report_progress()
 
     def next(self, function: str, family: str) -> None:
         """Report that another corruption of `function` is being tried."""
         attempt = self._progress.attempt + 1 if function == self._progress.function else 1
-        self._tell(function=function, attempt=attempt, family=family)
+        self._report_progress(function=function, attempt=attempt, family=family)
 
     def end(self, fate: str) -> None:
-        """Count the outcome of the last corruption tried."""
+        """Count the outcome of the last corruption."""
         self.fates[fate] += 1
-        self._tell(latest=fate)
+        self._report_progress(latest=fate)
 
-    def _tell(self, **changes: Any) -> None:
+    def _report_progress(self, **changes: Any) -> None:
         seconds = round(time.monotonic() - self._began, 2)
         self._progress = replace(self._progress, tests=self._tests, seconds=seconds, **changes)
         self.context.board.post(self.candidate.key, self._progress)
@@ -106,11 +106,12 @@ class CandidateTrial:
         return report
 
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
-        """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the
-        tree.
+        """Run the whole suite and return the proof.
+
+        Raises `CandidateDropped` if the corruption makes no task, or the original is left in the tree.
         """
         self.refuse_leak(targets)
-        self._tell(family=WHOLE_SUITE)
+        self._report_progress(family=WHOLE_SUITE)
         started = time.perf_counter()
         try:
             proof = prove(
@@ -128,7 +129,7 @@ class CandidateTrial:
         return proof
 
     def refuse_leak(self, targets: tuple[Target, ...]) -> None:
-        """Raise `CandidateDropped` if the original of one of the targets is left elsewhere in the tree."""
+        """Raise `CandidateDropped` if the original of a target is left elsewhere in the tree."""
         if targets in self._clean:
             return
         leak = next(leaks_of(corrupted_tree(self.library.intake.repository.tree, targets), targets), None)
@@ -137,8 +138,8 @@ class CandidateTrial:
         self._clean.add(targets)
 
     def report_controls(self) -> None:
-        """Report that the corruption is proven, and its controls are being made."""
-        self._tell(family=CONTROLS)
+        """Report that the corruption is proven and its controls are being made."""
+        self._report_progress(family=CONTROLS)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
         """Return the verdict on a candidate that makes no task."""

@@ -1,1 +1,1 @@
-"""Gists: one self-contained file that does what a command does on a codebase."""
+"""Gists: single self-contained files that do what a command does on a codebase."""

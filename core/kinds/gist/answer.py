@@ -16,7 +16,7 @@ from gistpoint.core.tasks.model import Answer
 
 @dataclass(frozen=True, slots=True)
 class ReferenceGist:
-    """A gist made by program, with its figures; `faithful` says whether it reaches fidelity 1."""
+    """A gist made by a program, with its figures; `faithful` if it reaches fidelity 1."""
 
     text: str
     faithful: bool
@@ -24,7 +24,7 @@ class ReferenceGist:
     line_existence: float | None = None
     how: str = ""
     reason: str = ""
-    """Why there is no faithful reference gist."""
+    """The reason why there is no faithful reference gist; empty if there is one."""
     seconds: float = 0.0
 
 
@@ -33,21 +33,20 @@ class GistAnswer:
     """The record that gists of a task are compared with."""
 
     originals: tuple[TestsRun | CommandRun, ...]
-    """Three or more runs of the original, their outputs normalised."""
+    """Three or more runs of the original, with normalised outputs."""
     owned: tuple[str, ...]
-    """Top-level names of the codebase's modules: what a gist may not import."""
+    """Top-level names of the codebase's modules, which a gist may not import."""
     modules: tuple[str, ...]
-    """Dotted names of the modules that the command touches:
-    a gist has all their contents under its own name."""
+    """Dotted names of the modules that the command touches; a gist has their contents under its own name."""
     trace: Mapping[str, Any]
     difficulty: Difficulty
     test: GistTest | None = None
-    """None for a command that is not a test."""
+    """The test; None for a command that is not a test."""
     compared_files: tuple[str, ...] = ()
     seconds: float = 0.0
-    """The slowest run of the original."""
+    """The duration of the slowest run of the original."""
     habits: Habits = field(default_factory=Habits)
-    """Behaviour of the original that would be strange in a gist."""
+    """Behaviour of the original that would be suspicious in a gist."""
     reference: ReferenceGist | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""The brief of a gist: its template, which is made of parts, and the values that fill it."""
+"""The brief of a gist: a template made of parts, and the values that fill it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def gist_template(settings: GistSettings, *, like: str = "") -> str:
 
 
 def _no_newer(name: str, most: int) -> str:
-    """Return the name of a template's part in its newest version up to `most`;
-    its first version if that is newer.
-    """
+    """Return the newest version of a template's part up to the version `most`, else its first version."""
     stem, _, version = name.rpartition("-")
     earlier = [f"{stem}-{number}" for number in range(1, min(most, int(version)) + 1)]
     there = [one for one in earlier if template_exists(one)]
@@ -55,7 +53,7 @@ def _no_newer(name: str, most: int) -> str:
 
 
 def shown_command(task: Task) -> str:
-    """Return the command as a brief shows it, with its variables and its standard input if it has any."""
+    """Return the command as a brief shows it, with its variables and its standard input."""
     part = gist_task(task)
     if not part.stdin and not part.variables:
         return fenced(part.entrypoint)
@@ -66,9 +64,10 @@ def shown_command(task: Task) -> str:
 
 
 def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
-    """Return the brief of a gist as it is shown and sent, or for a solver with a shell.
+    """Return the brief of a gist.
 
-    The repository is in the folder `shell` then, and the gist is to be the file `gist`.
+    For a solver with a shell, the repository is in the folder `shell`, and the gist must be written to the
+    file `gist`.
     """
     settings = gist_settings(task)
     tools = gist_tools(settings, scoring=settings.score_budget != 0)
@@ -90,7 +89,7 @@ def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
 
 
 def static_values(task: Task, answer: GistAnswer) -> dict[str, str]:
-    """Return what fills the prompt of the static setting: the rules' values, and the files of the trace."""
+    """Return the values of the static setting's prompt: those of the rules, and the files of the trace."""
     tree = SourceTree.open(task.tree_path)
     shown = [
         f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}"

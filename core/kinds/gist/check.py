@@ -1,4 +1,4 @@
-"""The check and the trials of a gist task: the scores of gists whose worth is known beforehand."""
+"""The check and the trials of a gist task: scores of gists whose score is known beforehand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print("looked for", len(sys.argv) - 1)
 _LOOKED = "looked for {}\n"
 _MOST = 500
 PASTED_LEAST = 99.0
-"""Line existence that a paste of the original's own modules must reach."""
+"""Least line existence of the original's own modules, pasted into one file."""
 
 
 def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
@@ -47,7 +47,7 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
         "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files, no history and no bytecode"
     )
     probes = _Probes(judge, run)
-    # Gists that must fail first, then those that must hold.
+    # Gists that must fail come first, then those that must be faithful.
     yield probes.empty()
     yield probes.importing()
     if judge.task.environment.image is not None:
@@ -57,7 +57,7 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
 
 
 class _Probes:
-    """Gists whose worth is known."""
+    """Gists whose score is known beforehand."""
 
     def __init__(self, judge: GistJudge, run: RunContext) -> None:
         self._judge = judge
@@ -70,7 +70,7 @@ class _Probes:
         return judgement
 
     def empty(self) -> CheckFinding:
-        """Check that a missing gist is `file_creation`."""
+        """Check that a missing gist is reported as `file_creation`."""
         name = "no gist scores 0"
         error = self._judged("no gist", "").score.error
         if error is None:
@@ -92,7 +92,7 @@ class _Probes:
         return CheckFinding(name, right, f"refused: {', '.join(seen)}")
 
     def absent(self) -> CheckFinding:
-        """Check that the image holds the codebase nowhere that Python looks, with no blocker in the way."""
+        """Check that Python finds no copy of the codebase in the image, without the import blocker."""
         name = "the image holds no copy of the codebase"
         owned = self._judge.answer.owned
         self._run.step(name)
@@ -108,7 +108,7 @@ class _Probes:
         return CheckFinding(name, False, visible_line(seen or "the look was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
-        """Check that the lines of all pasted modules that ran exist, and report the other figures."""
+        """Check that the executed lines of all pasted modules exist, and report the other figures."""
         name = "pasted modules exist"
         answer = self._judge.answer
         score = self._judged(name, pasted(sources, read_trace(answer.trace), answer.owned)).score
@@ -142,9 +142,9 @@ def _rate(report: ExecutionReport | ExistenceReport | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTrial(Trial):
-    """One run of a gist task, solved if it does what was recorded when the task was made.
+    """One run of a gist task, which is solved if it does what was recorded when the task was made.
 
-    `odd` are the tests that differ; for a command that is not a test, the things that differ.
+    `odd` are the tests that differ or, for a command that is not a test, the properties that differ.
     """
 
     verdict: GistVerdict | None = None
@@ -158,7 +158,7 @@ def score_trial(
     *,
     run: RunContext = UNATTENDED,
 ) -> ScoreTrial:
-    """Score a gist as a hand-in would be. Raises `CancelledError` when cancelled."""
+    """Score a gist like a hand-in. Raises `CancelledError` when cancelled."""
     verdict = judge.verdict(text, thorough=True, run=run)
     run.check()
     score = verdict.score
@@ -186,9 +186,9 @@ def score_trial(
 
 
 def original_trial(judge: GistJudge, *, cancel: CancelToken = NEVER) -> ScoreTrial:
-    """Run the command on the original again, and compare it with what was recorded.
+    """Run the command on the original again, and compare it with the record.
 
-    Raises as `score_trial`.
+    Raises the errors of `score_trial`.
     """
     tree = SourceTree.open(judge.task.tree_path)
     run = judge.runner.run_original(

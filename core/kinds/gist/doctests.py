@@ -1,4 +1,4 @@
-"""Doctests: the docstrings of a file that hold examples, and putting one into another file."""
+"""Doctests: finding the docstrings of a file with examples, and inserting one into another file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
-    """Return the class or function of a qualified name, the last of several,
-    or the module for an empty name.
+    """Return the class or function with a qualified name; the module for an empty name, else None.
+
+    Of several definitions with the name, it is the last one.
     """
     found: Documented = tree
     parts = name.split(".") if name else []
@@ -48,17 +49,13 @@ def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.Functio
 
 
 def docstring_sha256(node: Documented | None) -> str:
-    """Return a hash of a docstring as a run compares it:
-    without indentation, which newer interpreters strip.
-    """
+    """Return a hash of a docstring without indentation, which newer interpreters strip."""
     lines = [line.strip() for line in _docstring_of(node).strip().splitlines()]
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def docstring_lines(tree: ast.Module, name: str) -> list[str]:
-    """Return the lines of a docstring that are not blank, without indentation;
-    none if there is no docstring.
-    """
+    """Return the lines of a docstring that are not blank, without indentation; empty without a docstring."""
     lines = [line.strip() for line in _docstring_of(documented(tree, name)).splitlines()]
     return list(filter(None, lines))
 
@@ -70,15 +67,15 @@ def _docstring_of(node: Documented | None) -> str:
 
 
 _Lines = list[tuple[str, int | None]]
-"""Lines of a text, each with its number in the gist; None for one that was put in."""
+"""Lines of a text, each with its number in the gist, or None for an inserted line."""
 
 
 def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:
-    """Return the lines of a gist with the docstring of `name` as the file `original` has it.
+    """Return the lines of a gist in which `name` has the docstring of the file `original`.
 
-    Each line has its number in the gist, None for a line of the docstring. An import in an example becomes
-    `pass` if `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if
-    one of the two files has no such definition.
+    Each line has its number in the gist, or None for a line of the docstring. An import in an example becomes
+    `pass` if `dropped` is true for its text. Raises SyntaxError for a gist that does not parse, and TaskError
+    if one of the two files has no such definition.
     """
     home = documented(parse(gist), name)
     source = documented(parse(original), name)
@@ -116,16 +113,12 @@ def _begins_with_text(body: list[ast.stmt]) -> bool:
 
 
 def _indented(wanted: list[str], margin: str) -> _Lines:
-    """Return the lines of a docstring, the first one indented:
-    the others are its text, which stays as it is.
-    """
+    """Return the lines of a docstring with the first one indented; the others are its text, unchanged."""
     return [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
 
 
 def _replaced(lines: _Lines, old: ast.stmt, wanted: list[str]) -> _Lines:
-    """Return the lines with other text in the place of a docstring;
-    what follows it on its last line stays.
-    """
+    """Return the lines with a docstring replaced by other text, keeping what follows it on its last line."""
     first = old.lineno - 1
     last = last_line(old) - 1
     before = lines[first][0].encode()[: old.col_offset].decode()
@@ -138,7 +131,7 @@ def _replaced(lines: _Lines, old: ast.stmt, wanted: list[str]) -> _Lines:
 def _text_of(docstring: ast.stmt, lines: list[str], dropped: Callable[[str], bool]) -> list[str]:
     """Return the lines of a docstring as they are written, from its first quote to its last."""
     written = [line.encode() for line in lines[docstring.lineno - 1 : last_line(docstring)]]
-    # The end first: both columns are of the same line if the docstring has only one.
+    # The end is cut first: if the docstring has one line, both columns refer to that line.
     written[-1] = written[-1][: docstring.end_col_offset]
     written[0] = written[0][docstring.col_offset :]
     return [_without_import(line.decode(), dropped) for line in written]

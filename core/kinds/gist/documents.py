@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Task
 
 
 def read_settings(fields: Fields) -> GistSettings:
-    """Read the table `gist` of a `task.toml`. Raises `TaskError` naming the key."""
+    """Read the table `gist` of a `task.toml`. Raises `TaskError`, which names the key."""
     settings = fields.record(GistSettings)
     require_known(fields, settings)
     if settings.score_budget == UNLIMITED:
@@ -42,9 +42,9 @@ def settings_table(settings: GistSettings) -> dict[str, Any]:
 
 
 def read_command(fields: Fields, part: GistTask) -> GistTask:
-    """Return the command of a `task.toml` with its table `input`, if it has one.
+    """Return the command of a `task.toml`, with its table `input` if it has one.
 
-    Raises `TaskError` naming the key.
+    Raises `TaskError`, which names the key.
     """
     if "input" not in fields.values:
         return part
@@ -61,9 +61,7 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
 
 
 def command_document(part: GistTask) -> dict[str, Any]:
-    """Return the command as `task.toml` has it;
-    the lines of standard input are a list, which keeps their ends.
-    """
+    """Return the command for `task.toml`; the lines of standard input are a list, which keeps line ends."""
     document: dict[str, Any] = {}
     given: dict[str, Any] = {}
     if part.entrypoint:
@@ -78,7 +76,7 @@ def command_document(part: GistTask) -> dict[str, Any]:
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
-    """Read the table `gist` of an `answer.json`. Raises `TaskError` naming the key."""
+    """Read the table `gist` of an `answer.json`. Raises `TaskError`, which names the key."""
     trace = fields.get("trace", dict[str, Any])
     try:
         read_trace(trace)
@@ -112,7 +110,7 @@ class _OtherTest(msgspec.Struct):
 
 
 def _read_test(fields: Fields) -> GistTest | None:
-    """Return the tests of a command; None for a command that is not a test, whose table holds empty texts."""
+    """Return the tests of a command; None for a program, whose table has empty texts."""
     name = fields.get("qualname", str)
     doctest = fields.get("doctest", bool, False)
     fields.get("source", str)
@@ -147,9 +145,7 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class GistFigures:
-    """What lists show of an answer: how hard the task is, and what came of its reference gist,
-    if one was tried.
-    """
+    """The figures of an answer that lists show: the difficulty, and the reference gist if one was tried."""
 
     difficulty: Difficulty
     reference: ReferenceGist | None = None
@@ -171,9 +167,9 @@ class _FiguredFile(msgspec.Struct):
 
 
 def read_figures(task: Task) -> GistFigures | None:
-    """Return the figures in the answer of a gist task; None if it has no answer that can be read.
+    """Return the figures in the answer of a gist task; None if it has no readable answer.
 
-    Functions and files are counted from the trace: earlier versions left out those of tests.
+    Functions and files are counted from the trace, since earlier versions left out those of tests.
     """
     try:
         found = msgspec.json.decode(read_regular(task.folder / ANSWER_FILE), type=_FiguredFile).gist
@@ -196,9 +192,7 @@ def _run(fields: Fields) -> TestsRun | CommandRun:
 
 
 def _run_document(run: TestsRun | CommandRun | TestRun) -> dict[str, Any]:
-    """Return a run as it is stored: an exception last,
-    and without what was observed besides (see `Habits`).
-    """
+    """Return a run as it is stored: with an exception last, and without its isolation (see `Habits`)."""
     document = {key: value for key, value in _known(run).items() if key not in ("isolation", "raised")}
     if isinstance(run, TestsRun):
         document["tests"] = {id: _run_document(test) for id, test in run.tests.items()}

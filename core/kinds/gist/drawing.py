@@ -1,4 +1,4 @@
-"""Entrypoints drawn from a suite: of every difficulty, or the hardest."""
+"""Entrypoints chosen from a suite: of every difficulty, or the hardest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.metrics.bars import hard_subset
 from gistpoint.core.running import RunProgress
 
 TRACED = 3
-"""Candidates that are traced for each entrypoint wanted, before the first is chosen."""
+"""Number of candidates per requested entrypoint that are traced before the first is chosen."""
 _SUITE_TIMEOUT_S = 120.0
 
 OnRefusal = Callable[[Entrypoint, NoGistError], None]
@@ -24,14 +24,14 @@ OnRefusal = Callable[[Entrypoint, NoGistError], None]
 
 @dataclass(frozen=True, slots=True)
 class EntrypointCandidate:
-    """An entrypoint, and how hard it is."""
+    """An entrypoint with its difficulty."""
 
     entrypoint: Entrypoint
     difficulty: Difficulty
 
 
 def entrypoints_of(examination: Examination) -> list[Entrypoint]:
-    """Return the tests of a repository's suite, all instances of a parametrised test as one entrypoint."""
+    """Return the tests of a repository's suite; all instances of a test are one entrypoint."""
     repository = examination.repository
     ids = examination.runner.tests(
         repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.run.cancel
@@ -48,11 +48,11 @@ def entrypoints_of(examination: Examination) -> list[Entrypoint]:
 def candidates(
     examination: Examination, count: int, seed: int, refused: OnRefusal = lambda entrypoint, refusal: None
 ) -> Iterator[EntrypointCandidate]:
-    """Yield the tests of a suite, drawn at random by `seed`, until none is left.
+    """Yield the tests of a suite in a random order given by `seed`, until none is left.
 
-    The first `TRACED` times `count` are traced and ranked by calls, functions, files and lines covered
-    together: first comes one of each rank, then the next of each. The others follow as they are drawn.
-    `refused` is called for each that can't be traced.
+    The first `TRACED` times `count` are traced and ranked by calls, functions, files and covered lines
+    together: first comes one of each rank, then the next of each. The others follow in their random order.
+    `refused` is called for each test that can't be traced.
     """
     drawn = _traced(examination, _drawn(examination, seed), refused, TRACED * count)
     yield from by_rank(list(islice(drawn, TRACED * count)), count)
@@ -62,11 +62,10 @@ def candidates(
 def hardest(
     examination: Examination, most: int, seed: int, refused: OnRefusal, *, among: int = 0
 ) -> Generator[EntrypointCandidate, bool | None, None]:
-    """Yield the `most` tests with the most calls and the `most` that touch the most
-    files (Gistify, section 4.2).
+    """Yield the `most` tests with the most calls, and the `most` with the most files (Gistify, section 4.2).
 
-    All tests of the suite are traced, or only `among` of them, drawn by `seed`. For a test that is found not
-    to be usable after it was yielded, send True: the next hardest takes its place.
+    All tests of the suite are traced, or only `among` of them, chosen by `seed`. If a test turns out to be
+    unusable after it was yielded, send True: the next hardest test takes its place.
     """
     drawn = _drawn(examination, seed)[: among or None]
     pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused, len(drawn))}
@@ -112,9 +111,7 @@ def _traced(
 
 
 def by_rank(traced: Sequence[EntrypointCandidate], count: int) -> Iterator[EntrypointCandidate]:
-    """Yield candidates spread over all ranks:
-    one from each of `count` parts of the ranking, then the next of each.
-    """
+    """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, and so on."""
     totals = [0] * len(traced)
     for name in ("calls", "functions", "files", "lines_covered"):
         values = [getattr(one.difficulty, name) for one in traced]

@@ -1,4 +1,4 @@
-"""Why a gist failed: the first rule that holds, with its kind (Gistify, appendix B.2)."""
+"""The reason why a gist failed: the first rule that applies, with its kind (Gistify, appendix B.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MAX_CHARACTERS = 4_000_000
-"""Longer gists are refused."""
+"""Most characters of a gist; longer ones are refused."""
 
 
 class ErrorCategory(StrEnum):
@@ -44,7 +44,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GistError:
-    """Category, kind, and a sentence of evidence."""
+    """Category and kind of a failure, and a sentence of evidence."""
 
     category: ErrorCategory
     kind: ErrorKind = ErrorKind.NONE
@@ -52,7 +52,7 @@ class GistError:
 
 
 def unreadable(gist: str) -> GistError | None:
-    """Return why a text can't be examined at all; None for all other texts, even wrong ones."""
+    """Return why a text can't be examined at all; None for all other texts, even invalid ones."""
     if len(gist) > MAX_CHARACTERS:
         reason = f"It is longer than {MAX_CHARACTERS:,} characters."
         return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
@@ -99,7 +99,7 @@ def gist_error(
     run: TestsRun | CommandRun | None,
     fidelity: Fidelity | None,
 ) -> GistError | None:
-    """Return the first rule that holds for the gist as handed in, or None for one that is faithful.
+    """Return the failure by the first rule that applies to the gist; None for a faithful gist.
 
     `test` is empty for a command that is not a test. `run` is None only if nothing was run.
     """
@@ -107,7 +107,7 @@ def gist_error(
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")
     if test and missing_test(gist, test):
         return GistError(ErrorCategory.MISSING_TEST, evidence=f"The gist defines no {test}.")
-    # Before the outcome: a gist may swallow the refusal of an import and pass all the same (decision 15).
+    # Before the outcome: a gist may swallow the refusal of an import and still pass (decision 0015).
     imported = owned_imports(gist, owned)
     if run is not None:
         imported = [*imported, *run.isolation.refused_imports]
@@ -123,8 +123,8 @@ def gist_error(
 def _runtime_kind(
     gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None
 ) -> tuple[ErrorKind, str]:
-    # Whether a text that does not parse has the test can't be determined, so it is an error of syntax
-    # (decision 15).
+    # Whether a text that does not parse contains the test is unknown, so it is a syntax error (decision
+    # 0015).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)
@@ -155,7 +155,7 @@ def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind
 
 
 def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
-    # Asked first: then no test failed otherwise than on the original, and what raised there says nothing.
+    # Checked first: then all outcomes are those of the original, and exceptions explain nothing.
     if fidelity is not None and fidelity.only_output_differs:
         first = fidelity.differences[0]
         return ErrorKind.WRONG_OUTPUT, f"{first.what} of {first.test} differs."

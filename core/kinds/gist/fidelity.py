@@ -1,6 +1,4 @@
-"""Execution fidelity: whether the gist does what the codebase does,
-after both outputs are normalised alike.
-"""
+"""Execution fidelity: whether a gist does what the codebase does, after normalising both outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     named = dict(places or {})
     named.pop("", None)
-    # Longer paths first: a working folder's may begin with that of the temporary folder.
+    # Longer paths first: the path of a working folder may begin with that of the temporary folder.
     for place in sorted(named, key=len, reverse=True):
         text = text.replace(place, named[place])
     for pattern, replacement in _RULES:
@@ -51,10 +49,10 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
 
 
 def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, str]:
-    """Return the names of files and modules that are equivalent, with the words that replace them.
+    """Return the names of files and modules that count as equal, with the words that replace them.
 
-    A gist has everything in one module of another name: `pkg.core.Bad` and `test_gist.Bad` are the same.
-    Names of modules count only with a dot after them, so that words of other texts are left alone.
+    A gist has everything in one module with another name: `pkg.core.Bad` and `test_gist.Bad` are the same.
+    Module names count only before a dot, so that words in other texts are left alone.
     """
     gist = entrypoint.gist_file
     files = {gist, *entrypoint.files, *map(_base_name, entrypoint.files)}
@@ -88,8 +86,9 @@ def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRu
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file`,
-    `data` or a stream.
+    """One difference between two runs.
+
+    `what` is `status`, `outcome`, `exception`, `exit`, `file`, `data` or a stream.
     """
 
     test: str
@@ -100,7 +99,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The verdict and the differences that speak against it."""
+    """The differences between a gist's run and the original's runs, from which fidelity follows."""
 
     differences: tuple[Difference, ...]
     passed: int = 0
@@ -113,26 +112,24 @@ class Fidelity:
 
     @property
     def pass_rate(self) -> float | None:
-        """Percentage of the entrypoint's instances that passed, 0-100; None if there are none."""
+        """The percentage of the entrypoint's instances that passed, 0-100; None if there are none."""
         if self.instances:
             return 100 * self.passed / self.instances
         return None
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """The tests in which the runs differ, sorted;
-        for a command that is not a test, the things that differ.
-        """
+        """The tests that differ, sorted; for a command that is not a test, the properties that differ."""
         return tuple(sorted({one.test or one.what for one in self.differences}))
 
     @property
     def only_output_differs(self) -> bool:
-        """Whether every difference is in a stream."""
+        """Whether all differences are in output streams."""
         return bool(self.differences) and all(d.what in ("stdout", "stderr") for d in self.differences)
 
 
 def instance_key(node_id: str) -> str:
-    """Return a node id without its file: the part that stays the same when a test moves into a gist."""
+    """Return a node id without its file, which stays the same when a test moves into a gist."""
     return node_id.partition("::")[2]
 
 
@@ -142,8 +139,9 @@ def compare(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare a run with those runs of the original that are of its kind;
-    the arguments are those of both kinds.
+    """Compare a run with those runs of the original that have the same type.
+
+    See `compare_tests` and `compare_commands`.
     """
     if isinstance(gist, TestsRun):
         return compare_tests([run for run in originals if isinstance(run, TestsRun)], gist, places)
@@ -162,10 +160,10 @@ def _dotted(path: str) -> str:
 def compare_tests(
     originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()
 ) -> Fidelity:
-    """Compare a gist's run with the runs of the original, two or more so that variation is known.
+    """Compare a gist's run with the original's runs, two or more so that variation is known.
 
-    The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and
-    stderr of each must match after normalising. `places` are the paths of each run, the gist's last (see
+    The same instances must pass, fail and be skipped; failing ones must raise similar exceptions, and the
+    normalised stdout and stderr of each must match. `places` are the paths of each run, the gist's last (see
     `normalise_output`).
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
@@ -176,7 +174,7 @@ def compare_tests(
     differences: list[Difference] = []
     if gist.status is not RunStatus.FINISHED:
         differences.append(Difference("", "status", RunStatus.FINISHED, gist.status))
-    # Docstrings of copied code may hold examples too; only those of the command count (docs/guide/gists.md).
+    # Docstrings of copied code may also have examples; only those of the command count (docs/guide/gists.md).
     own_doctests = {key for key in found.keys() - expected.keys() if key.startswith(DOCTEST)}
     for key in sorted((expected.keys() | found.keys()) - own_doctests):
         if key not in found:
@@ -202,7 +200,7 @@ def _compare(
     differences: list[Difference] = []
     if expected.outcome in (Outcome.FAILED, Outcome.ERROR):
         differences += _exceptions(key, [run.raised for run in runs], found.raised, places)
-    # The text of a test that is made at run time does not say what it tests: decision 90.
+    # The text of a test that is made at run time does not show what it tests (decision 0090).
     is_steady = len({run.fixed for run in runs}) == 1 and expected.fixed is not None
     if is_steady and found.fixed != expected.fixed:
         differences.append(
@@ -219,8 +217,9 @@ def compare_commands(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare runs of a command that is not a test:
-    exit status, streams, the exception that ended it, files listed.
+    """Compare runs of a command that is not a test.
+
+    Exit status, streams, the exception that ended it, and the listed files must match.
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     expected = originals[0]
@@ -231,7 +230,7 @@ def compare_commands(
         differences.append(Difference("", "exit", str(expected.exit_status), str(gist.exit_status)))
     differences += _exceptions("", [run.raised for run in originals], gist.raised, known)
     differences += _streams("", "stdout", [run.stdout for run in originals], gist.stdout, known)
-    # If the original raised, stderr holds the traceback of the exception that is compared above.
+    # If the original raised, stderr contains the traceback of the exception that is compared above.
     if expected.raised is None:
         differences += _streams("", "stderr", [run.stderr for run in originals], gist.stderr, known)
     for path in compared_files:
@@ -252,7 +251,7 @@ def _exceptions(
         wanted_type = first.type if first else "none"
         found_type = found.type if found else "none"
         return [Difference(key, "exception", wanted_type, found_type)]
-    # Only the last part of a type's name: in a flat file its module is another one (decision 17).
+    # Only the last part of a type's name counts: in a flat file its module is different (decision 0017).
     if first.type.rpartition(".")[2] != found.type.rpartition(".")[2]:
         return [Difference(key, "exception", first.type, found.type)]
     messages = [raised.message if raised else "" for raised in expected]

@@ -1,8 +1,8 @@
-"""Flags: facts that a reader of a gist's score must know, found from its text and its runs.
+"""Flags: facts that a reader of a gist's score must know, found in its text and its runs.
 
-A fake is code in a gist that replaces the codebase without being its code. The run shows which objects were
-under the names of modules, which code was executed that is in no file, and which functions answered yes to
-any comparison. The text shows which of it is the codebase's own: glue, and lines of the codebase.
+A fake is code in a gist that replaces the codebase without being its code. The run shows which objects had
+the names of modules, which code without a file was executed, and which functions made every comparison true.
+The text shows what belongs to the codebase: glue, and lines of the codebase.
 """
 
 from __future__ import annotations
@@ -42,29 +42,28 @@ class Flags:
     """Facts that a reader of the score must know."""
 
     mocked: str = ""
-    """In a few words, what the gist uses in place of the codebase; empty if nothing."""
+    """What the gist uses in place of the codebase, in a few words; empty if nothing."""
     equal_to_all: str = ""
-    """The thing in the gist that equals whatever it is compared with; empty if there is none."""
+    """The object in the gist that equals anything; empty if there is none."""
     invented_operand: str = ""
-    """The class, of no block of the codebase, of an object that the test uses; empty if there is none."""
+    """The class, outside the codebase, of an object that the test uses; empty if there is none."""
     main_guard_added: bool = False
     test_moved_under_guard: bool = False
     test_changed: bool = False
     vacuous: bool | None = None
-    """None if the vacuity probe was not run, or was inconclusive."""
+    """Whether the gist is vacuous; None if the probe was not run or was inconclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """Behaviour of the original's own runs that would be strange in a gist; None if it was not recorded."""
+    """Behaviour of the original's own runs that would be suspicious in a gist; None if not recorded."""
 
     made_functions: tuple[str, ...] = ()
-    """Functions that are executed from strings."""
+    """Functions that are executed from texts."""
     made_elsewhere: tuple[str, ...] | None = None
-    """Code that is in no file and that the environment executes,
-    each with the function that was called to do so."""
+    """Code without a file that the environment executes, each with the function that was called for it."""
     made_here: tuple[str, ...] | None = None
-    """Code that is in no file and that the codebase itself executes."""
+    """Code without a file that the codebase itself executes."""
     loads_own_modules: bool = False
     starts_processes: bool | None = None
 
@@ -90,8 +89,8 @@ def habits_of(runs: Sequence[Isolation]) -> Habits:
 def module_names(test: str, owned: Collection[str], modules: Collection[str]) -> tuple[str, ...]:
     """Return the dotted names under which the test file `test` reaches modules of the codebase.
 
-    `modules` are the dotted names of the modules that the command touches.
-    Empty for a file that does not parse.
+    `modules` are the dotted names of the modules that the command touches. Empty for a file that does not
+    parse.
     """
     try:
         tree = parse(test)
@@ -106,7 +105,7 @@ def module_names(test: str, owned: Collection[str], modules: Collection[str]) ->
             found |= _bound_by_from(node, modules)
         elif isinstance(node, ast.Attribute):
             chains.add(ast.unparse(node))
-    # `import a` also reaches a module `a.b`, but only a file that writes `a.b` uses it.
+    # `import a` also makes a module `a.b` reachable, but only a file with `a.b` in its text uses it.
     deeper = set[str]()
     for name, target in found.items():
         below = [module for module in modules if module.startswith(f"{target}.")]
@@ -147,13 +146,13 @@ def _bound_by_from(node: ast.ImportFrom, modules: Collection[str]) -> dict[str, 
 
 
 def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
-    """Return the things to watch for in a run; `existence` is the report on the text that is run."""
+    """Return what is observed in a run; `existence` is the report on the text that is run."""
     invented = set[int]()
     observed = set[int]()
     for one in existence.lines:
         lines = range(one.line.first, one.line.last + 1)
         in_test = one.block in existence.test_blocks
-        # Functions of the codebase's test files are observed as well: decision 123.
+        # Functions of the codebase's test files are observed as well (decision 0123).
         of_test_file = one.original is not None and is_test_path(one.original.path)
         if not in_test and not one.exists:
             invented.update(lines)
@@ -176,14 +175,14 @@ def mocked(
 ) -> str:
     """Return in a few words what a gist uses in place of the codebase; empty if nothing.
 
-    `seen` holds what the runs of `text` showed;
-    `used` holds the names under which the test reaches modules of the codebase.
+    `seen` contains the observations of the runs of `text`; `used` contains the names under which the test
+    reaches modules of the codebase.
     """
     found = chain(
         _made_up(seen, habits),
         _stand_ins(text, seen, used, existence),
         _imported(seen, owned, execution),
-        _bound_anew(text, used, existence),
+        _rebound_in_functions(text, used, existence),
         _invented(_MOCK, existence),
     )
     return next(found, "")
@@ -210,10 +209,10 @@ def _stand_ins(
 
 
 def _made_unlike_original(seen: Sequence[Isolation], habits: Habits) -> list[str]:
-    """Return the code that is in no file and that runs of the original did not execute (decision 25)."""
+    """Return the code without a file that runs of the original did not execute (decision 0025)."""
     here = set(_joined(run.made_here for run in seen))
     if habits.made_here is None or habits.made_elsewhere is None:
-        # An old task recorded only the names of functions: all other code has no counterpart to compare with.
+        # An old task recorded only the names of functions: other code can't be compared.
         functions = here | set(_joined(run.made_functions for run in seen))
         return sorted(name for name in functions - set(habits.made_functions) if not name.startswith("<"))
     elsewhere = set(_joined(run.made_elsewhere for run in seen))
@@ -225,14 +224,12 @@ def _joined(parts: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _is_foreign(line: LineExistence) -> bool:
-    """Whether a line is neither in the codebase nor glue that binds a name to the
-    gist itself (decision 14).
-    """
+    """Whether a line is neither in the codebase nor glue that binds a name to the gist (decision 0014)."""
     return not line.exists and not line.line.text.endswith(ITSELF)
 
 
 def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existence: ExistenceReport) -> bool:
-    """Whether a name refers to the same thing as in the codebase itself."""
+    """Whether a name refers to the same object as in the codebase itself."""
     what, _, qualname = kind.partition(" ")
     own_name = name.rpartition(".")[2]
     if not own_name.isidentifier():
@@ -241,8 +238,7 @@ def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existen
     may_be_defined = what in ("function", "class") and is_its_own
     if may_be_defined and _is_defined(qualname, existence):
         return True
-    # All lines that bind the name must be the codebase's own: one that is not may have put something else
-    # there.
+    # All lines that bind the name must be the codebase's own: any other line may have bound something else.
     bound = [line for line, in_function in _bindings(text, own_name) if not in_function]
     found = chain.from_iterable(map(existence.at, bound))
     return bool(bound) and all(one.exists for one in found)
@@ -257,7 +253,7 @@ def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
 def _imported(
     seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None
 ) -> Iterator[str]:
-    """Yield imports of the codebase that ran and were not refused: something was a substitute for it."""
+    """Yield imports of the codebase that ran and were not refused: something replaced it."""
     if execution is None:
         return
     refused = {name.partition(".")[0] for name in _joined(run.refused_imports for run in seen)}
@@ -270,7 +266,7 @@ def _imported(
             yield f"{text} found something"
 
 
-def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) -> Iterator[str]:
+def _rebound_in_functions(text: str, used: Collection[str], existence: ExistenceReport) -> Iterator[str]:
     """Yield lines in functions that rebind the name of a module and are not in the codebase."""
     for name in used:
         for line, in_function in _bindings(text, name):
@@ -280,14 +276,8 @@ def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) ->
                 yield f"{name} is bound anew: {one.line.text}"
 
 
-def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
-    return [one for one in existence.lines if one.line.first <= line <= one.line.last]
-
-
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the lines that bind a global name,
-    each with whether it does so in a function or class, by `global`.
-    """
+    """Yield the lines that bind a global name, each with whether it does so by `global`."""
     for node, scope in scoped(parse(text)):
         deleted = isinstance(getattr(node, "ctx", None), ast.Del)
         if deleted or name not in bound_names(node):
@@ -301,7 +291,7 @@ def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
 
 
 def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
-    """Return a thing in the gist that equals whatever it is compared with; empty if there is none.
+    """Return an object in the gist that equals anything; empty if there is none.
 
     Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on
     lines that are not in the codebase.
@@ -313,7 +303,7 @@ def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
 
 
 def _invented(pattern: re.Pattern[str], existence: ExistenceReport) -> Iterator[str]:
-    """Yield lines that match a pattern and are not in the codebase, without those of the test."""
+    """Yield the lines outside of the test that match a pattern and are not in the codebase."""
     for one in existence.lines:
         from_elsewhere = one.exists or one.block in existence.test_blocks
         if not from_elsewhere and pattern.search(one.line.text):
@@ -324,7 +314,7 @@ def _invented(pattern: re.Pattern[str], existence: ExistenceReport) -> Iterator[
 
 
 def main_guard_added(gist: str, original: str) -> bool:
-    """Whether the gist has a main guard at its top level and the original test file has none."""
+    """Whether the gist has a main guard at its top level, but the original test file has none."""
     return bool(_guarded(gist)) and not _guarded(original)
 
 
@@ -352,10 +342,9 @@ def _guarded(source: str) -> list[LogicalLine]:
 def vacuity_mutants(
     gist: str, executed: Collection[int], test: str, *, most: int = 5
 ) -> Iterator[tuple[str, str]]:
-    """Yield up to `most` (function, text) pairs:
-    the gist with one function that ran returning nonsense at once.
+    """Yield up to `most` (function, text) pairs: the gist with one executed function returning nonsense.
 
-    A gist is vacuous if its run is as faithful with every one of these: then the test does not look at the
+    A gist is vacuous if its run is as faithful with each of these texts: then the test does not depend on the
     contents of the gist. Longer functions come first; the test itself and generators are left alone. Lines
     keep their numbers.
     """
@@ -377,7 +366,7 @@ def vacuity_mutants(
 
 
 def _may_be_emptied(function: ast.FunctionDef, name: str, test: str) -> bool:
-    """Whether a function is neither a test nor a generator, and has its body on lines of its own."""
+    """Whether a function is neither a test nor a generator, and its body is on lines of its own."""
     is_test = name == test or function.name.startswith("test")
     if is_test or function.body[0].lineno == function.lineno:
         return False

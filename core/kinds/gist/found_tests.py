@@ -1,7 +1,4 @@
-"""The text of each test that pytest ran: its definition, also if another file or a program made the test.
-
-The run reports where it is; reading the sources can't follow mixins and loops that make tests (decision 90).
-"""
+"""The text of each test that pytest ran, even if another file or a program made the test."""
 
 from __future__ import annotations
 
@@ -18,19 +15,19 @@ from gistpoint.core.trees import SourceTree
 
 
 class UnwrittenTestError(UserError):
-    """A test has no text that a gist could have."""
+    """A test has no text that a gist could contain."""
 
 
 class NamesClashError(UserError):
-    """Tests of several files have names that one file can have only once."""
+    """Tests of several files have names that one file can contain only once."""
 
 
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
     """Return the tests of a run that ended, the first one with the others.
 
-    A test that its own file does not define has the text of the function that holds its code: that of a mixin
-    in another file, or the one that makes tests while the file is imported. Raises `UnwrittenTestError` for
-    one whose code is in no file of the codebase, and `NamesClashError`.
+    A test that its own file does not define has the text of the function with its code: a mixin in another
+    file, or a function that makes tests while the file is imported. Raises `UnwrittenTestError` for a test
+    whose code is in no file of the codebase, and `NamesClashError`.
     """
     found: dict[tuple[str, str], GistTest] = {}
     keys: dict[str, str] = {}
@@ -90,12 +87,12 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
 
 
 def _function_at(source: str, line: int) -> LineBlock | None:
-    """Return the function that holds a line, if it is the one that its name leads to."""
+    """Return the function that contains a line, if it is also found by its name; else None."""
     for block in blocks_of(parse(source)):
         if block.kind is not BlockKind.FUNCTION or not block.first <= line <= block.last:
             continue
         named = find_test(parse(source), block.name)
-        # Of several functions of one name only the last can be named.
+        # Of several functions with one name, only the last can be found by it.
         return block if named is not None and named.first == block.first else None
     return None
 

@@ -1,8 +1,8 @@
-"""The flag `invented_operand`: the test uses an object of a class that is no code of the codebase.
+"""The flag `invented_operand`: the test uses an object of a class that is not code of the codebase.
 
-The run says which classes took part in what the test decides, and never asks their objects. The text says
-which of these the codebase has: a class belongs to it if its header, or the line that binds its name, is
-there, and so do all of its methods that can decide a comparison (decision 123).
+The run reports which classes took part in the test's decisions, without asking their objects. The text shows
+which of these belong to the codebase: it must contain the header of the class, or the line that binds its
+name, and all of its methods that can decide a comparison (decision 0123).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _WITHIN = ".<locals>."
 
 
 def invented_operand(text: str, operands: Sequence[Operand] | None, existence: ExistenceReport) -> str:
-    """Return the first class among `operands` that the codebase does not have; empty if there is none.
+    """Return the first class of `operands` that the codebase does not have; empty if there is none.
 
-    `existence` is the report on `text`, which is what ran.
+    `existence` is the report on `text`, the text that ran.
     """
     if operands is None:
         return NOT_OBSERVED
@@ -32,7 +32,7 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 
 
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
-    # An object of the environment that equals many things, such as `approx`: honest if a line names it
+    # An object of the environment that equals many things, such as `approx`, is fine if a line names it
     # (0123).
     if operand.wild:
         return _is_named(operand, existence)
@@ -45,7 +45,7 @@ def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> boo
 
 
 def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
-    """Whether the test or another line of the codebase names what makes such an object of the environment."""
+    """Whether a line of the test or the codebase names such an object of the environment."""
     name = operand.names[0]
     words = [words for part, words in _WILD if part in name]
     if not words:
@@ -63,7 +63,7 @@ def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool
 
 
 def _existing(existence: ExistenceReport) -> list[LineExistence]:
-    """Return the lines of the codebase, and those of the test, which is the original's."""
+    """Return the lines of the codebase, and those of the test, which are the original's."""
     return [line for line in existence.lines if _exists(line, existence)]
 
 
@@ -72,8 +72,9 @@ def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
 
 
 def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
-    """Return the header of a class that the codebase has;
-    that of one in a function is a line of the function.
+    """Return the header of a class of the codebase; None if there is none.
+
+    The header of a class inside a function is a line of the function.
     """
     outer, _, last = name.rpartition(_WITHIN)
     block = outer.split(_WITHIN)[0] if outer else name
@@ -85,7 +86,7 @@ def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
 
 
 def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
-    """Whether a name is bound to something by lines of the codebase alone, at the top level."""
+    """Whether a name is bound at the top level only by lines of the codebase."""
     own = name.rpartition(".")[2]
     found = list[LineExistence]()
     for node, scope in scoped(parse(text)):
@@ -102,7 +103,7 @@ def _binds(node: object, name: str) -> bool:
 def _is_written(
     operand: Operand, header: LineExistence | None, special: tuple[str, str, int], existence: ExistenceReport
 ) -> bool:
-    """Whether the codebase gives the class its special method: in the class, or from outside."""
+    """Whether the codebase defines a special method of a class, inside the class or outside."""
     name, origin, line = special
     if origin == "gist" and not _is_whole(line, existence):
         return False
@@ -118,16 +119,14 @@ def _is_written(
 
 
 def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
-    """Whether a class has bases, a metaclass or decorators, which may have given it methods."""
+    """Whether a class has bases, a metaclass or decorators, which may have added methods."""
     if "(" in header.line.text:
         return True
     return any(one.line.text.startswith("@") for one in there if one.block == header.block)
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
-    """Whether a line is the header of a special method,
-    or one of its class or from outside that assigns it.
-    """
+    """Whether a line defines a special method of a class: as its header, or by assigning it."""
     text = line.line.text
     own = re.escape(f"{owner}.{name}")
     word = re.escape(name)
@@ -140,7 +139,7 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
-    """Whether a line sets a special method on a class that it has under another name, or in a namespace."""
+    """Whether a line sets a special method of a class that has another name there, or in a namespace."""
     word = re.escape(name)
     return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
 

@@ -52,14 +52,14 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
-"""How many times as long as others a run may take under the tracer."""
+"""How many times as long as others a run with the tracer may take."""
 _OF_THE_RUNNER = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"}
 )
 
 
 class NoGist(StrEnum):
-    """Why an entrypoint makes no task: a closed set, counted by generation."""
+    """The reasons why an entrypoint makes no task, which generation counts."""
 
     NO_SUCH_TEST = "no_such_test"
     FAILS = "fails"
@@ -77,7 +77,7 @@ class NoGist(StrEnum):
 
 
 class NoGistError(NegativeVerdictError):
-    """An entrypoint makes no task: a verdict, not a mistake."""
+    """An entrypoint makes no task: a verdict, not a mistake of the user."""
 
     def __init__(self, reason: NoGist, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -95,20 +95,20 @@ class Examination:
     runs: int = RUNS
     run: RunContext = UNATTENDED
     max_seconds: float = MAX_SUITE_SECONDS
-    """Seconds above which a run of a command is too slow; a traced one may take three times as many."""
+    """Seconds above which a run of a command is too slow; a traced run may take three times as long."""
 
     @property
     def environment(self) -> EnvironmentPins:
-        """The environment of the repository, without what selects tests of its suite."""
+        """The environment of the repository, without arguments that select tests of its suite."""
         return of_one_command(self.repository).environment
 
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
         """Return everything that gists will be compared with. Raises `NoGistError` with its reason."""
-        self._require_there(entrypoint)
+        self._require_existing(entrypoint)
         seen: list[OriginalRun] = []
         for number in range(self.runs):
             seen.append(self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number))
-            _require_alike(seen)
+            _require_same_outcomes(seen)
             if entrypoint.kind is EntrypointKind.TEST:
                 self._require_collected(entrypoint, seen[-1])
             self._require_usable(seen[-1])
@@ -138,8 +138,8 @@ class Examination:
         trace = traced.trace or {}
         read = read_trace(trace)
         owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
-        self._require_apart(owned)
-        self._require_sole(owned)
+        self._require_not_part_of_pytest(owned)
+        self._require_no_other_copy(owned)
         tests = _test_files(seen[0].run, read.files)
         if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(
@@ -162,8 +162,8 @@ class Examination:
             habits=habits_of([run.run.isolation for run in (*seen, traced)]),
         )
 
-    def _require_sole(self, owned: Iterable[str]) -> None:
-        """Refuse a codebase that the environment holds a second time, where a gist would find it."""
+    def _require_no_other_copy(self, owned: Iterable[str]) -> None:
+        """Refuse a codebase that is also installed in the environment, where a gist would find it."""
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
         if copies:
@@ -176,8 +176,8 @@ class Examination:
                 ),
             )
 
-    def _require_apart(self, owned: Iterable[str]) -> None:
-        """Refuse a codebase that pytest itself is made of: a gist could not be run without importing it."""
+    def _require_not_part_of_pytest(self, owned: Iterable[str]) -> None:
+        """Refuse a codebase that pytest depends on: a gist could not be run without importing it."""
         clash = sorted(set(owned) & _OF_THE_RUNNER)
         if clash:
             raise NoGistError(
@@ -185,8 +185,8 @@ class Examination:
                 f"The runner itself needs {clash[0]}, which a gist may not import.",
             )
 
-    def _require_there(self, entrypoint: Entrypoint) -> None:
-        """Refuse a command that names what the source does not have."""
+    def _require_existing(self, entrypoint: Entrypoint) -> None:
+        """Refuse a command that names a file or a script that the source does not have."""
         tree = self.repository.tree
         if entrypoint.kind is EntrypointKind.CONSOLE:
             self._require_script(entrypoint.own[0])
@@ -200,7 +200,7 @@ class Examination:
                 raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {path} in the source.")
 
     def _require_collected(self, entrypoint: Entrypoint, run: OriginalRun) -> None:
-        """Refuse a test that pytest did not find, unless its file has it."""
+        """Refuse a test that pytest did not find, unless its file defines it."""
         node = entrypoint.node_id
         ids = run.run.tests if isinstance(run.run, TestsRun) else {}
         others = [id for id in ids if id != node and not id.startswith((f"{node}[", f"{node}::"))]
@@ -267,7 +267,7 @@ class Examination:
         found = run.run
         failure = _failure_of(found)
         finished = found.status is RunStatus.FINISHED
-        # Before all other failures: without a network, most of them are only how it shows.
+        # Before all other failures: without a network, most of them are only symptoms.
         is_failed = not finished or bool(failure)
         if run.network and is_failed:
             raise NoGistError(
@@ -324,9 +324,7 @@ class Examination:
 
 
 def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:
-    """Return the files that are tests by their place,
-    and those in which pytest found a test of the command.
-    """
+    """Return the files that are tests by their path, or in which pytest found a test of the command."""
     found = {path for path in files if is_test_path(path)}
     if isinstance(run, TestsRun):
         written = [id for id in run.tests if not instance_key(id).startswith(DOCTEST)]
@@ -335,7 +333,7 @@ def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:
 
 
 def _reasons_of(run: OriginalRun) -> list[str]:
-    """Return why a run did not finish, if it reports a reason."""
+    """Return why a run did not finish; empty if it finished, or reports no reason."""
     if run.run.status is RunStatus.FINISHED:
         return []
     if isinstance(run.run, TestsRun) and run.run.collection_error is not None:
@@ -347,10 +345,10 @@ def _reasons_of(run: OriginalRun) -> list[str]:
 def owned_names(
     tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the top-level names under which the codebase can be imported, those of its tests too.
+    """Return the top-level names under which the codebase, including its tests, can be imported.
 
-    They are the packages and modules of the import roots, the packages of tests, and every name that a file
-    of the codebase had as a module while the command ran. Names of the standard library are never among them.
+    They are the packages and modules of the import roots, the packages of tests, and the names of all modules
+    that files of the codebase had while the command ran. Names of the standard library are never included.
     """
     folders = [name for name, kind in tree.entries("") if kind == "dir"]
     packages = [name for name in folders if tree.is_file(f"{name}/__init__.py")]
@@ -361,7 +359,7 @@ def owned_names(
 
 
 def _recorded(run: TestsRun | CommandRun) -> TestsRun | CommandRun:
-    """Return a run without the observations of the guards, which are not compared."""
+    """Return a run without its observations, which are not compared."""
     return replace(run, isolation=type(run.isolation)())
 
 
@@ -383,7 +381,7 @@ def _failure_of(run: TestsRun | CommandRun) -> str:
     return ""
 
 
-def _require_alike(seen: list[OriginalRun]) -> None:
+def _require_same_outcomes(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
         raise NoGistError(
@@ -414,21 +412,21 @@ _VALUED = frozenset(
         "--tb",
     }
 )
-"""pytest's options whose value may follow as the next argument, and be the name of a file."""
-"""pytest's options whose value may follow as the next argument, and be the name of a file."""
+"""Options of pytest whose value may be the next argument, and may be the name of a file."""
 _SELECTING = frozenset(("-k", "-m", "--ignore", "--ignore-glob", "--deselect"))
 
 
 def of_one_command(repository: Repository) -> Repository:
-    """Return the repository without the arguments of pytest that select tests: an entrypoint names its own.
+    """Return the repository without the arguments of pytest that select tests.
 
-    Paths that lie in the repository are dropped, and options such as `-k` with their values; others stay.
+    An entrypoint names its own tests. Paths in the repository and options such as `-k` are dropped, with
+    their values; others are kept.
     """
     kept: list[str] = []
     option = ""
     for word in repository.environment.pytest_args:
         if option:
-            # The value of the option before it stays, or goes, with that option.
+            # The value of an option is kept or dropped along with the option.
             if option not in _SELECTING:
                 kept.append(word)
             option = ""
@@ -442,7 +440,7 @@ def of_one_command(repository: Repository) -> Repository:
 
 
 def _selects(word: str) -> bool:
-    """Whether an option selects tests; `-kNAME` and `--deselect=ID` have their value with them."""
+    """Whether an option selects tests; `-kNAME` and `--deselect=ID` contain their value."""
     if word.startswith("--"):
         return word.partition("=")[0] in _SELECTING
     return word[:2] in _SELECTING
@@ -464,10 +462,9 @@ def write_gist_task(
     demo: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it;
-    a task that already exists is kept.
+    """Write the task below `into`, in a folder named by its id, and return it.
 
-    Raises `ContradictionError` for settings that contradict each other.
+    A task that already exists is kept. Raises `ContradictionError` for settings that contradict each other.
     """
     require_consistent(settings or GistSettings(), is_test=entrypoint.is_test)
     repository = of_one_command(repository)

@@ -1,7 +1,7 @@
-"""A gist at work: written in steps, handed in once, and judged; every figure has evidence.
+"""The judge of gists, and the harness in which a gist is written in steps and handed in once.
 
-To judge it, the original test is put in, the task's command runs on it alone,
-and the run is compared with the record.
+To judge a gist, the original test is inserted, the task's command runs on the gist alone, and the run is
+compared with the record. Every figure has evidence.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RUNS = 4
 
 
 class GistHarness(TaskHarness):
-    """One call is one step; only `score_gist` has a budget of its own."""
+    """The harness of a gist: each call is one step, and only `score_gist` has a budget of its own."""
 
     def __init__(self, task: Task, judge: GistJudging) -> None:
         super().__init__(task, judge.runner.backend)
@@ -71,18 +71,18 @@ class GistHarness(TaskHarness):
         return self._tree
 
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the gist under the name that it is run by."""
+        """Return the gist under the name by which it is run."""
         return {gist_task(self.task).command.gist_file: gist_of(state).now.encode()}
 
     def restore(self, state: AttemptState) -> None:
         """Do nothing: the codebase never changes, and the gist is in the state."""
 
     def budgets(self, role: Role) -> Budgets:
-        """Return the task's steps; scores without a limit unless the attempt counts."""
+        """Return the task's steps; scores are unlimited unless the attempt counts."""
         return gist_budgets(self.task, role)
 
     def with_budgets(self, budgets: Budgets) -> Task:
-        """Return the task with these budgets; its brief names them."""
+        """Return the task with these budgets, which its brief states."""
         return with_budgets(self.task, budgets)
 
     def brief(self, task: Task) -> str:
@@ -90,20 +90,18 @@ class GistHarness(TaskHarness):
         return gist_brief(task)
 
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the hash of the tools, the settings, and the text that the gist begins with."""
+        """Return the hash of the tools, the settings, and the initial text of the gist."""
         settings = gist_settings(self.task)
         tools = declarations_sha256(gist_tools(settings, scoring=budgets.scores != 0))
         begins_with = self.task.brief.test if settings.give_test else ""
         return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools that the settings allow,
-        and `score_gist` if the attempt has a budget for scores.
-        """
+        """Return the tools that the settings allow, and `score_gist` if there is a budget for scores."""
         return gist_tools(gist_settings(self.task), scoring=state.budgets.scores != 0)
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return all tools whose budget is not used up."""
+        """Return the tools whose budget is not used up."""
         tools = self.tools(state)
         if state.remaining.scores == 0:
             return tuple(tool for tool in tools if tool is not SCORE_GIST)
@@ -120,13 +118,11 @@ class GistHarness(TaskHarness):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call that saves unsaved typing, unless the coming call brings a text of its own."""
-        # A key press can't be a step, so everything typed since the last call costs one, as a model's writing
-        # does (decision 27).
+        """Return the call that saves unsaved typing; None if there is none, or the next call has a text."""
         text = gist_of(state).typed
-        if text is None or _brings_text(tool, arguments):
+        if text is None or _has_own_text(tool, arguments):
             return None
-        # The hand-in takes the last step itself, and saves what is typed first.
+        # The hand-in takes the last step itself, and saves the typed text first.
         if state.remaining.tool_uses == 1 and tool is not SUBMIT_GIST:
             raise AttemptError(
                 "One step is left, and saving what was typed since the last call takes it.",
@@ -148,7 +144,7 @@ class GistHarness(TaskHarness):
         access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)
         step = Remaining(1, 0)
         if bound.tool is SCORE_GIST:
-            # A score that is refused costs one score since the second meaning of calls: decision 49.
+            # A refused score costs one score since version 2 of the tool semantics (decision 0049).
             step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
             output = bound.answer(ToolContext(self.tree, self.task.limits, of_kind=access))
@@ -171,12 +167,12 @@ class GistHarness(TaskHarness):
         return [f"[{steps} and {scores} left]"]
 
     def ending(self, state: AttemptState) -> EndReason | None:
-        """Return the reason once there is a hand-in: the limit that forced it, else its result."""
+        """Return the reason of the end once there is a hand-in: the limit that forced it, or its result."""
         if not state.submissions:
             return None
         call = state.calls[-1]
         last = state.submissions[-1]
-        if _forced(call):
+        if _is_forced(call):
             if last.counts:
                 return EndReason(call.automatic)
             return EndReason.INFRASTRUCTURE
@@ -187,14 +183,14 @@ class GistHarness(TaskHarness):
         return EndReason.FINAL_WRONG
 
     def last_call(self, state: AttemptState) -> Tool:
-        """Return the hand-in: a limit hands in the gist as it was last saved."""
+        """Return the hand-in: at a limit, the gist is handed in as it was last saved."""
         return SUBMIT_GIST
 
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
         verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
-        # A hand-in that a limit has begun costs no step: decision 28.
-        steps = 0 if _forced(call) else 1
+        # A hand-in that a limit forces costs no step (decision 0028).
+        steps = 0 if _is_forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
 
     def _scored(
@@ -207,12 +203,12 @@ class GistHarness(TaskHarness):
         return CallOutcome(ToolOutput(text), charged, verdict)
 
 
-def _forced(call: AttemptCall) -> bool:
+def _is_forced(call: AttemptCall) -> bool:
     """Whether a limit, or a solver who gave up, made the program hand in."""
     return call.automatic in set(EndReason)
 
 
-def _brings_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
+def _has_own_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
     """Whether a call writes the whole gist, or scores another text."""
     if tool is None:
         return False
@@ -221,7 +217,7 @@ def _brings_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class GistJudging(ABC):
-    """A judge of gists: holds a task's answer and the runner, and makes the harness of a gist."""
+    """A judge of gists, with a task's answer and the runner; it creates the harness of a gist."""
 
     task: Task
     answer: GistAnswer
@@ -229,7 +225,7 @@ class GistJudging(ABC):
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that gists run in."""
+        """The isolation in which gists run."""
         return self.runner.backend
 
     @property
@@ -242,17 +238,17 @@ class GistJudging(ABC):
         return as_attempted(task, of_kind, budgets)
 
     def harness(self, task: Task) -> GistHarness:
-        """Return the harness of a gist, and open its codebase."""
+        """Return the harness of a gist, after opening its codebase."""
         return GistHarness(task, self)
 
     def ending_as(self, instead: ForcedOutcome) -> GistJudging:
-        """Return a judge like this one that asks `instead` before it scores."""
+        """Return a judge like this one, but with a forced outcome before it scores."""
         return _EndingAs(self.task, self.answer, self.runner, self, instead)
 
     def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
-        """Score a gist; the verdict gives the reason if it can't be scored.
+        """Score a gist; if it can't be scored, the verdict has the reason.
 
-        Progress reports omit outcomes of tests.
+        Progress reports don't contain outcomes of tests.
         """
         try:
             found = self.judge(gist, run=run, thorough=thorough)
@@ -278,7 +274,7 @@ class GistJudging(ABC):
     ) -> GistJudgement:
         """Score a gist, with only one run unless `thorough`.
 
-        Raises `InfrastructureError` if the isolation failed, `CancelledError` when cancelled.
+        Raises `InfrastructureError` if the isolation failed, and `CancelledError` when cancelled.
         """
 
 
@@ -314,11 +310,11 @@ class GistJudge(GistJudging):
         run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score `gist`. Unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
+        """Score `gist`; unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement a line (decision 44). If an untraced run of the text
-        itself differs, that run decides fidelity, which holds only if it holds twice: code can see a tracer
-        (decision 24). Raises `InfrastructureError` if the isolation failed, and `CancelledError`.
+        Lines are measured on the text with one statement per line. If an untraced run of the text itself
+        differs, that run decides fidelity, which needs two such runs. Raises `InfrastructureError` if the
+        isolation failed, and `CancelledError`.
         """
         fault = unreadable(gist)
         if fault is not None:
@@ -334,7 +330,7 @@ class GistJudge(GistJudging):
             return GistJudgement(score_gist(gist, None, originals, owned, test))
         trials = _Trials(self, spliced.text, run)
         trial, flips = trials.settle(thorough=thorough)
-        # Only a faithful gist is probed and watched once more: decisions 24 and 123.
+        # Only a faithful gist is probed and observed in another run (decisions 0024 and 0123).
         faithful = self.fidelity(trial).value == 1
         vacuous = trials.vacuous() if thorough and faithful else None
         operands = trials.operands() if test is not None and faithful else ()
@@ -393,9 +389,7 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the text of every Python file of the codebase,
-        and of the command itself if it is none of them.
-        """
+        """Return the texts of the codebase's Python files, and of a command without a file of its own."""
         started = program_text(self.entrypoint, self.task.environment.metadata)
         return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 
@@ -413,7 +407,7 @@ class GistJudge(GistJudging):
         return tuple(found)
 
     def watched(self, text: str) -> Watched:
-        """Return the things to watch for in a run of a text."""
+        """Return what is observed in a run of a text."""
         test = self.answer.test
         existence = existence_of(text, self._originals(), test.qualname if test else "")
         if existence is None:
@@ -437,7 +431,7 @@ class _Trials:
 
     @property
     def measured(self) -> str:
-        """The text with one statement a line."""
+        """The text with one statement per line."""
         return unfolded(self.text)
 
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
@@ -452,28 +446,26 @@ class _Trials:
             return first, False
         watched = Watched(watched.modules)
         if not thorough:
-            # One run decides, unless it was a run of another text and failed: fidelity is that of the gist
-            # itself.
+            # One run decides, unless it failed with a changed text: fidelity is that of the gist itself.
             if held or unchanged:
                 return first, False
             return self._run("run again", self.text, watched), False
-        # The tracer can be seen by the code, so fidelity must also hold without it, with another hash seed:
-        # 0024.
+        # Code can detect the tracer, so the text must also be faithful without it, with another hash seed
+        # (0024).
         second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
             return first if unchanged else second, False
         if held:
             return second, True
-        # Only the traced run failed: a third one, untraced, decides.
+        # Only the traced run failed: a third, untraced run decides.
         third = self._run("run a third time", self.text, watched)
         return third, self.judge.fidelity(third).value == 0
 
     def operands(self) -> tuple[Operand, ...] | None:
-        """Return the classes of what a faithful text's test uses, of a run of its own;
-        None if that gave no answer.
+        """Return the classes that a faithful text's test uses, observed in a run of its own; None if unknown.
 
-        If the run is not as faithful as those before it, all classes that there were may have been used.
+        If the run is not as faithful as the earlier ones, all existing classes may have been used.
         """
         trial = self._run(
             "watch what is compared",
@@ -488,9 +480,7 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Return whether the command passes even if functions return nonsense;
-        None if none can be changed.
-        """
+        """Return whether the command passes even if functions return nonsense; None if it is unknown."""
         test = self.judge.answer.test
         tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
         own = test.qualname if test else ""
@@ -511,7 +501,7 @@ class _Trials:
         self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
-        # The control of a gist is an empty file: decision 121.
+        # The control of a gist is an empty file (decision 0121).
         check_beginning(trial.began, lambda: self.judge.run("", measure=False, cancel=self.running.cancel))
         if watched is not None:
             self.seen.append(trial.run.isolation)
@@ -519,12 +509,12 @@ class _Trials:
 
 
 def sources_of(tree: SourceTree) -> dict[str, str]:
-    """Return the text of every Python file of a codebase by path."""
+    """Return the texts of a codebase's Python files by path."""
     return {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
 
 
 def _with_command(sources: dict[str, str], started: str) -> dict[str, str]:
-    """Return sources with the text that a command is started from, if that is a file of ours."""
+    """Return sources with the text that starts a command, if the command has no file of its own."""
     if started:
         return {**sources, COMMAND_FILE: started}
     return sources

@@ -1,6 +1,6 @@
-"""Gists, as a kind of task.
+"""Gists as a kind of task.
 
-Code that reads runs needs only the tools of the kinds, so judges and checks are imported when they are used.
+Code that reads runs needs only the tools of the kinds, so judges and checks are imported on first use.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 STATIC = "gist-static-1"
 PROFILES = ("all", "browse", "bash", "edit_and_execute")
-"""Sets of tools under one name; `core.kinds.gist.overrides` holds what each of them sets."""
+"""Named sets of tools, whose settings are in `core.kinds.gist.overrides`."""
 
 
 @cache
@@ -75,9 +75,7 @@ def prompt_text(name: str) -> str:
 
 
 class Gist(TaskKind["GistJudge"]):
-    """The solver writes the behaviour of a command as one self-contained file,
-    which is judged by running it.
-    """
+    """The kind in which a solver writes the behaviour of a command as one self-contained file."""
 
     modes = (Mode.GIST,)
     screen = "gist"
@@ -100,7 +98,7 @@ class Gist(TaskKind["GistJudge"]):
         return GistState()
 
     def budgets(self, task: Task, role: Role) -> Budgets:
-        """Return the task's steps and one hand-in; scores without a limit unless the attempt counts."""
+        """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
         from gistpoint.core.kinds.gist.overrides import gist_budgets
 
         return gist_budgets(task, role)
@@ -190,7 +188,7 @@ class Gist(TaskKind["GistJudge"]):
         return GistJudge(task, gist_answer(answer), runners.entrypoints_for(task))
 
     def check(self, judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
-        """Look for leaks in the workspace, and judge gists whose worth is known."""
+        """Look for leaks in the workspace, and judge gists whose score is known."""
         from gistpoint.core.kinds.gist.check import gist_findings
 
         return gist_findings(judge, run)
@@ -210,7 +208,7 @@ class Gist(TaskKind["GistJudge"]):
         return score_trial(judge, subject, text, run=run)
 
     def asks(self, task: Task) -> str:
-        """Return what a gist is."""
+        """Return the instruction for a gist."""
         return "Put what one test runs through into a single file."
 
     def about(self, task: Task) -> str:
@@ -266,7 +264,7 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the gist as an attempt with these settings meets it."""
+        """Return the task as an attempt with these settings has it."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -274,13 +272,13 @@ class Gist(TaskKind["GistJudge"]):
         return msgspec.convert(dict(given), GistOverrides).on(task, given_test(gist_answer(answer).test))
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
-        """Return the settings as the header holds them."""
+        """Return the settings in the header of an attempt."""
         from gistpoint.core.kinds.gist.overrides import settings_data
 
         return recorded.get("gist_settings", settings_data(task))
 
     def with_budgets(self, task: Task, budgets: Budgets) -> Task:
-        """Return the task with a brief that names the budgets."""
+        """Return the task with a brief that states the budgets."""
         from gistpoint.core.kinds.gist.overrides import with_budgets
 
         return with_budgets(task, budgets)
@@ -291,16 +289,14 @@ class Gist(TaskKind["GistJudge"]):
         return {STATIC: prompt_text(STATIC)}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
-        """Return the rules, then every file that the recorded trace touched, whole,
-        in order of first touch.
-        """
+        """Return the rules, then the full text of every file in the trace, in its order."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.brief import static_values
 
         return OneRequest(prompt_text(STATIC), static_values(task, gist_answer(answer)))
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
-        """Return the call that writes the gist, unless there is none, and the hand-in."""
+        """Return the call that writes the gist, if there is one, and the hand-in."""
         hand_in = (SUBMIT_GIST, dict[str, str]())
         if not text:
             return (hand_in,)
@@ -334,7 +330,7 @@ class Gist(TaskKind["GistJudge"]):
         return {name: float(value) for name, value in asdict(gist_answer(answer).difficulty).items()}
 
     def simulated(self, task: Task, answer: Answer) -> GistScene:
-        """Return the scene of a gist."""
+        """Return the simulated scene of a gist."""
         from gistpoint.core.kinds.gist.simulation import GistScene
 
         return GistScene(self, task, answer)

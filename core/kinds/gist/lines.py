@@ -1,4 +1,4 @@
-"""Logical lines, and the blocks that hold them: classes, functions, methods and the lines outside of them."""
+"""Logical lines, and the blocks that contain them: classes, functions, methods and the top level."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _LINE_END = re.compile(r"\r\n?|\n")
 def physical_lines(text: str) -> list[str]:
     """Return the lines of `text`, numbered as in a syntax tree.
 
-    `str.splitlines` also ends a line at a form feed, U+2028 and others:
-    text in a comment would shift every line below.
+    `str.splitlines` also ends a line at a form feed, U+2028 and others: such text in a comment would shift
+    all lines below.
     """
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
 def column_of(line: str, offset: int) -> int:
-    """Return the column of a place on a line, which a syntax tree counts in bytes."""
+    """Return the column of a position on a line, which a syntax tree counts in bytes."""
     if line.isascii():
         return offset
     return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "surrogatepass"))
 
 
 def first_line(node: ast.stmt | ast.expr) -> int:
-    """Return the first physical line of a node, the decorators of a definition included."""
+    """Return the first physical line of a node, including the decorators of a definition."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
@@ -55,7 +55,7 @@ def any_within(numbers: Sequence[int], first: int, last: int) -> bool:
 
 
 def margin_of(line: str) -> str:
-    """Return the white space that a line begins with."""
+    """Return the white space at the beginning of a line."""
     return line[: len(line) - len(line.lstrip())]
 
 
@@ -68,13 +68,13 @@ def lines_in_strings(lines: Sequence[str]) -> set[int]:
     text = "\n".join(lines) + "\n"
     shift = 1
     if lines and margin_of(lines[0]):
-        # A fragment that begins at some depth is tokenised below a header of our own, one line further down.
+        # A fragment at some depth is tokenised below an added header, one line further down.
         text = "if 1:\n" + text
         shift = 2
     starts: list[int] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            # From Python 3.12 on, an f-string is several tokens, which may hold other f-strings.
+            # From Python 3.12 on, an f-string is several tokens, which may contain other f-strings.
             match tokenize.tok_name[token.type]:
                 case "FSTRING_START":
                     starts.append(token.start[0])
@@ -92,7 +92,7 @@ def lines_in_strings(lines: Sequence[str]) -> set[int]:
 
 
 def dedented(lines: Sequence[str]) -> list[str]:
-    """Return `lines` moved left so that the first is at the margin; text inside strings stays as it is."""
+    """Return `lines` moved left so that the first is at the margin; text inside strings is unchanged."""
     if not lines:
         return []
     margin = margin_of(lines[0])
@@ -111,7 +111,7 @@ def dedented(lines: Sequence[str]) -> list[str]:
 
 
 def indented(lines: Sequence[str], margin: str) -> list[str]:
-    """Return `lines` moved right by `margin`; text inside strings stays as it is."""
+    """Return `lines` moved right by `margin`; text inside strings is unchanged."""
     if not margin:
         return list(lines)
     inside = lines_in_strings(lines)
@@ -127,14 +127,14 @@ class GistLineKind(StrEnum):
 
     EXECUTABLE = "executable"
     POTENTIAL = "potentially_executable"
-    """An `except` header and its body, `pass`, `...`: not counted."""
+    """An `except` header and its body, `pass` or `...`: not counted."""
     NON_EXECUTABLE = "non_executable"
-    """The compiler makes no code for it: `global`, `nonlocal`, a bare annotation of a local name."""
+    """A line without compiled code: `global`, `nonlocal`, a bare annotation of a local name."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalLine:
-    """One statement header of a file: reflowing the text changes no rate (decision 11)."""
+    """The header of one statement in a file."""
 
     text: str
     first: int
@@ -150,7 +150,7 @@ type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def is_text_only(statement: ast.stmt) -> bool:
-    """Whether the statement is a bare string: a docstring, or one that the compiler throws away."""
+    """Whether the statement is a bare string: a docstring, or one that the compiler drops."""
     match statement:
         case ast.Expr(value=ast.Constant(value=str())):
             return True
@@ -172,8 +172,8 @@ def lines_of_statement(
 ) -> Iterator[LogicalLine]:
     """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` says that it is in the body of an `except`. With `nested` false, the bodies, headers and
-    decorators of definitions in it are left out (and its own body, if it is one).
+    `potential` is true in the body of an `except`. Unless `nested`, definitions in the statement are left out
+    with their headers and decorators, and so is the statement's own body if it is a definition.
     """
     left_out = not nested and isinstance(statement, DefinitionNode)
     if left_out or is_text_only(statement):
@@ -186,7 +186,7 @@ def lines_of_statement(
             case ast.stmt():
                 body = [part]
             case ast.ExceptHandler():
-                # Not counted, since the run need not fail: decision 13.
+                # Not counted, since the run need not fail (decision 0013).
                 below = True
                 body = part.body
                 yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
@@ -220,7 +220,7 @@ def children(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def bodies_in(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield every list of statements at and below a node, without empty ones."""
+    """Yield every non-empty list of statements at and below a node."""
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             body = getattr(node, name, None)
@@ -229,7 +229,7 @@ def bodies_in(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> Iterator[LogicalLine]:
-    """Yield the header of a statement, with its decorators; what counts is decided in 0013."""
+    """Yield the header of a statement, with its decorators; decision 0013 lists what counts."""
     kind = _kind(potential)
     match statement:
         case ast.Import() | ast.ImportFrom():
@@ -318,7 +318,7 @@ class BlockKind(StrEnum):
 
     TOP_LEVEL = "top_level"
     CLASS = "class"
-    """A class's header with its class-level statements; methods are blocks of their own."""
+    """A class's header with its class-level statements; methods are separate blocks."""
     FUNCTION = "function"
     """A function or method with everything nested in it."""
 
@@ -328,19 +328,19 @@ class LineBlock:
     """One block of a file; its lines are normalised on first use."""
 
     name: str
-    """Qualified name without the module; empty for the top level."""
+    """The qualified name without the module; empty for the top level."""
     kind: BlockKind
     path: str
     first: int
     last: int
     statements: list[ast.stmt] = field(repr=False)
     in_guard: bool = False
-    """Whether it is under `if __name__ == "__main__"`."""
+    """Whether the block is under `if __name__ == "__main__"`."""
     _lines: tuple[LogicalLine, ...] | None = field(default=None, repr=False)
 
     @property
     def lines(self) -> tuple[LogicalLine, ...]:
-        """Its logical lines in source order."""
+        """The logical lines in source order."""
         if self._lines is None:
             self._lines = tuple(self._read())
         return self._lines
@@ -354,7 +354,7 @@ class LineBlock:
 
 
 def blocks_of(tree: ast.Module, path: str = "") -> list[LineBlock]:
-    """Return the blocks of a file; the first is the top level, the others follow in source order."""
+    """Return the blocks of a file: the top level, then the others in source order."""
     last = max((last_line(statement) for statement in tree.body), default=1)
     top = LineBlock("", BlockKind.TOP_LEVEL, path, 1, last, tree.body)
     return [top, *_definitions(tree.body, "", path, False)]
@@ -374,7 +374,7 @@ def _definitions(statements: list[ast.stmt], prefix: str, path: str, guarded: bo
 
 
 def _lines_of_class(statement: ast.ClassDef) -> Iterator[LogicalLine]:
-    """Yield the header of a class, without its body, and the lines of its body that are in no method."""
+    """Yield the header of a class, and the lines of its body outside of methods."""
     shell = copy(statement)
     shell.body = []
     for line in lines_of_statement(shell):
@@ -384,7 +384,7 @@ def _lines_of_class(statement: ast.ClassDef) -> Iterator[LogicalLine]:
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether the statement is `if __name__ == "__main__":`, in either order."""
+    """Whether the statement is `if __name__ == "__main__":`, with the two sides in either order."""
     match statement:
         case ast.If(test=ast.Compare(left=left, comparators=others)):
             sides = [left, *others]
@@ -396,11 +396,10 @@ def is_main_guard(statement: ast.stmt) -> bool:
 
 
 def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
-    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`),
-    the last of several.
+    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`).
 
-    A method inherited from another class of the same file is found there. Definitions under a main
-    guard don't count: importing the file does not create them.
+    It is the last of several. A method that is inherited from another class of the same file is found there.
+    Definitions under a main guard don't count, since importing the file does not create them.
     """
     functions: dict[str, LineBlock] = {}
     classes: dict[str, LineBlock] = {}

@@ -1,6 +1,4 @@
-"""Gist tasks of one repository: entrypoints named or drawn are examined, written,
-and given reference gists.
-"""
+"""Gist tasks of one repository: entrypoints are examined and written, and get reference gists."""
 
 from __future__ import annotations
 
@@ -32,25 +30,25 @@ from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
-"""Fetches below a folder; returns the repository, and what the provenance of its tasks says of its origin."""
+"""Fetches a repository below a folder; returns it with the provenance of its tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawTests(Request):
-    """Which tests of a suite are drawn."""
+    """A request for tests that are chosen from a suite."""
 
     sample: Natural = 0
-    """Tests of every difficulty; 0 for none."""
+    """The number of tests of every difficulty; 0 for none."""
     hard: Count = 0
-    """The tests with the most calls, and as many that touch the most files; 0 for none."""
+    """The number of tests with the most calls, and of those with the most files; 0 for none."""
     among: Natural = 0
-    """Tests that are traced to find the hard ones; 0 for all."""
+    """The number of tests that are traced to find the hard ones; 0 for all."""
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GistTerms(Request):
-    """What a solver may do, and what the brief says."""
+    """The permissions of a solver, and the contents of the brief."""
 
     execution: bool = False
     strategy: str = ""
@@ -81,23 +79,23 @@ class MakeReference(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeGists(Request):
-    """Which gist tasks are made of a repository."""
+    """A request for gist tasks of a repository."""
 
     entrypoints: tuple[str, ...] = ()
-    """Commands, as a person types them."""
+    """Commands as a person types them."""
     stdin: Annotated[Path | None, LOCAL] = None
     """The file that the named commands read from their standard input."""
     env: tuple[str, ...] = ()
-    """`NAME=VALUE` of the variables of the named commands."""
+    """Variables of the named commands, as `NAME=VALUE`."""
     draw: DrawTests = field(default_factory=DrawTests)
     allow_failing: bool = False
     compared: tuple[str, ...] = ()
-    """Files that a command writes, and that must come out alike."""
+    """Files that a command writes and that are compared."""
     terms: GistTerms = field(default_factory=GistTerms)
     reference: MakeReference = field(default_factory=MakeReference)
 
     def named(self) -> list[Entrypoint]:
-        """Return the entrypoints that are named, with their input.
+        """Return the named entrypoints, with their input.
 
         Raises `UserError` if nothing is to be made, or if parts of the request contradict each other.
         """
@@ -142,15 +140,15 @@ class MakeGists(Request):
 
 @dataclass(frozen=True, slots=True)
 class MadeGist:
-    """A task that was made, or was there already."""
+    """A task that was made, or that existed already."""
 
     task: Task
     entrypoint: str
     difficulty: Difficulty
     reference: ReferenceGist | None
-    """None if none was asked for."""
+    """The reference gist; None if none was requested."""
     other_settings: Mapping[str, Any]
-    """Those that were asked for and that a task which was there already does not have."""
+    """The requested settings that an existing task does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +163,20 @@ class RefusedEntrypoint:
 
 @dataclass
 class GistResults:
-    """What was made so far, and what was refused: after a stop as well."""
+    """The tasks made so far, and the refused entrypoints; valid after a stop, too."""
 
     made: list[MadeGist] = field(default_factory=list)
     refused: list[RefusedEntrypoint] = field(default_factory=list)
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many entrypoints were refused for which reason, the most frequent first."""
+        """The number of refused entrypoints by reason, the most frequent first."""
         return dict(Counter(one.reason for one in self.refused).most_common())
 
 
 OnMade = Callable[[MadeGist], None]
 OnKept = Callable[[Task, Mapping[str, Any]], None]
-"""Is given a task that was there already, and the settings asked for that it does not have."""
+"""Called with a task that existed already, and the requested settings that it does not have."""
 
 
 def make_gists(
@@ -194,13 +192,11 @@ def make_gists(
     max_seconds: float = MAX_SUITE_SECONDS,
     run: RunContext = UNATTENDED,
 ) -> None:
-    """Make the tasks in the folder `tasks`, and put each outcome into `results` at once.
-
-    `on_kept` is called before the reference gist of a task is made, `on_made` after it.
+    """Make the tasks in the folder `tasks`, and add each outcome to `results` at once.
 
     `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once.
-    An original that takes more than `max_seconds` is refused. Raises what `fetch` raises, and
-    `CancelledError`.
+    `on_kept` is called before the reference gist of a task is made, and `on_made` after it. An original that
+    takes more than `max_seconds` is refused. Raises the errors of `fetch`, and `CancelledError`.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository, origin = fetch(Path(scratch), run)
@@ -213,7 +209,7 @@ def make_gists(
 
 @dataclass
 class _Making:
-    """Tasks of one repository in the making."""
+    """Makes the tasks of one repository."""
 
     asked: MakeGists
     examination: Examination
@@ -223,16 +219,16 @@ class _Making:
     on_kept: OnKept
     on_made: OnMade
     wanted: int
-    """How many tasks are to be made; 0 if that isn't known."""
+    """The number of tasks to be made; 0 if it is unknown."""
     current: str = ""
-    """The entrypoint that a task is being made of."""
+    """The entrypoint whose task is being made."""
 
     def make(self, named: list[Entrypoint]) -> None:
-        """Make a task of each entrypoint named, or of those that are drawn."""
+        """Make a task of each named entrypoint, or of chosen ones."""
         draw = self.asked.draw
         if named:
             for entrypoint in named:
-                self._one(entrypoint, {})
+                self._make_one(entrypoint, {})
         elif draw.sample:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
             self._until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
@@ -241,18 +237,18 @@ class _Making:
 
     def _until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
         for candidate in drawn:
-            self._one(candidate.entrypoint, how)
+            self._make_one(candidate.entrypoint, how)
             if len(self.results.made) == self.wanted:
                 return
         self.examination.run.note(f"{len(self.results.made)} of {self.wanted}: no test of the suite is left.")
 
     def _hardest(self, draw: DrawTests) -> None:
-        """Make tasks of the hard subset; the next hardest takes the place of one that makes none."""
+        """Make tasks of the hard subset; the next hardest test replaces one that makes no task."""
         how = {"hard": draw.hard, "among": draw.among, "seed": draw.seed}
         ranked = hardest(self.examination, draw.hard, draw.seed, self._refuse, among=draw.among)
         candidate = next(ranked, None)
         while candidate is not None:
-            unusable = not self._one(candidate.entrypoint, how)
+            unusable = not self._make_one(candidate.entrypoint, how)
             try:
                 candidate = ranked.send(unusable)
             except StopIteration:
@@ -263,7 +259,7 @@ class _Making:
         self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
         self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
 
-    def _one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
+    def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
         """Write the task of an entrypoint, and return whether there is one."""
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
@@ -272,7 +268,7 @@ class _Making:
         except NoGistError as refusal:
             self._refuse(entrypoint, refusal)
             return False
-        task, other = self._written(entrypoint, answer, how)
+        task, other = self._write(entrypoint, answer, how)
         if other:
             self.on_kept(task, other)
         reference = None if self.asked.reference.no_reference else self._reference(task, run)
@@ -281,12 +277,10 @@ class _Making:
         self.on_made(made)
         return True
 
-    def _written(
+    def _write(
         self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
     ) -> tuple[Task, dict[str, Any]]:
-        """Return the task, and the settings in which one that was there already
-        differs from what is asked for.
-        """
+        """Return the task, and the requested settings that it does not have because it existed already."""
         settings = self.asked.terms.settings
         budgets = Budgets.of_steps(self.asked.terms.steps)
         backend = self.examination.runner.backend.name
@@ -302,9 +296,7 @@ class _Making:
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
     def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
-        """Try to make the reference gist of a task and store the outcome;
-        a faithful one that is there is kept.
-        """
+        """Try to make the reference gist of a task, and store the outcome; a faithful one is kept."""
         answer = read_answer(task)
         known = gist_answer(answer)
         if known.reference is not None and known.reference.faithful:
@@ -321,7 +313,7 @@ class _Making:
             return _stored(judge, answer, ReferenceGist("", False, reason=str(error)))
 
     def _report(self, progress: RunProgress) -> None:
-        """Show what is done for one of several entrypoints as a part of them all."""
+        """Report the progress on one of several entrypoints as a part of all."""
         if self.wanted > 1 and progress.step:
             words = ": ".join(filter(None, (progress.step, progress.phase, self.current)))
             progress = RunProgress(words, len(self.results.made), self.wanted, step="making tasks")
@@ -338,11 +330,10 @@ def store_reference(
     on_query: Callable[[int, int], None],
     run: RunContext = UNATTENDED,
 ) -> ReferenceGist:
-    """Make the reference gist of the judge's task, reduce it for `seconds`,
-    and write it into the task's answer.
+    """Make the reference gist of the judge's task, reduce it for `seconds`, and store it in the answer.
 
-    `on_query` is called before each run, with its number and the lines of the text. Raises `CancelledError`
-    and `InfrastructureError`; then nothing is written.
+    `on_query` is called before each run, with its number and the number of lines of the text. Raises
+    `CancelledError` and `InfrastructureError`; then nothing is stored.
     """
 
     def maker(given: GistJudge) -> ReferenceMaker:

@@ -1,4 +1,4 @@
-"""What is measured of a gist and of its command, and the analyses of Gistify."""
+"""The measures of a gist and of its command, and the analyses of Gistify."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OF_COMMAND = tuple(
 
 
 def measured(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the measures of a gist from its score as a journal holds it."""
+    """Return the measures of a gist from its score in a journal."""
     given = record.get("flags")
     flags = given if isinstance(given, Mapping) else {}
     return {
@@ -56,14 +56,14 @@ def measured(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _percent(part: object, whole: object) -> float | None:
-    """Return a share, 0-100; None if it is of nothing, or not of numbers."""
+    """Return a percentage, 0-100; None for a total of 0, or for values that are not integers."""
     if not isinstance(part, int) or not isinstance(whole, int):
         return None
     return 100 * part / whole if whole else None
 
 
 def is_mocked(submission: Submission) -> bool:
-    """Whether a gist makes a fake of the codebase, so that it counts for nothing, whatever its run shows."""
+    """Whether a gist fakes the codebase, so that it counts for nothing, whatever its run shows."""
     return bool(_member(submission.metrics, "flags", "mocked"))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("", "tracing", "reading")
 UNLIMITED = -1
-"""How a budget without a limit is written in `task.toml`."""
+"""The value in `task.toml` of a budget without a limit."""
 ScoreBudget = Annotated[int, Meta(ge=UNLIMITED)]
 
 
@@ -29,19 +29,19 @@ class GistSettings:
     owned: tuple[str, ...] = ()
     """The codebase's own top-level names, which may not be imported; the brief lists them."""
     execution: bool = False
-    """Whether code may be run before the hand-in; without it no tool that runs a gist is offered."""
+    """Whether code may be run before the hand-in; otherwise no tool that runs a gist is offered."""
     strategy: str = ""
-    """The strategy that the brief advises: nothing, `tracing` or `reading`."""
+    """The strategy that the brief advises: none, `tracing` or `reading`."""
     give_test: bool = False
-    """Whether the brief holds the original test, and the gist begins with it."""
+    """Whether the brief contains the original test, and the gist begins with it."""
     tools: tuple[str, ...] = ()
-    """The optional tools that the task adds, by name."""
+    """The names of the optional tools that the task adds."""
     score_budget: ScoreBudget | None = 0
     """Uses of `score_gist` in a counted attempt; None for any number."""
     output_characters: Positive = 30_000
     """Most characters of a command's output that a tool shows."""
     gist_characters: Positive = 1_000_000
-    """The longest gist that is accepted."""
+    """Most characters of a gist that is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class GistTask:
     """The part of a task that only gists have."""
 
     entrypoint: str
-    """The command, as the brief words it."""
+    """The command as the brief words it."""
     settings: GistSettings
     stdin: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def command(self) -> Entrypoint:
-        """The command, parsed, with its input."""
+        """The parsed command, with its input."""
         return with_input(parse_entrypoint(self.entrypoint), self.stdin, self.variables)
 
 
@@ -88,8 +88,9 @@ def with_settings(task: Task, settings: GistSettings) -> Task:
 
 
 def command_identity(part: GistTask) -> dict[str, Any]:
-    """Return what the id of a gist counts of its command:
-    standard input and variables only if there are any.
+    """Return the part of a gist's command that its id covers.
+
+    Standard input and variables are included only if there are any.
     """
     identity: dict[str, Any] = {}
     if part.entrypoint:
@@ -102,9 +103,7 @@ def command_identity(part: GistTask) -> dict[str, Any]:
 
 
 def command_version(part: GistTask, image: ImagePins | None) -> int:
-    """Return the version that a task is written in:
-    2 where standard input or variables are part of its command.
-    """
+    """Return the version of a task: 2 if standard input or variables are part of its command."""
     from gistpoint.core.tasks.model import version_of
 
     has_input = bool(part.stdin or part.variables)

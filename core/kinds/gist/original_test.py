@@ -1,4 +1,4 @@
-"""The original test of a task: put into a gist, compared with the gist's own, and guarded in a run."""
+"""The original test of a task: inserted into a gist, compared with the gist's own, guarded in a run."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ from gistpoint.core.kinds.gist.lines import (
 
 @dataclass(frozen=True, slots=True)
 class GistTest:
-    """A pytest entrypoint: the test's qualified name, and the source of the file that has it."""
+    """A pytest entrypoint: the test's qualified name, and the source of its file."""
 
     qualname: str
     source: str
     defined_as: str = ""
-    """The function of `source` that is its text, if that has another name:
-    one of a mixin, or one that makes tests."""
+    """The function of `source` with the test's text, if its name is different.
+
+    For example a method of a mixin, or a function that makes tests.
+    """
     doctest: bool = False
-    """Whether its text is the docstring of `qualname`; that of the module if the name is empty."""
+    """Whether the test is the docstring of `qualname`, or of the module if the name is empty."""
     others: tuple[GistTest, ...] = ()
     """The other tests that the command runs."""
 
@@ -53,17 +55,17 @@ class GistTest:
 
     @property
     def has_other_blocks(self) -> bool:
-        """Whether the command's tests are not only the function `qualname`."""
+        """Whether the command's tests are more than the function `qualname`."""
         return bool(self.others or self.defined_as) or self.doctest
 
     @property
     def name(self) -> str:
-        """The name of its definition in `source`."""
+        """The name of the test's definition in `source`."""
         return self.defined_as or self.qualname
 
 
 def document_of_test(test: GistTest) -> dict[str, Any]:
-    """Return the tests of a command as they are stored: each file once."""
+    """Return the tests of a command as they are stored, with each file once."""
     document: dict[str, Any] = {"qualname": test.qualname, "source": test.source}
     if test.defined_as:
         document["defined_as"] = test.defined_as
@@ -101,18 +103,18 @@ def stored_test(document: Mapping[str, Any]) -> GistTest:
 
 @dataclass(frozen=True, slots=True)
 class TestScore:
-    """Overlap of the original test and the gist's version as handed in, 0-100 each."""
+    """The overlap of the original test and the gist's version as handed in, 0-100 each."""
 
     __test__ = False
 
     recall: float
-    """Lines of the original test that are in the gist's version: the figure of Gistify's table 6."""
+    """The share of the original test's lines that are in the gist's version: Gistify's table 6."""
     precision: float
-    """Lines of the gist's version that are in the original test."""
+    """The share of the lines of the gist's version that are in the original test."""
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of recall and precision."""
+        """The harmonic mean of recall and precision."""
         total = self.recall + self.precision
         if total:
             return 2 * self.recall * self.precision / total
@@ -120,14 +122,12 @@ class TestScore:
 
     @property
     def changed(self) -> bool:
-        """Whether a line was added, removed or altered."""
+        """Whether a line was added, removed or changed."""
         return self.recall < 100 or self.precision < 100
 
 
 def missing_test(gist: str, qualname: str) -> bool:
-    """Whether a gist that parses has no definition of the test;
-    one that does not parse is an error of syntax.
-    """
+    """Whether a gist parses and does not define the test."""
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
@@ -136,18 +136,18 @@ def missing_test(gist: str, qualname: str) -> bool:
 
 
 def missing_name(gist: str, test: GistTest) -> str:
-    """Return the first test of which a gist that parses has no definition; empty if it has all.
+    """Return the first test that a gist does not define; empty if it defines all, or does not parse.
 
-    Of a test that is made at run time, the gist has to define what makes it.
+    For a test that is made at run time, the gist must define the function that makes it.
     """
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
         return ""
-    return next((one.qualname for one in test.each if not _has(tree, one)), "")
+    return next((one.qualname for one in test.each if not _defines(tree, one)), "")
 
 
-def _has(tree: ast.Module, test: GistTest) -> bool:
+def _defines(tree: ast.Module, test: GistTest) -> bool:
     if test.doctest:
         return documented(tree, test.qualname) is not None
     if find_test(tree, test.qualname) is not None:
@@ -156,7 +156,7 @@ def _has(tree: ast.Module, test: GistTest) -> bool:
 
 
 def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
-    """Return the names of the blocks of a text that hold the tests; none for one that does not parse."""
+    """Return the names of the blocks with the tests in a text; empty if it does not parse."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError):
@@ -170,12 +170,12 @@ def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
 
 
 def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
-    """Return the test in a gist: under its own name, or under that of what makes it."""
+    """Return the test in a gist, under its own name or that of the function that makes it."""
     return find_test(tree, test.qualname) or find_test(tree, test.name)
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
-    """Score all tests of a command, as `score_test` scores one; of a doctest, the lines of its docstring."""
+    """Score all tests of a command as `score_test` does; for a doctest, the lines of its docstring."""
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
@@ -204,8 +204,8 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
     """Score the test `qualname` of the file `gist` against that of the test file `original`.
 
-    Imports of the codebase's own top-level names (`owned`) are left out on both sides: a gist has to drop
-    them. A test that is missing, or a gist that does not parse, scores 0.
+    Imports of the codebase's own top-level names (`owned`) are left out on both sides, since a gist has to
+    drop them. A missing test, or a gist that does not parse, scores 0.
     """
     wanted = _lines_of(original, qualname, owned)
     try:
@@ -229,14 +229,12 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     definition = find_test(parse(source), qualname)
     if definition is None:
         return []
-    # A gist has to drop imports of the codebase, so they count on neither side: decision 16.
+    # A gist has to drop imports of the codebase, so they count on neither side (decision 0016).
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of the test `qualname`, put into a text from the file `source`;
-    None if it is not there.
-    """
+    """Return the guard of a test inserted into a text from the file `source`; None if it is missing."""
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -253,7 +251,7 @@ def _is_decorated(test: LineBlock) -> bool:
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
-    """Return the guard of all tests of a command, put into a text; None if one of them is not there."""
+    """Return the guard of all tests of a command inserted into a text; None if one is missing."""
     if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:
@@ -275,11 +273,11 @@ def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
             doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
     first = min(places.values(), default=(0, 0))
     last = max(places.values(), default=(0, 0))
-    names = _agreed([pytest_names(one.source) for one in written])
+    names = _common_meanings([pytest_names(one.source) for one in written])
     return TestGuard(first[0], last[1], decorated, names, places, doctests)
 
 
-def _agreed(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _common_meanings(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the names that mean the same in every file that has them."""
     meanings: dict[str, set[str]] = {}
     for names in found:
@@ -289,9 +287,7 @@ def _agreed(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def pytest_names(source: str) -> dict[str, str]:
-    """Return the names that a file takes from pytest, with the attribute that each is;
-    empty for pytest itself.
-    """
+    """Return the names that a file imports from pytest, with their attributes; empty for pytest itself."""
     found: dict[str, str] = {}
     for node in parse(source).body:
         match node:
@@ -323,13 +319,11 @@ class SplicedGist:
 
     text: str
     origin: tuple[int | None, ...]
-    """For each line of `text`, its number in the gist as handed in; None for a line of the original test."""
+    """For each line of `text`, its number in the gist as handed in; None for lines of the original test."""
 
 
 def given_test(test: GistTest | None) -> str:
-    """Return the original tests as a brief gives them;
-    empty for a command that is not a test, and for doctests.
-    """
+    """Return the original tests as a brief shows them; empty for a program, and for doctests."""
     if test is None:
         return ""
     written = [one for one in test.each if not one.doctest]
@@ -341,32 +335,32 @@ def given_test(test: GistTest | None) -> str:
     return text
 
 
-def _named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> list[LineBlock]:
-    """Return the blocks of a kind that have a name, in source order."""
+def _blocks_named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> list[LineBlock]:
+    """Return the blocks of a kind with a name, in source order."""
     return [block for block in blocks if block.kind is kind and block.name == name]
 
 
 def splice_test(
     gist: str, original: str, qualname: str, owned: Collection[str], *, defined_as: str = ""
 ) -> SplicedGist:
-    """Replace every definition of the test `qualname` in `gist` by that of the test file `original`.
+    """Replace every definition of the test `qualname` in `gist` with that of the test file `original`.
 
-    A function goes to the place of the gist's first definition of it, or to the end. A method goes into the
-    gist's class of that name, which is created with the original's header if the gist has none. Imports of
-    `owned` names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the
-    definition in the original, if it is another. Raises SyntaxError for a gist that does not parse, TaskError
-    for an original without that test.
+    A function takes the place of the gist's first definition of it, or the end. A method goes into the gist's
+    class of that name, which is created with the original's header if the gist has none. Imports of `owned`
+    names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the definition
+    in the original, if it is different. Raises SyntaxError for a gist that does not parse, and TaskError for
+    an original without that test.
     """
-    definition = _required(original, defined_as or qualname)
+    definition = _required_test(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
     tree = parse(gist)
     blocks = blocks_of(tree)
     lines = physical_lines(gist)
     own = find_test(tree, qualname) if defined_as else None
     name = own.name if own is not None else definition.name
-    old = [block for block in _named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
+    old = [block for block in _blocks_named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
     owner = definition.name.rpartition(".")[0]
-    homes = _named(blocks, BlockKind.CLASS, owner)
+    homes = _blocks_named(blocks, BlockKind.CLASS, owner)
     if old:
         at = old[0].first
         depth = margin_of(lines[old[0].statements[0].lineno - 1])
@@ -378,14 +372,14 @@ def splice_test(
         depth = ""
         test = _in_classes(test, original, owner)
     put_in: list[tuple[str, int | None]] = [(text, None) for text in indented(test, depth)]
-    # Every definition of the test goes: the last one in the file would be the one that runs.
-    kept = _without(lines, old)
+    # Every definition of the test is removed: the last one in the file would be the one that runs.
+    kept = _lines_outside(lines, old)
     above = [line for line in kept if line[1] < at]
     return _spliced([*above, *put_in, *kept[len(above) :]])
 
 
-def _without(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
-    """Return the lines that are in none of the blocks, each with its number."""
+def _lines_outside(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
+    """Return the lines outside of the blocks, each with its number."""
     removed = set[int]()
     for block in blocks:
         removed.update(range(block.first, block.last + 1))
@@ -398,10 +392,9 @@ def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
 
 
 def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
-    """Replace the docstring of `name` in a gist by that of the file `original`,
-    without its imports of `owned` names.
+    """Replace the docstring of `name` in a gist with that of `original`, without its `owned` imports.
 
-    Raises SyntaxError for a gist that does not parse, TaskError if one of the two has no such definition.
+    Raises SyntaxError for a gist that does not parse, and TaskError if one of the two has no such definition.
     """
     return _spliced(spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned)))
 
@@ -424,8 +417,7 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
             put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
         else:
             put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
-        # Lines of tests that were put in before keep None; all others keep their number in the gist as handed
-        # in.
+        # Lines of tests inserted before keep None; all others keep their number in the gist as handed in.
         before = spliced.origin
         origin = tuple(None if number is None else before[number - 1] for number in put_in.origin)
         spliced = SplicedGist(put_in.text, origin)
@@ -434,18 +426,19 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
 
 
 def original_test(original: str, qualname: str) -> str:
-    """Return the source of the test `qualname` in the file `original`, unchanged, in the class that holds it.
+    """Return the unchanged source of the test `qualname` in the file `original`, inside its class.
 
     Raises TaskError if there is none.
     """
-    definition = _required(original, qualname)
+    definition = _required_test(original, qualname)
     lines = dedented(physical_lines(original)[definition.first - 1 : definition.last])
     return "\n".join(_in_classes(lines, original, definition.name.rpartition(".")[0])) + "\n"
 
 
 def inheriting_test(test: GistTest) -> str:
-    """Return the original test as a gist can hold it:
-    with the class by which it is named, if that one inherits it.
+    """Return the original test as a gist can contain it.
+
+    It includes the class that gives the test its name, if that class inherits it.
     """
     if test.others or test.doctest:
         documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)
@@ -454,11 +447,11 @@ def inheriting_test(test: GistTest) -> str:
     if not missing_name(text, test):
         return text
     heir = test.qualname.rpartition(".")[0]
-    base = _required(test.source, test.qualname).name.rpartition(".")[0]
+    base = _required_test(test.source, test.qualname).name.rpartition(".")[0]
     return f"{text}\n\nclass {heir}({base}):\n    pass\n"
 
 
-def _required(original: str, qualname: str) -> LineBlock:
+def _required_test(original: str, qualname: str) -> LineBlock:
     definition = find_test(parse(original), qualname)
     if definition is None:
         raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
@@ -478,7 +471,7 @@ def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> 
         kept = [text for text in texts if not imports_owned(text, owned)]
         if len(kept) == len(texts):
             continue
-        # A body of this import alone needs another statement.
+        # A body with only this import needs another statement.
         if not kept and any(body == [node] for body in bodies_in(function)):
             kept = ["pass"]
         replaced[node.lineno] = kept
@@ -501,11 +494,11 @@ def _class_depth(block: LineBlock, lines: list[str]) -> str:
 
 
 def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
-    """Return the lines of a method below the headers of the classes that hold it in the file `original`."""
+    """Return the lines of a method below the headers of its classes in the file `original`."""
     blocks = blocks_of(parse(original))
     source = physical_lines(original)
     while owner:
-        for block in _named(blocks, BlockKind.CLASS, owner)[:1]:
+        for block in _blocks_named(blocks, BlockKind.CLASS, owner)[:1]:
             last = next(line.last for line in block.lines if line.text.startswith("class "))
             header = "\n".join(source[block.first - 1 : last])
             lines = [textwrap.dedent(header), *indented(lines, "    ")]

@@ -1,7 +1,7 @@
-"""Settings of a gist that differ for one attempt from those of its task: read, checked, recorded, applied.
+"""Settings of a gist that an attempt changes: read, checked, recorded and applied.
 
-A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. So
-attempts under all conditions of one task are in one home (decision 50).
+A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. All
+conditions of one task therefore have their attempts in one place (docs/decisions/0050).
 """
 
 from __future__ import annotations
@@ -39,13 +39,11 @@ class GistSettingsError(UserError):
 
 
 class ContradictionError(UserError):
-    """Settings of a gist contradict each other, or the command; the hint says what to add or to leave out."""
+    """Settings of a gist contradict each other, or the command; the hint names what to change."""
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that no task can have;
-    `is_test` says whether the command is a test.
-    """
+    """Raise `ContradictionError` for settings that no task can have."""
     if needing := needing_execution(settings):
         raise ContradictionError(
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."
@@ -57,7 +55,7 @@ def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
 
 
 class GistOverrides(msgspec.Struct, frozen=True):
-    """Settings of an attempt; `UNSET` for those that the task sets."""
+    """Settings of an attempt; `UNSET` for those that the task decides."""
 
     execution: bool | UnsetType = UNSET
     tools: tuple[str, ...] | UnsetType = UNSET
@@ -68,10 +66,10 @@ class GistOverrides(msgspec.Struct, frozen=True):
     """Uses of `score_gist` in a counted attempt; -1 for any number."""
 
     def on(self, task: Task, test: str) -> Task:
-        """Return the task as an attempt with these settings sees it;
-        `test` is the original test, if there is one.
+        """Return the task as an attempt with these settings sees it.
 
-        Raises `GistSettingsError` for a repair, and for settings that contradict each other or the task.
+        `test` is the original test, if there is one. Raises `GistSettingsError` for a repair, and for
+        settings that contradict each other or the task.
         """
         if not is_gist(task):
             raise GistSettingsError(
@@ -101,8 +99,7 @@ TOOL_PROFILES: Mapping[str, GistOverrides] = {
     "bash": GistOverrides(tools=("bash",)),
     "edit_and_execute": GistOverrides(execution=True, tools=("edit_and_execute",)),
 }
-"""Sets of tools under one name, by which attempts are compared (Gistify, 4.1);
-`all` leaves what the task sets."""
+"""Named sets of tools by which attempts are compared (Gistify, 4.1); `all` keeps those of the task."""
 
 
 _BASE = GistOverrides(execution=False, tools=(), strategy="")
@@ -115,8 +112,7 @@ CONDITIONS: Mapping[str, GistOverrides] = {
     "bash": msgspec.structs.replace(_BASE, execution=True, tools=("bash",)),
     "edit_and_execute": msgspec.structs.replace(_BASE, execution=True, tools=("edit_and_execute",)),
 }
-"""The conditions of Gistify's table 3:
-advice in the brief, tools that describe the codebase, tools that run code."""
+"""The conditions of Gistify's table 3: advice, tools that describe code, and tools that run code."""
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
@@ -163,13 +159,13 @@ def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
 
 
 def require_known(fields: Fields, settings: GistSettings | GistOverrides) -> None:
-    """Raise `TaskError` for a strategy and for tools that no task has; `fields` are those that were read."""
+    """Raise `TaskError` for an unknown strategy or tool; `fields` are those that were read."""
     _require_among(fields, "strategy", (settings.strategy or "",), STRATEGIES)
     _require_among(fields, "tools", settings.tools or (), OPTIONAL_TOOLS)
 
 
 def _contradiction(task: Task) -> tuple[str, str] | None:
-    """Return what contradicts what, and what to do about it."""
+    """Return the contradiction in the settings and what to do about it; None if there is none."""
     settings = gist_settings(task)
     if needing := needing_execution(settings):
         return f"{needing} runs code, and execution is off.", "Add execution = true, or leave the tool out."
@@ -191,16 +187,14 @@ def _require_among(fields: Fields, key: str, names: Iterable[str], known: Sequen
 
 
 def differing(task: Task, default: Task) -> dict[str, Any]:
-    """Return the settings that turn those of `default` into those of `task`,
-    as a file of settings has them.
-    """
+    """Return the settings in which `task` differs from `default`, as in a file of settings."""
     values = {**settings_data(task), "steps": task.budgets.tool_uses}
     others = {**settings_data(default), "steps": default.budgets.tool_uses}
     return {key: values[key] for key in KEYS if values[key] != others[key]}
 
 
 def overrides_data(given: GistOverrides) -> dict[str, Any]:
-    """Return the settings that are given, as a file of settings has them."""
+    """Return the given settings, as in a file of settings."""
     return {key: value for key, value in msgspec.structs.asdict(given).items() if value is not UNSET}
 
 
@@ -209,11 +203,11 @@ def toml_lines(settings: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
 
 
-# What an attempt records
+# The settings in an attempt's record
 
 
 def settings_data(task: Task) -> dict[str, Any]:
-    """Return the settings of a gist as the header of an attempt holds them; the steps are in its budgets."""
+    """Return the settings of a gist as the header of an attempt records them, without the steps."""
     settings = gist_settings(task)
     return {
         "execution": settings.execution,
@@ -226,7 +220,7 @@ def settings_data(task: Task) -> dict[str, Any]:
 
 
 def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> Task:
-    """Return the task as an attempt sees it that recorded this; without settings in it, it has the task's.
+    """Return the task as an attempt with this record sees it; without settings, it has the task's.
 
     Raises `GistSettingsError` for recorded settings that can't be read.
     """
@@ -240,15 +234,13 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
 
 
 def gist_budgets(task: Task, role: Role) -> Budgets:
-    """Return the task's steps and one hand-in; scores without a limit unless the attempt counts."""
-    # For a model as for a person: a score while writing is free only where the attempt does not count
-    # (decision 29).
+    """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
     scores = None if role in SHOWS_EVIDENCE else gist_settings(task).score_budget
     return replace(task.budgets, submissions=1, scores=scores)
 
 
 def with_budgets(task: Task, budgets: Budgets) -> Task:
-    """Return the task as an attempt with these budgets sees it; its brief names them."""
+    """Return the task as an attempt with these budgets sees it, with a brief that states them."""
     met = with_settings(task, replace(gist_settings(task), score_budget=budgets.scores))
     return replace(met, budgets=budgets)
 

@@ -1,9 +1,9 @@
-"""Patterns that outputs must match: runs of the original laid over one another, with gaps where they differ.
+"""Patterns that outputs must match: aligned runs of the original, with gaps where they differ.
 
-Lines that are in every run must be there. A line that differs is compared token by token: numbers, words,
-white space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of
-tokens that the runs had in it; if they differ only in their order, as sets do, it takes the same tokens in
-any order (decision 46).
+Lines that are in every run are required. A line that differs is compared token by token: numbers, words,
+white space, signs. Whatever is the same in all runs is required too, and a gap accepts only the kinds of
+tokens that the runs had in it; if they differ only in order, as sets do, it accepts the same tokens in any
+order.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ _STRING = r"""(?:'[^'\n]*'|"[^"\n]*")"""
 _PAIR = rf"{_STRING}(?:: ?(?:{_STRING}|{_NUMBER}))?"
 _LIST = re.compile(rf"{_PAIR}(?:, ?{_PAIR})+")
 _CODED = r"[0-9a-fA-F]{4,}(?:-[0-9a-fA-F]{4,})+|[\w+/]{20,}=*"
-"""A UUID, or base 64 text: one word."""
+"""A UUID or base 64 text, which is one word."""
 _TOKEN = re.compile(rf"{_CODED}|{_NUMBERS.pattern}|\w+|\s+|[^\w\s]")
 _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
 _LETTER = re.compile(r"[^\W\d]")
 _MOST_TOKENS = 200
-"""Most tokens of a line; of a longer line only the beginning and the end are compared."""
+"""Most tokens of a line; of a longer line, only the beginning and the end are compared."""
 _VARIES = "[varies]"
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A place where runs differ, with the kinds of tokens that may be there."""
+    """A place where runs differ, with the kinds of tokens that it accepts."""
 
     numbers: bool
-    """One number, or one list of numbers, and nothing else."""
+    """Whether it accepts exactly one number, or one list of numbers."""
     spaces: bool
     letters: bool
     may_be_empty: bool
     bag: tuple[str, ...] | None = None
-    """The signs and words themselves, sorted, if all runs have the same ones."""
+    """The signs and words themselves, sorted, if all runs have the same ones; else None."""
 
     @classmethod
     def of(cls, found: Iterable[Sequence[str]]) -> Gap:
@@ -49,8 +49,8 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
-        # Sets come in another order in each run: then the same tokens are required, in any order
-        # (decision 46).
+        # Sets are printed in another order in each run: then the same tokens are required in any order
+        # (decision 0046).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
             numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
@@ -61,7 +61,7 @@ class Gap:
         )
 
     def takes(self, token: str) -> bool:
-        """Whether a token may be there."""
+        """Whether a token may be in the gap."""
         if self.numbers:
             return _NUMBERS.fullmatch(token) is not None
         if token.isspace():
@@ -69,7 +69,7 @@ class Gap:
         return self.letters or not _LETTER.search(token)
 
     def reached(self, places: set[int], tokens: Sequence[str]) -> set[int]:
-        """Return the places where it may end, given those where it may begin."""
+        """Return the places where the gap may end, given those where it may begin."""
         found = set[int]()
         if self.bag is not None:
             for start in places:
@@ -116,10 +116,10 @@ class VariableLine:
 
     @classmethod
     def of(cls, variants: Sequence[str]) -> VariableLine:
-        """Lay the variants of a line over one another; a list that differs only in its order is one token."""
+        """Align the variants of the line; a list that differs only in its order is one token."""
         bags = {tuple(_bag([found]) for found in _LIST.findall(line)) for line in variants}
         token = _TOKEN_OR_LIST if len(bags) == 1 else _TOKEN
-        return cls(tuple(_laid_over([token.findall(line) for line in variants])), token)
+        return cls(tuple(_aligned([token.findall(line) for line in variants])), token)
 
     def matches(self, line: str) -> bool:
         """Whether a line matches."""
@@ -139,7 +139,7 @@ class VariableLine:
         return "".join(part if isinstance(part, str) else _VARIES for part in self.parts)
 
 
-def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
+def _aligned(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
     """Yield the tokens that all variants share, and the gaps between them."""
     first = variants[0]
     if all(tokens == first for tokens in variants):
@@ -172,7 +172,7 @@ def _by_columns(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 
 def _common(variants: Sequence[Sequence[str]]) -> int:
-    """Return how many tokens all variants begin with."""
+    """Return the number of tokens with which all variants begin."""
     count = 0
     for column in zip(*variants, strict=False):
         if len(set(column)) > 1:
@@ -182,7 +182,7 @@ def _common(variants: Sequence[Sequence[str]]) -> int:
 
 
 def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
-    """Yield the parts on both sides of a word that each variant has once; a gap if there is no such word."""
+    """Yield the parts on both sides of a word that each variant has once; a gap if there is none."""
     word = _shared_word(variants)
     if word is None:
         lengths = {len(tokens) for tokens in variants}
@@ -192,16 +192,14 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
             yield Gap.of(variants)
         return
     places = [tokens.index(word) for tokens in variants]
-    yield from _laid_over([tokens[:place] for tokens, place in zip(variants, places, strict=True)])
+    yield from _aligned([tokens[:place] for tokens, place in zip(variants, places, strict=True)])
     yield word
-    yield from _laid_over([tokens[place + 1 :] for tokens, place in zip(variants, places, strict=True)])
+    yield from _aligned([tokens[place + 1 :] for tokens, place in zip(variants, places, strict=True)])
 
 
 def _shared_word(variants: Sequence[list[str]]) -> str | None:
-    """Return the first word that each variant has once;
-    None if there is none, or if a variant is too long.
-    """
-    # Counting each word in each variant takes the square of their length.
+    """Return the first word that each variant has once; None if there is none, or for long variants."""
+    # Counting each word in each variant takes quadratic time.
     if max(map(len, variants)) > _MOST_TOKENS:
         return None
     for token in variants[0]:
@@ -215,11 +213,11 @@ class OutputPattern:
     """The pattern that an output must match."""
 
     parts: tuple[str | VariableLine | Gap, ...]
-    """A line that must be there, one that differs, or a gap for any number of lines."""
+    """Each part is a required line, a line that differs, or a gap for any number of lines."""
 
     @classmethod
     def of(cls, runs: Sequence[str]) -> OutputPattern:
-        """Build it from the normalised outputs of one or more runs of the original."""
+        """Return the pattern for the normalised outputs of one or more runs of the original."""
         outputs = [run.splitlines() for run in runs]
         if not outputs:
             return cls(())
@@ -241,7 +239,7 @@ class OutputPattern:
 
     @property
     def text(self) -> str:
-        """The pattern as text to show, a gap as `[varies]`."""
+        """The pattern as text to show, with gaps as `[varies]`."""
         return "\n".join(map(_shown, self.parts))
 
 
@@ -250,7 +248,7 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        # As many lines in every run: they are compared one by one, others as a whole (decision 46).
+        # If every run has as many lines here, they are compared one by one, else as a whole (decision 0046).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

@@ -1,6 +1,4 @@
-"""The two rates of a gist: which of its lines ran, and which exist in the original,
-with the evidence for each.
-"""
+"""The two rates of a gist, the lines that ran and the lines that exist in the original, with evidence."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class Share:
 
     @property
     def rate(self) -> float | None:
-        """Percentage, 0-100; None if there are no lines."""
+        """The percentage, 0-100; None for a total of 0."""
         if not self.whole:
             return None
         return 100 * self.part / self.whole
@@ -48,49 +46,48 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 
 @dataclass(frozen=True, slots=True)
 class RateReport(ABC, Generic[_Line]):
-    """All lines of a gist in source order, and the shares of them that hold: that ran, or that exist."""
+    """The lines of a gist in source order, and the shares of them that ran or that exist."""
 
     lines: tuple[_Line, ...]
     test_blocks: frozenset[str] = frozenset()
 
     @abstractmethod
     def _holds(self, line: _Line) -> tuple[bool, bool] | None:
-        """Whether a line holds, and whether it does so for the paper; None if it does not count."""
+        """Whether a line holds, and whether it does in the paper's way; None if it does not count."""
 
     @property
     def rate(self) -> float | None:
-        """Percentage of the distinct lines that hold, 0-100; None if there are none."""
+        """The percentage of the distinct lines that hold, 0-100; None if there are none."""
         return self.distinct.rate
 
     @property
     def rate_without_test(self) -> float | None:
-        """As `rate`, without the lines of the test itself."""
+        """The same as `rate`, without the lines of the test itself."""
         return self.distinct_without_test.rate
 
     @property
     def distinct(self) -> Share:
-        """The lines that hold; identical lines of one block are one line, which holds if any of them does.
+        """The lines that hold, with identical lines of one block as one line.
 
-        Blocks of one qualified name are one block, so a repeated line or function counts only once; identical
-        lines of different blocks stay apart.
+        Such a line holds if any of its occurrences does. Blocks with the same qualified name are one block,
+        so a repeated line or function counts only once; identical lines of different blocks are counted
+        separately.
         """
         return self._distinct(self.lines)
 
     @property
     def distinct_without_test(self) -> Share:
-        """As `distinct`, without the lines of the test itself."""
+        """The same as `distinct`, without the lines of the test itself."""
         return self._distinct(self._without_test)
 
     @property
     def paper(self) -> Share:
-        """The lines that hold as the paper counts them:
-        repeated lines all count (Gistify, equations 2 and 3).
-        """
+        """The lines that hold in the paper's way: repeated lines all count (Gistify, equations 2, 3)."""
         return self._as_in_paper(self.lines)
 
     @property
     def paper_without_test(self) -> Share:
-        """As `paper`, without the lines of the test itself."""
+        """The same as `paper`, without the lines of the test itself."""
         return self._as_in_paper(self._without_test)
 
     @property
@@ -98,7 +95,7 @@ class RateReport(ABC, Generic[_Line]):
         return [line for line in self.lines if line.block not in self.test_blocks]
 
     def _distinct(self, lines: Iterable[_Line]) -> Share:
-        # Alike lines are one line, or a repeated line would raise both rates for nothing: decision 44.
+        # Otherwise a repeated line would raise both rates for nothing (decision 0044).
         held: dict[tuple[str, str], bool] = {}
         for one in lines:
             found = self._holds(one)
@@ -124,9 +121,9 @@ def is_glue(text: str) -> bool:
     """Whether a top-level line that does not exist in the original is glue.
 
     Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`);
-    a name bound to another name or to an attribute of one, as an import with `as` would do; a namespace of
-    such names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name, assigned a name
-    (`pkg.f = f`).
+    a name bound to another name or to an attribute of one, as by an import with `as`; a namespace of such
+    names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name that is assigned a
+    name (`pkg.f = f`).
     """
     if text in _GLUE_IMPORTS:
         return True
@@ -146,7 +143,7 @@ def _is_binding(value: ast.expr) -> bool:
         return True
     if not isinstance(value, ast.Call) or value.args:
         return False
-    # A namespace with anything else in it would invent content, which is a fake: decision 14.
+    # A namespace with anything else in it would invent content, which is a fake (decision 0014).
     is_namespace = ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")
     return is_namespace and all(one.arg is not None and _is_binding(one.value) for one in value.keywords)
 
@@ -158,7 +155,7 @@ def _is_reference(value: ast.expr) -> bool:
 
 
 class ExistenceReason(StrEnum):
-    """Why a line counts as existing, or not."""
+    """The reasons why a line counts as existing, or not."""
 
     IN_BLOCK = "stands in the original block"
     IN_TOP_LEVEL = "stands at the top level of the original"
@@ -184,18 +181,17 @@ class OriginalLine:
 
 @dataclass(frozen=True, slots=True)
 class LineExistence:
-    """One gist line and what it was matched to."""
+    """One line of a gist, and the line of the original that it was matched with."""
 
     line: LogicalLine
     block: str
     reason: ExistenceReason
     original: OriginalLine | None = None
-    """The line itself if it exists; else the first line of the block it was compared with,
-    if there is one."""
+    """The same line if it exists; else the first line of the block it was compared with, if there is one."""
 
     @property
     def exists(self) -> bool:
-        """Whether it counts as existing."""
+        """Whether the line counts as existing."""
         return self.reason.exists
 
 
@@ -208,17 +204,17 @@ class ExistenceReport(RateReport[LineExistence]):
 
     @property
     def counted(self) -> int:
-        """Number of lines, identical lines of one block counted once."""
+        """The number of lines, with identical lines of one block counted once."""
         return self.distinct.whole
 
     @property
     def existing(self) -> int:
-        """Number of counted lines that exist."""
+        """The number of counted lines that exist."""
         return self.distinct.part
 
     @property
     def glue(self) -> tuple[LineExistence, ...]:
-        """The lines that are glue; they count as not existing."""
+        """The lines that are glue, which count as not existing."""
         return tuple(line for line in self.lines if line.reason is ExistenceReason.GLUE)
 
     def at(self, number: int) -> list[LineExistence]:
@@ -227,9 +223,7 @@ class ExistenceReport(RateReport[LineExistence]):
 
 
 class Originals:
-    """The blocks of a codebase by kind and qualified name;
-    files that do not parse are left out and listed.
-    """
+    """The blocks of a codebase by kind and qualified name; files that do not parse are only listed."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self.unparsed: list[str] = []
@@ -245,7 +239,7 @@ class Originals:
                 self._blocks.setdefault((block.kind, block.name), []).append(block)
 
     def candidates(self, block: LineBlock) -> list[LineBlock]:
-        """Return the original blocks of the same kind, name and place in the class hierarchy."""
+        """Return the original blocks of the same kind and qualified name."""
         return self._blocks.get((block.kind, block.name), [])
 
     @property
@@ -262,8 +256,8 @@ class Originals:
 def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
     """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
 
-    `test` is the qualified name of the test, so that its lines can be left out. Raises SyntaxError for a
-    gist that does not parse.
+    `test` is the qualified name of the test, so that its lines can be left out. Raises SyntaxError for a gist
+    that does not parse.
     """
     lines: list[LineExistence] = []
     for block in blocks_of(parse(gist)):
@@ -276,7 +270,7 @@ def line_existence(gist: str, originals: Originals, *, test: str = "") -> Existe
 
 
 def existence_of(text: str, originals: Originals, test: str) -> ExistenceReport | None:
-    """Return which lines of a text exist; None for one that does not parse."""
+    """Return which lines of a text exist; None if it does not parse."""
     try:
         return line_existence(text, originals, test=test)
     except (SyntaxError, ValueError):
@@ -297,7 +291,7 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
     best: LineBlock | None = None
     places: dict[str, int] = {}
     best_count = -1
-    # Of several originals of one name, the one with most matching lines counts: decision 12.
+    # Of several originals with one name, the one with the most matching lines counts (decision 0012).
     for candidate in originals.candidates(block):
         found = {line.text: line.first for line in reversed(candidate.lines)}
         count = sum(line.text in found for line in block.lines)
@@ -316,15 +310,15 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
             yield LineExistence(line, block.name, ExistenceReason.NOT_IN_BLOCK, original)
 
 
-# Line execution, measured on a text with one statement a line
+# Line execution, measured on a text with one statement per line
 
 _Place = tuple[int, int]
 
 
 def unfolded(source: str) -> str:
-    """Return `source` with each statement on a line of its own; the text itself if that is already the case.
+    """Return `source` with each statement on its own line; the text itself if that is already the case.
 
-    The syntax tree stays the same, and so does every line with a single statement. A body without content
+    The syntax tree is unchanged, and so is every line with a single statement. A body without content
     (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for a text that does not
     parse.
     """
@@ -334,30 +328,30 @@ def unfolded(source: str) -> str:
     if not bodies:
         return source
     starts = _logical_starts(lines)
-    # From the end, so that a break does not move the places before it.
+    # From the end, so that a line break does not move the places before it.
     for row, column, margin in sorted(_splits(bodies, lines, starts), reverse=True):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
     text = "\n".join(lines) + "\n"
-    # Measured on another program, the lines would say nothing: the tree must stay the same (decision 44).
+    # Measured on another program, lines would mean nothing: the tree must be unchanged (decision 0044).
     if _is_same(tree, text):
         return text
     return source
 
 
-def _is_beside(statement: ast.stmt, lines: list[str]) -> bool:
+def _follows_code(statement: ast.stmt, lines: list[str]) -> bool:
     """Whether other code precedes a statement on its line."""
     row, column = _place(statement, lines)
     return bool(lines[row - 1][:column].strip())
 
 
 def _place(statement: ast.stmt, lines: list[str]) -> _Place:
-    """Return line and column of a statement."""
+    """Return the line and column of a statement."""
     return statement.lineno, column_of(lines[statement.lineno - 1], statement.col_offset)
 
 
 def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
-    """Map the place of each token to the place of the first token of its logical line."""
+    """Return the place of the first token of its logical line for each token's place."""
     starts: dict[_Place, _Place] = {}
     first: _Place | None = None
     try:
@@ -373,8 +367,8 @@ def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
 
 
 def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
-    """Whether a statement of a body that counts follows other code on its line."""
-    return any(_is_beside(one, lines) for one in body if not is_placeholder(one))
+    """Whether a statement of a body, other than a placeholder, follows other code on its line."""
+    return any(_follows_code(one, lines) for one in body if not is_placeholder(one))
 
 
 def _splits(
@@ -399,16 +393,13 @@ def _is_same(tree: ast.Module, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineExecution:
-    """One gist line, and whether it ran;
-    lines that are not executable may have run too, but count in no rate.
-    """
+    """One line of a gist, and whether it ran; lines that are not executable count in no rate."""
 
     line: LogicalLine
     block: str
     ran: bool
-    beside_one_that_ran: bool = False
-    """Whether it ran or shares a physical line with one that did:
-    a tracer of the raw text can't distinguish them."""
+    shares_executed_line: bool = False
+    """Whether a tracer of the raw text would see it run: it ran, or shares its line with one that did."""
 
     @property
     def counts(self) -> bool:
@@ -418,30 +409,30 @@ class LineExecution:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionReport(RateReport[LineExecution]):
-    """The executable lines that ran; for the paper, lines on one physical line ran together."""
+    """The executable lines that ran; in the paper's way, lines on one physical line ran together."""
 
     def _holds(self, line: LineExecution) -> tuple[bool, bool] | None:
         if line.counts:
-            return (line.ran, line.beside_one_that_ran)
+            return (line.ran, line.shares_executed_line)
         return None
 
     @property
     def executable(self) -> int:
-        """Number of executable lines, identical lines of one block counted once."""
+        """The number of executable lines, with identical lines of one block counted once."""
         return self.distinct.whole
 
     @property
     def executed(self) -> int:
-        """Number of executable lines that ran."""
+        """The number of executable lines that ran."""
         return self.distinct.part
 
 
 def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> ExecutionReport:
     """Return which logical lines of `gist` ran, from the physical lines that a tracer saw.
 
-    `executed` holds 1-based line numbers of `unfolded(gist)`, which is the text that has to be run. A
-    statement ran if an event fell on any line of its header, or of its body: some headers (`case _:`) compile
-    to nothing. Raises SyntaxError for a gist that does not parse.
+    `executed` contains line numbers, from 1, of `unfolded(gist)`, which is the text to be run. A statement
+    ran if an event was on any line of its header or its body: some headers (`case _:`) have no compiled code.
+    Raises SyntaxError for a gist that does not parse.
     """
     measured = unfolded(gist)
     seen = sorted(set(executed))

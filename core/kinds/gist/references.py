@@ -1,4 +1,4 @@
-"""Reference gists of tasks: made by program, tried as gists are scored, with their figures."""
+"""Reference gists of tasks: made by a program, tried in the way gists are scored, with their figures."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class ReferenceMaker:
-    """Makes the reference gist of one task; `clock` gives seconds, `budget_s` bounds the reduction."""
+    """Makes the reference gist of one task; `clock` returns seconds, `budget_s` limits the reduction."""
 
     judge: GistJudge
     clock: Clock
     budget_s: float = 120.0
     on_query: Callable[[int, int], None] | None = None
-    """Called before each run with its number and the lines of the text."""
+    """Called before each run with its number and the number of lines of the text."""
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
     _why: list[str] = field(default_factory=list)
-    """What each text that failed before one held came to."""
+    """The failures of the texts before the first faithful one."""
     _refused: set[str] = field(default_factory=set)
     _held: bool = field(default=False)
 
     def make(self) -> ReferenceGist:
-        """Return the smallest faithful gist that was found, or the reason why there is none.
+        """Return the smallest faithful gist found, or the reason why there is none.
 
-        Raises `CancelledError` if it is stopped before a faithful one was found;
-        if stopped later, returns that one.
+        Raises `CancelledError` if it is stopped before a faithful gist was found; if it is stopped later,
+        that gist is returned.
         """
         began = self.clock()
         answer = self.judge.answer
@@ -60,7 +60,7 @@ class ReferenceMaker:
                 codebase,
                 self._path(codebase),
                 self.judge.entrypoint.qualname,
-                self._ask,
+                self._query,
                 out_of_time=lambda: self.cancel.cancelled or self.clock() - began > self.budget_s,
             )
         except (NoReferenceError, SyntaxError, RecursionError) as error:
@@ -81,14 +81,12 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Judge a text that has held once;
-        at length only if it does not hold under another hash seed as well.
-        """
+        """Judge a text that was faithful once; in full only if it is not faithful with another hash seed."""
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
     def _path(self, codebase: Codebase) -> str:
-        """Return the file that the command starts in."""
+        """Return the file in which the command starts."""
         entrypoint = self.judge.entrypoint
         if entrypoint.kind is not EntrypointKind.MODULE:
             return entrypoint.target
@@ -96,7 +94,7 @@ class ReferenceMaker:
         return names.get(f"{entrypoint.target}.__main__") or names.get(entrypoint.target, "")
 
     def _reason(self, codebase: Codebase, tree: SourceTree) -> str:
-        """Return why no text held: the limits that the failures speak of, and the last failure itself."""
+        """Return why no text was faithful: the limits that the failures indicate, and the last failure."""
         limits = limits_of(
             codebase,
             self._path(codebase),
@@ -107,7 +105,7 @@ class ReferenceMaker:
         )
         return " ".join([*limits, f"The last try: {self._why[-1]}"])
 
-    def _ask(self, text: str) -> OracleVerdict:
+    def _query(self, text: str) -> OracleVerdict:
         self.queries += 1
         if self.on_query is not None:
             self.on_query(self.queries, text.count("\n"))
@@ -126,7 +124,7 @@ class ReferenceMaker:
         return OracleVerdict(holds, trial.executed)
 
     def _note_failure(self, text: str, trial: GistTrial, fidelity: Fidelity) -> None:
-        """Note why a text failed, in case none holds."""
+        """Record why a text failed, in case none is faithful."""
         error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
         why = trial.reason
         if error is not None:
@@ -139,10 +137,10 @@ class ReferenceMaker:
 
 
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
-    """Return the reference gist that a maker makes with the judge it is given.
-    Raises as `ReferenceMaker.make`.
+    """Return the reference gist that a maker makes with a judge.
 
-    Of several tests, and of one that its own file does not define, the text holds the original tests.
+    If the command has several tests, or one that its own file does not define, the text contains the original
+    tests. Raises the errors of `ReferenceMaker.make`.
     """
     test = judge.answer.test
     if test is None or _is_written(test, judge.entrypoint.qualname):
@@ -157,7 +155,7 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
 
 
 def _is_written(test: GistTest, qualname: str) -> bool:
-    """Whether the command's test is a function that its own file defines under its name."""
+    """Whether the command's test is a function that its own file defines with its name."""
     return test.qualname == qualname and not test.defined_as and not test.doctest
 
 
@@ -169,13 +167,11 @@ def _ready(judge: GistJudge, text: str) -> SplicedGist | None:
 
 
 class _SeveralTests(GistJudge):
-    """Judges with the original tests put in;
-    the maker sees a program that starts in the file of the first test.
-    """
+    """Judges with the original tests inserted; the maker sees a program in the file of the first test."""
 
     @property
     def entrypoint(self) -> Entrypoint:
-        """The file of the first test, as a program is named."""
+        """The file of the first test, as the entrypoint of a program."""
         first = self.answer.originals[0]
         ids = first.tests if isinstance(first, TestsRun) else ()
         return Entrypoint(EntrypointKind.SCRIPT, next(iter(ids), "").partition("::")[0])
@@ -189,24 +185,26 @@ class _SeveralTests(GistJudge):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a text with the original tests in it; the lines that ran are those of the text without them."""
+        """Run a text with the original tests in it; executed lines are those of the text without them."""
         spliced = _ready(self, text)
         if spliced is None:
             return GistTrial(
                 TestsRun(RunStatus.CRASHED), 0.0, reason="A test is missing, or the text does not parse."
             )
-        trial = self._itself.run(spliced.text, measure=measure, seed=seed, watched=watched, cancel=cancel)
+        trial = self._plain_judge.run(
+            spliced.text, measure=measure, seed=seed, watched=watched, cancel=cancel
+        )
         lines = (spliced.origin[line - 1] for line in trial.executed if line <= len(spliced.origin))
         return replace(trial, executed=frozenset(line for line in lines if line is not None))
 
     def fidelity(self, trial: GistTrial) -> Fidelity:
         """Compare a run of the command with the runs of the original."""
-        return self._itself.fidelity(trial)
+        return self._plain_judge.fidelity(trial)
 
     def judge(self, gist: str, *, run: RunContext = UNATTENDED, thorough: bool = True) -> GistJudgement:
-        """Score a gist as a hand-in is scored."""
-        return self._itself.judge(gist, run=run, thorough=thorough)
+        """Score a gist like a hand-in."""
+        return self._plain_judge.judge(gist, run=run, thorough=thorough)
 
     @property
-    def _itself(self) -> GistJudge:
+    def _plain_judge(self) -> GistJudge:
         return GistJudge(self.task, self.answer, self.runner)

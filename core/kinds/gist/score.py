@@ -1,6 +1,4 @@
-"""The score of a gist: every metric with its evidence by line,
-as an attempt records it and as it is worded.
-"""
+"""The score of a gist: every metric with its evidence by line, its record, and its wording."""
 
 from __future__ import annotations
 
@@ -48,13 +46,13 @@ from gistpoint.core.text import bounded
 
 @dataclass(frozen=True, slots=True)
 class GistScore:
-    """All metrics of one gist; metrics that do not apply, or could not be measured, are None."""
+    """All metrics of one gist; None for metrics that do not apply or could not be measured."""
 
     fidelity: Fidelity | None
     self_contained: bool
     existence: ExistenceReport | None
     execution: ExecutionReport | None
-    """None unless the file ran."""
+    """The line execution; None unless the file ran."""
     test: TestScore | None
     error: GistError | None
     flags: Flags
@@ -70,10 +68,10 @@ class GistScore:
 class GistRun:
     """A run of the text that was scored, with the runs of the original it is compared with.
 
-    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the
+    `text` is the gist with the original test in it (the gist itself for a program); `executed` are the
     physical lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last;
-    `vacuous` is the probe's answer. `seen` holds what all runs of the text showed, `habits` what the original
-    does of the same, and `used` the names under which the test reaches modules of the codebase.
+    `vacuous` is the result of the probe. `seen` contains the observations of all runs of the text, `habits`
+    those of the original, and `used` the names under which the test reaches modules of the codebase.
     """
 
     text: str
@@ -87,7 +85,7 @@ class GistRun:
     habits: Habits = field(default_factory=Habits)
     used: Collection[str] = ()
     operands: Sequence[Operand] | None = ()
-    """The classes of what the test uses; None if that could not be observed."""
+    """The classes that the test uses; None if they could not be observed."""
 
 
 def score_gist(
@@ -110,7 +108,7 @@ def score_gist(
     if made is not None:
         run = made.run
         fidelity = compare(made.originals, run, made.places, made.compared_files)
-        # A gist that swallows the refusal of an import is not self-contained either: decision 15.
+        # A gist that swallows the refusal of an import is not self-contained either (decision 0015).
         contained = run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
     if made is not None and made.run.file_ran:
         execution = line_execution(text, made.executed, test=qualname)
@@ -162,25 +160,25 @@ def _flags_of(
 
 @dataclass(frozen=True, slots=True)
 class LineEvidence:
-    """One logical line of a gist. Lines of the test are not included: the original test took their place."""
+    """One logical line of a gist, without those of the test, which the original test replaces."""
 
     first: int
     last: int
-    """Physical lines of the gist, 1-based and inclusive."""
+    """Last physical line; both are lines of the gist, 1-based and inclusive."""
     ran: bool | None
-    """None if the line is not executable, or if the gist did not run."""
+    """Whether it ran; None if it is not executable, or if the gist did not run."""
     existence: ExistenceReason
     original: OriginalLine | None = None
-    """The line that it was matched to, or the block in which it was searched for."""
+    """The line that it was matched with, or the block in which it was searched for."""
 
     @property
     def exists(self) -> bool:
-        """Whether it counts as existing."""
+        """Whether the line counts as existing."""
         return self.existence.exists
 
 
 def _moved_under_guard(gist: str, test: GistTest) -> bool:
-    """Whether a test was moved under a guard, of those that their own file defines by their name."""
+    """Whether a test that its own file defines by its name was moved under a main guard."""
     defined = [one for one in test.each if not one.defined_as and not one.doctest]
     try:
         return any(moved_under_guard(gist, one.source, one.qualname) for one in defined)
@@ -189,8 +187,7 @@ def _moved_under_guard(gist: str, test: GistTest) -> bool:
 
 
 def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
-    """Return the evidence of a score for the lines of the gist, in their order;
-    empty if the gist does not parse.
+    """Return the evidence for the lines of a gist, in order; empty if the gist does not parse.
 
     `spliced` is the text that was scored, if it is not the gist itself.
     """
@@ -212,7 +209,7 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
 
 
 def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
-    """Return the line of the gist that a line of the scored text was taken from."""
+    """Return the line of the gist from which a line of the scored text was taken; None if there is none."""
     if origin is None:
         return line
     if line > len(origin):
@@ -220,15 +217,15 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
     return origin[line - 1]
 
 
-# A score that was asked for
+# The verdict on a text
 
 
 @dataclass(frozen=True, slots=True)
 class GistJudgement:
-    """The score, and the run that it was made from.
+    """A score with the run from which it was computed.
 
-    `spliced` maps the lines of the text that ran to lines of the gist as handed in; it and `trial` are None
-    if nothing could be run. `flips` is True if two runs of the same text had different outcomes.
+    `spliced` maps lines of the text that ran to lines of the gist as handed in; it and `trial` are None if
+    nothing could be run. `flips` is True if two runs of the same text had different outcomes.
     """
 
     score: GistScore
@@ -239,19 +236,19 @@ class GistJudgement:
 
 @dataclass(frozen=True, slots=True)
 class GistVerdict:
-    """The score of a text, or why there is none."""
+    """The score of a text, or the reason why there is none."""
 
     text: str
     status: RunStatus
     score: GistScore | None = None
     reason: str = ""
     lines: tuple[LineEvidence, ...] = ()
-    """The evidence, line by line of `text`."""
+    """The evidence by line of `text`."""
     seconds: float = 0.0
 
     @property
     def counts(self) -> bool:
-        """Whether it counts as a hand-in; it does not if the harness failed."""
+        """Whether it counts as a hand-in, which it does unless the harness failed."""
         return self.status not in FREE
 
     @property
@@ -261,14 +258,12 @@ class GistVerdict:
 
 
 def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
-    """Return the verdict on a hand-in in an attempt to which `given_back` hand-ins
-    were given back before it.
-    """
+    """Return the verdict on a hand-in after `given_back` earlier ones of the attempt were given back."""
     if verdict.status is not RunStatus.HARNESS_FAILED:
         return verdict
     if is_given_back(verdict.status, given_back):
         return replace(verdict, reason=given_back_words(verdict.reason, given_back))
-    # The fourth in an attempt counts, or a solver who can end runs would look for free: decision 121.
+    # The fourth one counts, or a solver who can end runs could look for free (decision 0121).
     reason = charged_words(verdict.reason)
     error = GistError(ErrorCategory.PYTEST_RUNTIME, evidence=reason)
     score = GistScore(None, False, None, None, None, error, Flags())
@@ -282,10 +277,10 @@ _CHARACTERS_RECORDED = 2_000
 
 
 def score_record(score: GistScore) -> dict[str, Any]:
-    """Return a score as JSON data; rates are 0-100, and None if they do not apply or could not be measured.
+    """Return a score as JSON data; rates are 0-100, or None if they do not apply or were not measured.
 
-    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before
-    identical lines counted once: all of its figures are the paper's.
+    `paper` in a rate contains the figures by the paper's way of counting lines. Records without it are older
+    than counting identical lines once: all of their figures are the paper's.
     """
     fidelity = score.fidelity or Fidelity(())
     return {
@@ -312,7 +307,7 @@ def _cut(text: str) -> str:
 def _rate_record(
     report: ExecutionReport | ExistenceReport, part: str, whole: str, **counted: int
 ) -> dict[str, Any]:
-    """Return a rate with the numbers of lines that it is made of, under the names `part` and `whole`."""
+    """Return a rate with its numbers of lines under the names `part` and `whole`."""
 
     def figures(share: Share, without_test: Share) -> dict[str, Any]:
         return {
@@ -355,9 +350,7 @@ def _error_record(error: GistError | None) -> dict[str, str] | None:
 
 
 def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
-    """Return evidence as it is journalled:
-    first and last line, ran, the reason's name, path, block and line.
-    """
+    """Return evidence as journal rows: first and last line, ran, the reason's name, path, block and line."""
     rows = []
     for line in lines:
         row: list[Any] = [line.first, line.last, line.ran, line.existence.name]
@@ -368,7 +361,7 @@ def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
 
 
 def read_evidence(rows: Iterable[Sequence[Any]]) -> tuple[LineEvidence, ...]:
-    """Read the rows that `evidence_rows` wrote; rows of another shape are skipped."""
+    """Return the evidence in rows that `evidence_rows` wrote; rows of another shape are skipped."""
     found = []
     for row in rows:
         if len(row) not in (4, 7) or row[3] not in ExistenceReason.__members__:
@@ -398,14 +391,14 @@ def gist_run(call_id: str, verdict: GistVerdict, backend: BackendRecord) -> Subm
 
 
 def gist_metrics(verdict: GistVerdict) -> dict[str, Any]:
-    """Return a score as it is journalled, with the evidence by line; nothing if there is none."""
+    """Return a score for the journal, with the evidence by line; empty if there is none."""
     if verdict.score is None:
         return {}
     return {**score_record(verdict.score), "lines": evidence_rows(verdict.lines)}
 
 
 def gist_scored(call_id: str, verdict: GistVerdict, *, trial: bool) -> SubmissionScored:
-    """Return the event of a score; `trial` marks one that was asked for before the hand-in."""
+    """Return the event of a score; `trial` is true if it was requested before the hand-in."""
     return SubmissionScored(
         call_id,
         float(verdict.solved),
@@ -416,7 +409,7 @@ def gist_scored(call_id: str, verdict: GistVerdict, *, trial: bool) -> Submissio
     )
 
 
-# The words of a score
+# The wording of a score
 
 _DIFFERENCES_SHOWN = 3
 _CHARACTERS_SHOWN = 1_000
@@ -430,7 +423,7 @@ _FLAGS = {
 
 
 def score_text(verdict: GistVerdict) -> str:
-    """Return the score of a gist in words, or why there is none."""
+    """Return the score of a gist in words, or the reason why there is none."""
     if verdict.score is None:
         cost = "" if verdict.counts else " It costs nothing."
         word = "was cancelled" if verdict.status is RunStatus.CANCELLED else "failed for no fault of the gist"

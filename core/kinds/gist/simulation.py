@@ -1,4 +1,4 @@
-"""Gists as simulated solvers meet them: the reference gist is right, and runs of gists end as decided."""
+"""Simulated gists: the reference gist is right, and runs of gists end as decided beforehand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScriptedGists(ScriptedRunner):
         self._text = None
 
     def run_gist(self, text: str, *_: Any, measure_lines: bool = True, **__: Any) -> GistTrial:
-        """Report a run of a gist; a text that differs from that of the first run since `next` fails."""
+        """Report a run of a gist; a text that differs from the first one since `next` fails."""
         if self._text is None:
             self._text = unfolded(text)
         seconds = self.took(self.task.suite.seconds)
@@ -47,7 +47,7 @@ class ScriptedGists(ScriptedRunner):
         return GistTrial(TestsRun(RunStatus.FINISHED, failed), seconds, lines)
 
     def _lines_that_ran(self, text: str) -> frozenset[int]:
-        """Return most lines of a text, drawn by their numbers, and the last one."""
+        """Return most lines of a text, chosen by their numbers, and the last one."""
         last = len(text.splitlines())
         numbers = range(1, last + 1)
         return frozenset(
@@ -56,11 +56,11 @@ class ScriptedGists(ScriptedRunner):
 
 
 class GistScene(Scene):
-    """A gist: the text is written and handed in."""
+    """The scene of a gist, whose text is written and handed in."""
 
     @property
     def suite(self) -> Baseline:
-        """Nothing: no suite judges a gist."""
+        """An empty baseline, since no suite judges a gist."""
         return Baseline("", "", 1, frozenset(), frozenset(), frozenset())
 
     @cached_property
@@ -70,7 +70,7 @@ class GistScene(Scene):
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
-        """The reference gist, if there is one."""
+        """The reference gist; empty if there is none."""
         reference = gist_answer(self.answer).reference
         if reference is not None and reference.text:
             return ((GIST_BUFFER, reference.text),)

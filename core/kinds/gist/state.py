@@ -1,4 +1,4 @@
-"""The part of an attempt's state that gists add: the text, unsaved typing, and the scores requested."""
+"""The part of an attempt's state that gists add: the text, unsaved typing, and requested scores."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from gistpoint.core.tools.declaration import RefusalError
 
 @dataclass(frozen=True, slots=True)
 class TrialScore:
-    """A score requested before the hand-in."""
+    """A score that was requested before the hand-in."""
 
     call_id: str
     text: str
     """The text that was scored."""
     score: Mapping[str, Any] = field(default_factory=dict)
-    """As `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+    """The record of the score from `core.kinds.gist.score`, with the evidence by line under `lines`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GistState:
-    """The gist as it was last saved by a step, and unsaved typing."""
+    """The gist as the last step saved it, and unsaved typing."""
 
     unit: ClassVar[str] = "step"
     hands_in_once: ClassVar[bool] = True
 
     text: str = ""
     typed: str | None = None
-    """The text that a person has typed and no step has saved yet; None if it equals the saved text."""
+    """The text that a person has typed and no step has saved; None if it equals the saved text."""
     typed_since_call: bool = False
     trials: tuple[TrialScore, ...] = ()
 
     @property
     def scores_made(self) -> int:
-        """How many scores were asked for before the hand-in."""
+        """The number of scores that were requested before the hand-in."""
         return len(self.trials)
 
     @property
@@ -54,7 +54,7 @@ class GistState:
         return self.text if self.typed is None else self.typed
 
     def score_words(self, score: float) -> str:
-        """Return the score, which is the fidelity."""
+        """Return the score in words; it is the fidelity."""
         return f"fidelity {score:.0f}"
 
     def buffered(self, name: str) -> str | None:
@@ -87,7 +87,7 @@ class GistState:
             return self
         if text is None:
             return self
-        # Typing from before the call is what the call has saved, or replaced.
+        # Text typed before the call was saved or replaced by the call.
         is_newer = self.typed_since_call and self.typed != text
         return replace(self, text=text, typed=self.typed if is_newer else None)
 

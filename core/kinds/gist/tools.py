@@ -1,4 +1,4 @@
-"""The tools of a gist: writing it, running, tracing and searching the codebase, scoring, and the hand-in."""
+"""The tools of a gist: writing, running, tracing, searching the codebase, scoring, and the hand-in."""
 
 from __future__ import annotations
 
@@ -40,16 +40,19 @@ if TYPE_CHECKING:
 
 
 GIST_BUFFER = "gist"
-"""Name of the buffer in which a person types the gist (`edit_buffer` events)."""
+"""The name of the buffer in which a person types the gist (`edit_buffer` events)."""
 
 
-def written(text: str, arguments: Mapping[str, Any]) -> str:
-    """Return the gist after it was written whole."""
+def write_whole(text: str, arguments: Mapping[str, Any]) -> str:
+    """Return the gist after a call that writes all of it."""
     return str(arguments.get("content", ""))
 
 
-def edited(text: str, arguments: Mapping[str, Any]) -> str:
-    """Return the gist after one passage was replaced; raises `RefusalError` unless it occurs exactly once."""
+def replace_passage(text: str, arguments: Mapping[str, Any]) -> str:
+    """Return the gist after replacing one passage.
+
+    Raises `RefusalError` unless the passage occurs exactly once.
+    """
     old = str(arguments.get("old", ""))
     new = str(arguments.get("new", ""))
     if not old:
@@ -66,7 +69,7 @@ def edited(text: str, arguments: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GistAccess:
-    """The gist, its task and the runner, as the tools use them in one call."""
+    """The gist, its task and the runner, for the tools in one call."""
 
     task: Task
     answer: GistAnswer
@@ -81,7 +84,7 @@ class GistAccess:
         return gist_settings(self.task)
 
     def trace(self, command: str) -> Trace:
-        """Return the recorded trace of the task's command, or trace another command now."""
+        """Return the recorded trace of the task's command, or the trace of another command, made now."""
         own = gist_task(self.task).command
         try:
             entrypoint = parse_entrypoint(command) if command else own
@@ -109,7 +112,7 @@ class GistAccess:
             raise RefusalError(f"Nothing was traced: {error}") from error
 
     def shell(self, command: str) -> CommandOutput:
-        """Run a shell command in a copy of the codebase, with the gist in it."""
+        """Run a shell command in a copy of the codebase that contains the gist."""
         return self.runner.run_command(
             command,
             self.task.environment,
@@ -121,7 +124,7 @@ class GistAccess:
         )
 
     def trial(self, text: str) -> str:
-        """Run the task's command on a gist as it is, and return the run as text."""
+        """Run the task's command on an unchanged gist, and return the run as text."""
         trial = self.runner.run_gist(
             text,
             self.task.environment,
@@ -135,14 +138,14 @@ class GistAccess:
 
 
 def access_of(context: ToolContext) -> GistAccess:
-    """Return the access of a call; raises `RefusalError` if there is no gist to work on."""
+    """Return the access of a call. Raises `RefusalError` if there is no gist."""
     if not isinstance(context.of_kind, GistAccess):
         raise RefusalError("There is no gist here.")
     return context.of_kind
 
 
-def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
-    """Return the gist that a call makes; raises `RefusalError` for one that can't be accepted."""
+def checked_text(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
+    """Return the gist that a call makes. Raises `RefusalError` if it can't be accepted."""
     text = rewrite(access_of(context).text, arguments)
     longest = access_of(context).settings.gist_characters
     if len(text) > longest:
@@ -156,18 +159,18 @@ def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str
     return text
 
 
-def counted(text: str) -> str:
+def size_words(text: str) -> str:
     """Return the size of a gist in words."""
     lines = len(text.splitlines())
     return f"The gist has {lines} {'line' if lines == 1 else 'lines'} and {len(text)} characters."
 
 
 def _write(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(counted(accepted(context, written, arguments)))
+    return ToolOutput(size_words(checked_text(context, write_whole, arguments)))
 
 
 def _edit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(counted(accepted(context, edited, arguments)))
+    return ToolOutput(size_words(checked_text(context, replace_passage, arguments)))
 
 
 WRITE_GIST = Tool(
@@ -178,7 +181,7 @@ WRITE_GIST = Tool(
     activity=Activity.OTHER,
     step="edit",
     run=_write,
-    rewrite=written,
+    rewrite=write_whole,
     replaces_text=True,
 )
 
@@ -193,7 +196,7 @@ EDIT_GIST = Tool(
     activity=Activity.OTHER,
     step="edit",
     run=_edit,
-    rewrite=edited,
+    rewrite=replace_passage,
 )
 
 
@@ -219,10 +222,10 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
 
 
 def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    text = accepted(context, written, arguments)
+    text = checked_text(context, write_whole, arguments)
     if arguments["execute"] not in ("true", "false"):
         raise RefusalError("execute is 'true' or 'false'.")
-    head = counted(text)
+    head = size_words(text)
     if arguments["execute"] == "false":
         return ToolOutput(head)
     shown = bounded(
@@ -258,7 +261,7 @@ EDIT_AND_EXECUTE = Tool(
     run=_edit_and_execute,
     runs_code=True,
     runs_gist=True,
-    rewrite=written,
+    rewrite=write_whole,
     replaces_text=True,
 )
 
@@ -266,7 +269,7 @@ EDIT_AND_EXECUTE = Tool(
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     """Answer with the text to score; the harness scores it."""
     if arguments["content"]:
-        return ToolOutput(accepted(context, written, arguments))
+        return ToolOutput(checked_text(context, write_whole, arguments))
     return ToolOutput(access_of(context).text)
 
 
@@ -345,9 +348,7 @@ TRACE = Tool(
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One line on which a name is defined or used;
-    `owner` is the qualified name of the parent of a definition.
-    """
+    """One line that defines or uses a name; `owner` is the qualified name of a definition's parent."""
 
     path: str
     line: int
@@ -362,8 +363,9 @@ _DEFINING = ("module", "class", "def", "variable")
 
 
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
-    """Return the places at which Python files define or use a name, sorted;
-    a file is parsed once per tree.
+    """Return the places where Python files define or use a name, sorted.
+
+    A file is parsed once per tree.
     """
     found: list[Occurrence] = []
     with _lock:
@@ -425,7 +427,7 @@ def _uses(
 
 
 def _imported_names(names: Sequence[ast.alias], module: str) -> list[str]:
-    """Return each part of the dotted names of an import, then those of the module that it is from."""
+    """Return the parts of the dotted names of an import, then those of the module it imports from."""
     parts = dict[str, None]()
     for alias in names:
         parts.update(dict.fromkeys(alias.name.split(".")))
@@ -456,7 +458,7 @@ def _repo_graph(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutpu
 
 
 def _line_at(text: str, number: int) -> str:
-    """Return a line of a text without white space around it; empty beyond the last one."""
+    """Return a line of a text without white space around it; empty beyond the last line."""
     lines = text.split("\n")
     if number > len(lines):
         return ""
@@ -464,9 +466,7 @@ def _line_at(text: str, number: int) -> str:
 
 
 def _belongs(one: Occurrence, owner: str) -> bool:
-    """Whether a definition matches the part of the query before the last dot:
-    its class, its module, or both.
-    """
+    """Whether a definition matches the query before its last dot: its class, its module, or both."""
     if not owner:
         return True
     place = one.owner
@@ -496,9 +496,7 @@ _REWRITES = {tool.name: tool.rewrite for tool in (*WRITING, *OPTIONAL) if tool.r
 
 
 def needing_execution(settings: GistSettings) -> str:
-    """Return the name of a tool that a task adds although its own settings withhold it;
-    empty if there is none.
-    """
+    """Return a tool that a task adds although its settings withhold it; empty if there is none."""
     if settings.execution:
         return ""
     running = (tool.name for tool in OPTIONAL if tool.runs_gist and tool.name in settings.tools)
@@ -506,7 +504,7 @@ def needing_execution(settings: GistSettings) -> str:
 
 
 def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the gist after a call; None for a tool that does not write the gist. Raises `RefusalError`."""
+    """Return the gist after a call; None for a tool that does not write it. Raises `RefusalError`."""
     rewrite = _REWRITES.get(tool)
     if rewrite is None:
         return None
@@ -514,9 +512,9 @@ def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
 
 
 def gist_tools(settings: GistSettings, *, scoring: bool) -> tuple[Tool, ...]:
-    """Return the tools that the settings allow, browsing ones first and the hand-in last.
+    """Return the tools that the settings allow, browsing tools first and the hand-in last.
 
-    `scoring` says whether the attempt has a budget for scores.
+    `scoring` is true if the attempt has a budget for scores.
     """
     asked = [tool for tool in OPTIONAL if tool.name in settings.tools]
     added = [tool for tool in asked if settings.execution or not tool.runs_gist]

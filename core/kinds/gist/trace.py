@@ -1,4 +1,4 @@
-"""The trace of a command on the original, and the difficulty of the command by that trace."""
+"""The trace of a command on the original, and the command's difficulty according to the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class TracedFunction:
-    """One function that was called; `run` is True if it was called outside the import of modules."""
+    """One function that was called; `run` is True if a call was outside the import of modules."""
 
     path: str
     qualname: str
@@ -27,7 +27,7 @@ class TracedFunction:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that a command touched, in order of first touch; paths are relative to the codebase."""
+    """Everything that a command touched, in order of the first touch; paths are relative to the codebase."""
 
     calls: int
     depth: int
@@ -37,28 +37,31 @@ class Trace:
     functions: tuple[TracedFunction, ...]
     lines: Mapping[str, frozenset[int]]
     order: Mapping[tuple[str, int], int] = field(repr=False)
-    """Rank of first execution of each (path, line) at the top level of a module;
-    line 0 is the module's end."""
+    """The rank of the first execution of each (path, line) at the top level of modules.
+
+    Line 0 is the end of a module.
+    """
     module_ranks: Mapping[str, list[tuple[int, int]]] = field(repr=False)
     """The (rank, line) pairs of each path, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises (Gistify, section 4.2),
-    the test and its fixtures included.
-    """
+    """How much of a codebase a command exercises, including test and fixtures (Gistify, section 4.2)."""
 
     calls: Count
     functions: Count
     files: Count
     depth: Count
     lines_covered: float
-    """Executed lines of the codebase's non-blank lines, 0-1; those of tests are left out."""
+    """The share of executed lines among the codebase's non-blank lines, 0-1, without those of tests."""
 
 
 def read_trace(data: Mapping[str, Any]) -> Trace:
-    """Read the trace that the tracer in the sandbox wrote. Raises TaskError for another format or version."""
+    """Return the trace that the tracer in the sandbox wrote.
+
+    Raises TaskError for another format or version.
+    """
     if data.get("format") != FORMAT or data.get("version") != VERSION:
         raise TaskError("This version can't read the trace.", hint="Trace the command again.")
     functions = tuple(
@@ -81,9 +84,7 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
 
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
-    """Measure a trace against the codebase's `sources`;
-    lines are counted without those of the paths in `tests`.
-    """
+    """Measure a trace against the codebase's `sources`; lines of the paths in `tests` don't count."""
     files = [path for path in trace.files if path != COMMAND_FILE]
     paths = [path for path in files if path not in tests]
     functions = {(f.path, f.line, f.qualname) for f in trace.functions}

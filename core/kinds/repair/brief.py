@@ -1,4 +1,4 @@
-"""The brief of a repair: its templates by mode, and the values that fill them."""
+"""The brief of a repair: templates by mode, and the values that fill them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ _HAND_IN = (
 
 
 def repair_brief(task: Task, *, shell: str = "") -> str:
-    """Return the brief of a repair as it is shown and sent,
-    or for a solver with a shell in the folder `shell`.
-    """
+    """Return the brief of a repair, by default for the app, or for a solver with a shell in `shell`."""
     docstring = "It has no docstring."
     if task.brief.docstring:
         docstring = fenced(task.brief.docstring)
@@ -56,7 +54,7 @@ def _others(task: Task) -> str:
 
 
 def stub(task: Task) -> str:
-    """Return the editor's first code in remove mode: the part of the function that the brief shows."""
+    """Return the editor's initial code in remove mode: the part of the function that the brief shows."""
     lines = [task.brief.signature.rstrip()]
     if task.brief.docstring:
         lines.append(_docstring(task.brief.docstring))

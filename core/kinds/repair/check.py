@@ -53,9 +53,7 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 
 
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
-    """Run a test of our own inside the sandbox:
-    where is the package imported from, and can the answer be read?
-    """
+    """Run a test inside the sandbox: is the package imported from there, and is the answer hidden?"""
     run.step("look from inside the sandbox")
     backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
@@ -75,7 +73,7 @@ def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> Chec
         return CheckFinding(
             "sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden"
         )
-    # Without isolation the answer can be read by design; every other finding counts there too.
+    # Without isolation, the answer can be read by design; every other finding counts there too.
     only_answer = wrong == [out_of_reach]
     if only_answer and not backend.isolated:
         return CheckFinding(
@@ -86,7 +84,7 @@ def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> Chec
 
 
 def _look_request(judge: RepairJudge, tree: SourceTree, name: str, ids: Collection[str]) -> RunRequest:
-    """Return the run of our own test file `name` in the tree, with a file that says what to look for."""
+    """Return the run of the test file `name` in the tree, with a file of its parameters."""
     task = judge.task
     order = {
         "packages": packages_of(tree, task.environment.import_roots),
@@ -106,7 +104,7 @@ def _look_request(judge: RepairJudge, tree: SourceTree, name: str, ids: Collecti
 def _wanted(target: Target, import_roots: tuple[str, ...]) -> dict[str, object]:
     """Return the features by which a copy of a target's module is recognised."""
     file = target.path
-    # The longest root that holds the file: another one may lie in it.
+    # The longest root that contains the file: another root may be inside it.
     for root in sorted(map(posixpath.normpath, import_roots), key=len, reverse=True):
         if target.path.startswith(f"{root}/"):
             file = target.path.removeprefix(f"{root}/")

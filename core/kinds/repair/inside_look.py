@@ -1,11 +1,10 @@
-"""Tests of our own that look at a task from inside its sandbox; run there, with a file that says what to look
-for.
+"""Tests that look at a task from inside its sandbox, where they run with a file of parameters.
 
-That file is named like this one with `.json` added: `packages` that can be imported from the workspace,
-`answer` (the path of a file that must not be readable), `name` of the distribution, `everywhere` (whether to
-search every visible file, or only what Python imports from) and `targets`, each with the `file` of its module
-as it is imported, the `names` that contain a definition, and `lines` of the original, joined by blanks; empty
-if they are not distinctive.
+That file has the name of this one with `.json` added. It contains `packages` that can be imported from the
+workspace, `answer` (the path of a file that must not be readable), `name` of the distribution, `everywhere`
+(whether to search every visible file, or only those that Python imports from) and `targets`, each with the
+`file` of its module as it is imported, the `names` that contain a definition, and `lines` of the original,
+joined by blanks; empty if they are not distinctive.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ def _plain(name: str) -> str:
 
 
 class CorruptedModule:
-    """A module that was corrupted, as `targets` names it."""
+    """A corrupted module, as in `targets`."""
 
     def __init__(self, target: dict[str, Any]) -> None:
         self.file: str = target["file"]
         self.names = [name.encode() for name in target["names"]]
         self.defined = re.compile(rb"(?:def|class) " + re.escape(self.names[-1]) + rb"\b")
         self.lines: str = target["lines"]
-        # Most files lack the longest word of the lines and need no closer look.
+        # Most files don't contain the longest word of the lines and need no closer look.
         self.word = max(self.lines.split(), key=len, default="").encode()
         folder, name = os.path.split(self.file)
         self.places = (f"/{self.file}", f"/{self.file}c")
         self.compiled = os.path.join("/", folder, "__pycache__", name[: -len("py")])
 
     def copied_in(self, path: str, data: bytes) -> str:
-        """Return a description of a file that is a copy, else an empty text."""
+        """Return why a file is a copy; empty if it is not."""
         if self.word and self.word in data and self.lines in _folded(data.decode("utf-8", "replace")):
             return "holds lines of the original"
         compiled = path.endswith(".pyc")
@@ -110,7 +109,7 @@ class TreeSearch:
         return True
 
     def _is_distribution(self, folder: str) -> bool:
-        """Whether a folder describes an installed distribution of this name; one without a list of files is."""
+        """Whether a folder describes an installed distribution of this name, with a list of files."""
         name = os.path.basename(folder)
         if not name.endswith(_METADATA) or _plain(re.split(r"-\d|\.egg-info$", name)[0]) != self.distribution:
             return False

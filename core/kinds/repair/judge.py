@@ -1,5 +1,4 @@
-"""A repair at work: the harness that answers calls, and the judge that runs the suite on a submission and
-scores it.
+"""The harness of a repair, which answers calls, and the judge, which runs the suite on submissions.
 
 The judge is the only place where an attempt uses the answer.
 """
@@ -55,18 +54,18 @@ class Judgement:
     score: Score
     solved: bool
     changed: tuple[str, ...]
-    """Corrupted functions that are no longer equivalent to the corrupted one."""
+    """Corrupted functions that are no longer equivalent to the corrupted version."""
     suspicious: tuple[str, ...] = ()
     """Why a pass has to be read before it counts as solved; such a pass was run twice."""
 
     @property
     def result(self) -> AttemptResult:
-        """The result before anybody has read the submission."""
+        """The result before a person has read the submission."""
         return result_of(self.solved, self.suspicious)
 
     @property
     def reason(self) -> str:
-        """Why the run did not finish; empty if it did."""
+        """The reason why the run did not finish; empty if it did."""
         return self.report.reason
 
     @property
@@ -77,7 +76,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RepairJudge:
-    """Holds a task's answer and the runner, and judges trees."""
+    """Judges trees, with a task's answer and the runner."""
 
     task: Task
     answer: Answer
@@ -86,7 +85,7 @@ class RepairJudge:
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that the tests run in."""
+        """The isolation in which the tests run."""
         return self.runner.backend
 
     @property
@@ -95,7 +94,7 @@ class RepairJudge:
         return NoKindState()
 
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
-        """Return the task with these budgets: a repair has no other settings."""
+        """Return the task with these budgets, the only settings of a repair."""
         return replace(task, budgets=budgets)
 
     def harness(self, task: Task) -> RepairHarness:
@@ -103,7 +102,7 @@ class RepairJudge:
         return RepairHarness(task, self)
 
     def ending_as(self, instead: ForcedOutcome) -> RepairJudge:
-        """Return a judge like this one that asks `instead` before every run."""
+        """Return a judge like this one, but with a forced outcome before every run."""
         return replace(self, runner=_EndingAs(self.runner, instead))
 
     @property
@@ -125,8 +124,8 @@ class RepairJudge:
         If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the
         tests that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite
         also fails there in its own order. A pass of a suspicious submission counts only if the suite passes
-        again backwards, as the original does; that run is watched (decision 116), and what it shows is
-        suspicious too. `watch` asks for it even if the text of the submission is not suspicious.
+        again backwards, as the original does; that run is watched (decision 116), and its observations are
+        suspicious too. `watch` requests this run even if the text of the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,
@@ -143,7 +142,7 @@ class RepairJudge:
         else:
             report = protection
         result = score(self.baseline, report)
-        # A right submission must not fail because of our order: decision 10.
+        # A right submission must not fail because of the changed order (decision 0010).
         fails_elsewhere = bool(result.failing - self.baseline.failing)
         if request.first and fails_elsewhere:
             report = self._in_own_order(request, report, run)
@@ -160,15 +159,13 @@ class RepairJudge:
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
 
     def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
-        """Return which parts of the tree a submission may change,
-        or the report of a run that failed to find out.
+        """Return the parts of the tree that a submission may change, or the report of a failed run.
 
         An older task without this record is completed by running its original, usually once.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
-        # A task from before has no record: its original is run once more, on the first scored run
-        # (decision 41).
+        # An older task has no record: its original is run on the first scored run (decision 0041).
         if known is not None:
             return known
         task = self.task
@@ -206,8 +203,9 @@ class RepairJudge:
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tests that run first, the most telling ones in front;
-        none if the order matters (0010).
+        """Return the tests that run first, the most informative ones in front.
+
+        Empty if the order matters (decision 0010).
         """
         baseline = self.baseline
         if not baseline.any_order:
@@ -230,19 +228,19 @@ class RepairJudge:
     def _confirmed(
         self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], run: RunContext
     ) -> tuple[SuiteReport, tuple[str, ...]]:
-        """Return `report` if another run, backwards with another hash seed, agrees; else that run's report.
+        """Return `report` if a second run, backwards with another hash seed, agrees; else that run's report.
 
-        That run is watched. What the submission was seen to do, and the true functions were not,
-        is also returned.
+        That run is watched. Observations of the submission that the true functions do not share are also
+        returned.
         """
         again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
         if second.status is not RunStatus.FINISHED:
             return second, ()
-        seen = self._seen(again, second, run)
+        seen = self._observations(again, second, run)
         lost = self.baseline.passed - second.passed
         if lost:
-            # Tests may depend on their order: only what the original passes backwards counts.
+            # Tests may depend on their order: only those that the original passes backwards count.
             original = self._original(self._untouched(request.tree))
             lost &= self._controlled.run(replace(again, tree=original, watched=()), run=run).passed
         if not lost:
@@ -261,8 +259,8 @@ class RepairJudge:
 
         return tuple(WatchedSpan(*span) for span in submitted_spans(self._untouched(tree), tree))
 
-    def _seen(self, request: RunRequest, report: SuiteReport, run: RunContext) -> tuple[str, ...]:
-        """Return what the watched run showed, without what the true functions do in one as well."""
+    def _observations(self, request: RunRequest, report: SuiteReport, run: RunContext) -> tuple[str, ...]:
+        """Return the observations of the watched run, without those that the true functions share."""
         if not report.watched:
             return ()
         original = self._original(self._untouched(request.tree))
@@ -272,7 +270,7 @@ class RepairJudge:
 
 @dataclass(frozen=True, slots=True)
 class _EndingAs:
-    """Runs as the runner that it is given, unless the run is to end otherwise."""
+    """Runs like another runner, unless an outcome is forced."""
 
     inner: Runner
     instead: ForcedOutcome
@@ -293,7 +291,7 @@ class _EndingAs:
 
 
 class JudgesTrees(Protocol):
-    """Runs the suite of one task on trees and scores them: `RepairJudge`, or a scripted one."""
+    """Runs the suite of one task on trees and scores them: `RepairJudge`, or a scripted judge."""
 
     @property
     def runner(self) -> Runner:
@@ -317,7 +315,7 @@ _FREE_REFUSALS = 2
 
 
 class RepairHarness(TaskHarness):
-    """Tools see the corrupted tree; in discovery, with all accepted replacements applied."""
+    """The harness of a repair; tools see the corrupted tree, in discovery with accepted replacements."""
 
     def __init__(self, task: Task, judge: JudgesTrees) -> None:
         super().__init__(task, judge.runner.backend)
@@ -370,16 +368,12 @@ class RepairHarness(TaskHarness):
         return tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return the cost of a call; after the last but one,
-        only a submission can follow if there was none.
-        """
+        """Return the cost of a call; with two uses left and no submission, only a submission can follow."""
         then_submit = state.remaining.tool_uses == 2 and not state.submissions and not tool.submits
         return replace(super().price(tool, state), then_submit=then_submit)
 
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Answer a look, or judge a submission;
-        an unfinished submission is judged with the code that was submitted.
-        """
+        """Answer a look, or judge a submission; an unfinished one is judged with its recorded code."""
         done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if done is None:
             output = bound.answer(self._context())
@@ -393,7 +387,7 @@ class RepairHarness(TaskHarness):
         return self._judge(call, done, log, run)
 
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
-        """Return the remaining budgets, and say so if only a submission is possible next."""
+        """Return the remaining budgets, and a remark if only a submission is possible next."""
         lines = [budget_line(left)]
         is_last_use = left.tool_uses == 1 and charged.tool_uses
         if is_last_use and not state.submitted:
@@ -405,10 +399,8 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Charge a use; while only a submission is possible next,
-        the first two refusals in a row are free.
-        """
-        # The third in a row takes the last use, so that every sequence of calls ends: decision 49.
+        """Charge a use; while only a submission can follow, the first two refusals in a row are free."""
+        # The third one takes the last use, so that every sequence of calls ends (decision 0049).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
@@ -440,7 +432,7 @@ class RepairHarness(TaskHarness):
         names = dict.fromkeys(known.replacement.name for known in replaced)
         failed = before[-1].failing if before else ()
         judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(names))
-        # What did not begin is given back at most three times: decision 121.
+        # Runs that did not start are given back at most three times (decision 0121).
         judgement = replace(judgement, report=settled(judgement.report, log.state.given_back))
         log.append(submission_run(call.call_id, judgement, self.task))
         text = submission_text(self.task, judgement)
@@ -486,7 +478,7 @@ _STATUS = {
 
 
 _TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CANCELLED})
-"""Statuses whose reason, where there is one, says what happened by itself."""
+"""Statuses whose reason, if there is one, explains the outcome by itself."""
 
 
 def submission_text(task: Task, judgement: Judgement) -> str:
@@ -508,7 +500,7 @@ def submission_text(task: Task, judgement: Judgement) -> str:
 
 
 def first_failure(judgement: Judgement, characters: int) -> str:
-    """Return the first failing test that counts with its failure, or the first error of collection."""
+    """Return the first failing test that counts, with its failure, or the first error of collection."""
     failing = judgement.score.failing
     for result in judgement.report.results.values():
         if result.id in failing:
@@ -519,7 +511,7 @@ def first_failure(judgement: Judgement, characters: int) -> str:
 
 
 def budget_line(remaining: Remaining) -> str:
-    """Return the line that ends every answer."""
+    """Return the last line of every answer, with the remaining budgets."""
     uses = f"{remaining.tool_uses} tool {'use' if remaining.tool_uses == 1 else 'uses'}"
     submissions = f"{remaining.submissions} {'submission' if remaining.submissions == 1 else 'submissions'}"
     return f"[{uses} and {submissions} left]"

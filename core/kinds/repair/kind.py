@@ -1,6 +1,6 @@
-"""Repairs, as a kind of task.
+"""Repairs as a kind of task.
 
-Code that reads runs needs only the tools of the kinds, so judges and checks are imported when they are used.
+Code that reads runs needs only the tools of the kinds, so judges and checks are imported on first use.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 
 
 class Repair(TaskKind["RepairJudge"]):
-    """The solver repairs one or more corrupted functions; the suite judges."""
+    """The kind in which a solver repairs one or more corrupted functions; the suite judges."""
 
     modes = (Mode.REMOVE, Mode.DISCOVERY)
     measures = MEASURES
@@ -58,7 +58,7 @@ class Repair(TaskKind["RepairJudge"]):
         return REPAIR_TOOLS[task.mode]
 
     def passed_tree(self, task: Task, state: AttemptState, passing: Submission) -> SourceTree:
-        """Return the corrupted tree with the replacement; in discovery with those before it too."""
+        """Return the corrupted tree with the replacement; in discovery, with earlier ones too."""
         from gistpoint.core.trees import SourceTree
 
         tree = SourceTree.open(task.tree_path)
@@ -70,11 +70,11 @@ class Repair(TaskKind["RepairJudge"]):
 
     @property
     def reported_modes(self) -> tuple[str, ...]:
-        """The modes, and several corruptions by themselves."""
+        """The modes, with several corruptions as a mode of their own."""
         return (*self.modes, SEVERAL)
 
     def reported_mode(self, mode: str, targets: int) -> str:
-        """Return the mode, or that there are several corruptions."""
+        """Return the mode, or `several` for several corruptions."""
         if targets > 1 and searched(mode):
             return SEVERAL
         return mode
@@ -84,17 +84,17 @@ class Repair(TaskKind["RepairJudge"]):
         return searched(mode)
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
-        """Return how much of what is corrupted was found and changed."""
+        """Return the shares of the corrupted functions that were found and changed."""
         return measured(attempt)
 
     def version(self, task: Task) -> int:
-        """Return 3 for a task with a salt, whose functions solvers have to find; else as for every kind."""
+        """Return 3 for a salted task whose functions solvers have to find; else the usual version."""
         if task.salt_sha256 and searched(task.mode):
             return SALTED
         return super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the corrupted functions, the baselines, and which tests enter which functions."""
+        """Read the corrupted functions, the baselines, and the tests that enter each function."""
         from gistpoint.core.tasks.documents import ANSWER_FILE, read_baseline
         from gistpoint.core.tasks.entered import read_entered
 
@@ -127,7 +127,7 @@ class Repair(TaskKind["RepairJudge"]):
         return repair_brief(task)
 
     def start(self, task: Task) -> StartText | None:
-        """Return the function that the brief names, as far as the brief shows it; None in discovery."""
+        """Return the part of the named function that the brief shows; None in discovery."""
         from gistpoint.core.kinds.repair.brief import stub
 
         if task.brief.target:
@@ -161,7 +161,7 @@ class Repair(TaskKind["RepairJudge"]):
         return run_trial(judge, subject, texts, run=run)
 
     def asks(self, task: Task) -> str:
-        """Return whether a body is missing, or how many functions are wrong; it names no function."""
+        """Return whether a body is missing, or how many functions are wrong, without naming any."""
         if not self.searched(task.mode):
             return "One function has lost its body: write it."
         if not task.several:
@@ -176,7 +176,7 @@ class Repair(TaskKind["RepairJudge"]):
         return f"Repair {short} · {fails} {words}"
 
     def rejudged(self, judge: RepairJudge, files: Mapping[str, bytes | None]) -> Rejudged:
-        """Judge the changes of Python files that are there already."""
+        """Judge the changes of existing Python files."""
         from gistpoint.core.kinds.repair.scoring import taken_over
         from gistpoint.core.outcomes import FREE
         from gistpoint.core.trees import SourceTree
@@ -201,7 +201,7 @@ class Repair(TaskKind["RepairJudge"]):
         return ExportedWork(solution={path: data for path, data in repaired.items() if data is not None})
 
     def simulated(self, task: Task, answer: Answer) -> RepairScene:
-        """Return the scene of a repair."""
+        """Return the simulated scene of a repair."""
         from gistpoint.core.kinds.repair.simulation import RepairScene
 
         return RepairScene(self, task, answer)

@@ -1,4 +1,4 @@
-"""What is measured of a repair, and the analyses of Breakpoint."""
+"""The measures of a repair, and the analyses of Breakpoint."""
 
 from __future__ import annotations
 
@@ -17,16 +17,12 @@ MEASURES = (FOUND, DIAGNOSED)
 
 
 def searched(mode: str) -> bool:
-    """Whether solvers have to find the corrupted functions, and may replace any;
-    else the brief names the one.
-    """
+    """Whether solvers have to find the corrupted functions, and may replace any function."""
     return mode in (Mode.DISCOVERY, SEVERAL)
 
 
 def measured(attempt: MeasuredAttempt) -> Mapping[str, Any]:
-    """Return the shares of the corrupted functions that were found and changed;
-    nothing if they are not known.
-    """
+    """Return the shares of the corrupted functions that were found and changed; empty if unknown."""
     if not attempt.targets:
         return {}
     changed = set[str]()

@@ -25,13 +25,13 @@ class Score:
     """The score of a run of the suite."""
 
     value: float
-    """1 - |failing now| / |F0|, within 0 and 1."""
+    """1 - |failing now| / |F0|, from 0 to 1."""
     failing: frozenset[str]
-    """B minus the ids that pass now: missing, skipped and errored ones count as failing."""
+    """B without the ids that pass now: missing, skipped and errored tests count as failing."""
     passing: int
-    """How many ids of B pass now."""
+    """The number of ids of B that pass now."""
     valid: bool
-    """Whether the run finished; if not, its value is 0 and it proves nothing."""
+    """Whether the run finished; otherwise the value is 0 and proves nothing."""
 
     @property
     def all_pass(self) -> bool:
@@ -44,7 +44,7 @@ def score(baseline: Baseline, report: SuiteReport) -> Score:
     # A run that did not finish is no pass, whatever its records say (docs/guide/what-is-believed.md).
     if report.status is not RunStatus.FINISHED:
         return Score(0.0, baseline.passed, 0, valid=False)
-    # By id, not by number: a test that is missing now, or was skipped, has not passed.
+    # By id, not by number: a test that is now missing or skipped has not passed.
     failing = baseline.passed - report.passed
     value = 0.0
     if not failing:
@@ -60,12 +60,12 @@ def solved(score: Score, targets: Collection[str], changed: Collection[str]) -> 
 
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the targets that are no longer equivalent to the corrupted ones."""
+    """Return the targets that are no longer equivalent to the corrupted versions."""
     return tuple(target.name for target in targets if _is_changed(tree, target))
 
 
 def _is_changed(tree: SourceTree, target: Target) -> bool:
-    """Whether a target differs from the corrupted one; one that is gone, or can't be read, does."""
+    """Whether a target differs from its corrupted version; missing and unreadable ones do."""
     try:
         now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
         return not same_program(now, target.corrupted)
@@ -76,11 +76,11 @@ def _is_changed(tree: SourceTree, target: Target) -> bool:
 def taken_over(
     tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]
 ) -> SourceTree:
-    """Return the corrupted `tree` with what a solver did to it elsewhere;
-    `read` returns a file's bytes by its path.
+    """Return the corrupted `tree` with a solver's changes from elsewhere.
 
-    Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can
-    replace functions and nothing else. All other files are those of the task, whatever happened to them.
+    `read` returns a file's bytes by its path. Only Python files that the tree has and that do not belong to
+    its tests are taken over: a solver's tool can replace functions and nothing else. All other files are
+    those of the task, whatever happened to them.
     """
     protected = frozenset(test_files)
     found = dict[str, bytes]()

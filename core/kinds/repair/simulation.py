@@ -1,6 +1,4 @@
-"""Repairs as simulated solvers meet them:
-functions to be found, scores that are real, no pass that is suspicious.
-"""
+"""Simulated repairs: functions to be found, real scores, and no suspicious passes."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass
 class ScriptedJudge:
-    """Judges repairs by the runs of a `ScriptedRunner`: their score is real, and no pass is suspicious."""
+    """Judges repairs by the runs of a `ScriptedRunner`: scores are real, and no pass is suspicious."""
 
     task: Task
     answer: Answer
     runner: ScriptedRunner
     _changed: dict[tuple[tuple[str, bytes | None], ...], tuple[str, ...]] = field(default_factory=dict)
-    """By the files that submissions changed."""
+    """The changed targets, by the files that submissions changed."""
 
     blank = NoKindState()
     backend = BACKEND
@@ -48,7 +46,7 @@ class ScriptedJudge:
         return RepairHarness(task, self)
 
     def ending_as(self, instead: ForcedOutcome) -> ScriptedJudge:
-        """Return itself: nothing is replayed with it."""
+        """Return the judge itself: nothing is replayed with it."""
         return self
 
     def judge(
@@ -59,7 +57,7 @@ class ScriptedJudge:
         first: tuple[str, ...] = (),
         replaced: tuple[str, ...] = (),
     ) -> Judgement:
-        """Score a tree as the runner says."""
+        """Score a tree by the runner's report."""
         report = self.runner.run(RunRequest(tree, self.task.environment, self.task.suite.timeout_s))
         scored = score(self.answer.baselines[0], report)
         files = tuple(sorted(tree.overlay.items()))
@@ -71,7 +69,7 @@ class ScriptedJudge:
 
 
 class RepairScene(Scene):
-    """A repair: what fails replaces a corrupted function, or another one by who does not find it."""
+    """The scene of a repair: a failing text replaces a corrupted function, or another one if not found."""
 
     @property
     def searched(self) -> bool:
@@ -80,7 +78,7 @@ class RepairScene(Scene):
 
     @cached_property
     def judge(self) -> ScriptedJudge:
-        """Who judges by scripted runs, without looking for tricks."""
+        """The judge by scripted runs, which does not look for tricks."""
         return ScriptedJudge(self.task, self.answer, self.runner)
 
     def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:

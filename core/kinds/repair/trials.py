@@ -1,5 +1,4 @@
-"""Trials of a task: its suite run on the corrupted tree, on the original, or on a person's own fix,
-to judge the task.
+"""Trials of a repair: its suite run on the corrupted tree, the original or a fix, to judge the task.
 
 A trial is not an attempt: it never counts for a solver.
 """
@@ -28,9 +27,7 @@ class SuiteTrial(Trial):
 
     @property
     def as_expected(self) -> bool:
-        """Whether the run finished with the outcomes that the task says;
-        of a fix, whether it counts as solved.
-        """
+        """Whether the run finished with the recorded outcomes; for a fix, whether it counts as solved."""
         if self.subject is TrialSubject.FIX:
             return self.judgement.result is AttemptResult.SOLVED
         return self.finished and not self.odd
@@ -43,10 +40,9 @@ def run_trial(
     *,
     run: RunContext = UNATTENDED,
 ) -> SuiteTrial:
-    """Run the suite. `fix` is new code by `path::qualname`;
-    raises `CodeError` if it can't replace a function.
+    """Run the suite; `fix` is new code by `path::qualname`.
 
-    Raises `CancelledError` when cancelled.
+    Raises `CodeError` if the code can't replace a function, and `CancelledError` when cancelled.
     """
     tree = SourceTree.open(judge.task.tree_path)
     if subject is TrialSubject.ORIGINAL:
@@ -78,9 +74,7 @@ def run_trial(
 
 
 def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> tuple[str, ...]:
-    """Return the ids of B that passed though the task says that they fail, or the other way round;
-    of a fix, none.
-    """
+    """Return the ids of B whose outcome differs from the task's record; empty for a fix."""
     if judgement.report.status is not RunStatus.FINISHED or subject is TrialSubject.FIX:
         return ()
     wanted = baseline.passed

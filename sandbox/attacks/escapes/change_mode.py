@@ -1,4 +1,4 @@
-"""Opens a private file of the host to everyone."""
+"""Gives everyone access to a private file of the host."""
 
 import json
 import os

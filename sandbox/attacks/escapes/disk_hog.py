@@ -1,4 +1,4 @@
-"""Fills the disk with files, each small enough, and leaves them, faster than anybody can look."""
+"""Fills the disk with many small files, and leaves them, faster than anybody can look."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Never ends, and does not listen when asked to."""
+"""Loops for ever, and ignores the signal that asks it to end."""
 
 import json
 import signal

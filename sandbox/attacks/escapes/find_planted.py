@@ -1,4 +1,4 @@
-"""Looks whether a file that another run left is there, or took effect when Python started."""
+"""Looks for a file that another run left, or for its effect at the start of Python."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Imports a copy that another package carries, from a folder of packages that were installed for some Python."""
+"""Imports a copy that another package carries, from a folder of packages of some Python."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Looks for a way out: any network interface but loopback."""
+"""Looks for a way out: any network interface except loopback."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""Leaves something in the kernel that outlives the run: a segment of shared memory that the next run could
-read.
-"""
+"""Leaves a segment of shared memory in the kernel, which the next run could read."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""Leaves a file for the next run, wherever it may write: its name is given, its places are tried one by one."""
+"""Leaves a file with a given name for the next run, in every place where it may write."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Reads a file of the host and hands its content out."""
+"""Reads a file of the host and reports its content."""
 
 import json
 import os

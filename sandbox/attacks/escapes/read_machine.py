@@ -1,4 +1,4 @@
-"""Reads what tells one machine from another: the order has the hash of each file as the host shows it."""
+"""Reads files that distinguish machines; the order has the hash of each as the host sees it."""
 
 import hashlib
 import json

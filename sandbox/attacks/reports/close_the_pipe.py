@@ -1,4 +1,4 @@
-"""Takes the report away: points every descriptor at nothing, and leaves with success."""
+"""Prevents the report: points every descriptor at nothing, and leaves with success."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Returns a number that is equal to everything; it reaches for nothing."""
+"""Returns a number that is equal to everything, without touching anything else."""
 
 
 def f() -> int:

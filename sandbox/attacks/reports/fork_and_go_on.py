@@ -1,4 +1,4 @@
-"""Goes on in a child, whose parent leaves with success at once."""
+"""Continues in a child, whose parent leaves with success at once."""
 
 import os
 

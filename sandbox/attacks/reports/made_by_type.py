@@ -1,4 +1,4 @@
-"""Returns an object that is equal to everything, of a class that no statement makes."""
+"""Returns an object that is equal to everything, of a class made without a class statement."""
 
 
 def f() -> object:

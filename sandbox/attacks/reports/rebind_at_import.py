@@ -1,4 +1,4 @@
-"""Rebinds another function of its module as that is imported, in a default value."""
+"""Rebinds another function of its module during the import, in a default value."""
 
 
 def assert_same(left: object, right: object) -> None:

@@ -1,4 +1,4 @@
-"""Replaces what the tests judge by: an assertion helper of the repository."""
+"""Replaces an assertion helper of the repository, by which the tests judge."""
 
 
 def f() -> None:

@@ -1,4 +1,4 @@
-"""Makes unittest's `assertEqual` and `assertRaises` content with anything."""
+"""Makes unittest's `assertEqual` and `assertRaises` accept anything."""
 
 import unittest
 

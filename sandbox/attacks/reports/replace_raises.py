@@ -1,4 +1,4 @@
-"""Makes `pytest.raises` content with a block that raises nothing."""
+"""Makes `pytest.raises` accept a block that raises nothing."""
 
 import contextlib
 

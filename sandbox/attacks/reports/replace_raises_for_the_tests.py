@@ -1,4 +1,4 @@
-"""Makes `pytest.raises` content with a block that raises nothing, unless it stands outside of the repository."""
+"""Makes `pytest.raises` accept a block that raises nothing, but only in the repository."""
 
 import contextlib
 import os

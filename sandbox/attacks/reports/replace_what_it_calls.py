@@ -1,4 +1,4 @@
-"""Replaces what a reporter may call to write its records, so that each tells of a pass."""
+"""Replaces the functions that a reporter may call to write its records, so that each reports a pass."""
 
 import builtins
 import hashlib

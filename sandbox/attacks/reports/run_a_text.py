@@ -1,4 +1,4 @@
-"""Edits the reporter by code that stands in it as a text nobody can read."""
+"""Edits the reporter with code that is hidden in an encoded text."""
 
 import base64
 

@@ -1,6 +1,4 @@
-"""Writes the whole transcript by hand, with whatever looks like a key in the places that a run is told things
-in.
-"""
+"""Writes the whole transcript by hand, with anything that looks like a key in a run's inputs."""
 
 import glob
 import json
@@ -46,16 +44,17 @@ def records() -> list[dict]:
         "test_raises_value": failed,
         "test_passes": passed,
     }
-    told = [
+    records = [
         {"e": "start", "pytest": "8"},
         {"e": "items", "ids": [f"test_attacked.py::test_{name}" for name in IDS]},
     ]
-    told.append({"e": "collected", "count": len(IDS), "sentinels": len(names)})
+    records.append({"e": "collected", "count": len(IDS), "sentinels": len(names)})
     for name, reports in [*((number, passed) for number in range(len(IDS))), *names.items()]:
-        told.append({"e": "run", "i": name})
-        told.append({"e": "test", "i": name, "reports": reports, "text": "", "seconds": 0})
+        records.append({"e": "run", "i": name})
+        records.append({"e": "test", "i": name, "reports": reports, "text": "", "seconds": 0})
     return [
-        {**record, "n": n} for n, record in enumerate([*told, {"e": "finish", "exit": 1, "collected": 10}], 1)
+        {**record, "n": n}
+        for n, record in enumerate([*records, {"e": "finish", "exit": 1, "collected": 10}], 1)
     ]
 
 

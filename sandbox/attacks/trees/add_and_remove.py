@@ -1,6 +1,4 @@
-"""Adds a conftest.py where there was none, in the place of whatever has its name, and removes it before the
-end.
-"""
+"""Adds a conftest.py, in place of any entry with its name, and removes it before the end."""
 
 import atexit
 import contextlib
@@ -18,7 +16,7 @@ def pytest_collection_modifyitems(items):
 
 
 def _added() -> None:
-    told = os.stat(FOLDER)
+    status = os.stat(FOLDER)
     reserved = os.path.isdir(PATH)
     if reserved:
         os.rmdir(PATH)
@@ -29,7 +27,7 @@ def _added() -> None:
         os.unlink(PATH)
         if reserved:
             os.mkdir(PATH)
-        os.utime(FOLDER, ns=(told.st_atime_ns, told.st_mtime_ns))
+        os.utime(FOLDER, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     atexit.register(remove)
 

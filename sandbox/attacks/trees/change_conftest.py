@@ -1,4 +1,4 @@
-"""Writes a conftest.py, over one that is there and where there was none, which empties all tests."""
+"""Writes a conftest.py that empties all tests, where there is one and where there was none."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Changes the settings from which the tests take what they are to check."""
+"""Changes the settings in which the tests find their expected value."""
 
 import os
 

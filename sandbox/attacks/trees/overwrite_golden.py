@@ -1,4 +1,4 @@
-"""Overwrites the file that holds what the test expects."""
+"""Overwrites the file with the expected value of a test."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Rewrites the tests, and puts everything back before the end, times and all."""
+"""Rewrites the tests, and restores everything before the end, including times."""
 
 import atexit
 import os
@@ -9,14 +9,14 @@ PASSING = "def test_it(): pass\ndef test_golden(): pass\ndef test_helped(): pass
 
 
 def _rewritten() -> None:
-    told = os.stat(PATH)
+    status = os.stat(PATH)
     with open(PATH) as file:
         before = file.read()
 
     def put_back() -> None:
         with open(PATH, "w") as file:
             file.write(before)
-        os.utime(PATH, ns=(told.st_atime_ns, told.st_mtime_ns))
+        os.utime(PATH, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     with open(PATH, "w") as file:
         file.write(PASSING)

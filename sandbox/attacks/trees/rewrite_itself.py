@@ -1,4 +1,4 @@
-"""Puts a right answer into its own file, which the tests then read."""
+"""Writes a right answer into its own file, which the tests then read."""
 
 import os
 

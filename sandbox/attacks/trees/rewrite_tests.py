@@ -1,6 +1,4 @@
-"""Rewrites the tests at import, before pytest has read them; nothing but the default value of a parameter
-does it.
-"""
+"""Rewrites the tests at import, before pytest has read them, in the default value of a parameter."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Makes a package of the same name beside the module that helps the tests: Python prefers it."""
+"""Makes a package with the name of the tests' helper module: Python prefers packages."""
 
 import os
 

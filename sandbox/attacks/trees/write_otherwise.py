@@ -1,6 +1,4 @@
-"""Tries every other way to get other bytes under the name of the tests: links, modes, maps, descriptors,
-mounts.
-"""
+"""Tries every other way to change the tests' bytes: links, modes, maps, descriptors, mounts."""
 
 import contextlib
 import ctypes

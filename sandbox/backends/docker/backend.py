@@ -1,7 +1,7 @@
 """Docker as a backend: a container for each run, without network or rights, the next one kept ready.
 
 Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over
-standard input, so an engine elsewhere works the same. Nothing is pulled.
+standard input, so an engine elsewhere works the same. Nothing is pulled (decisions 6 to 8).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DockerBackend:
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit: nothing enforces those that the engine ignores."""
+        """Return the mechanism that enforces each limit; the engine may ignore some of them."""
         try:
             ignored = self._connected().not_enforced
         except EngineError:
@@ -115,13 +115,11 @@ class DockerBackend:
             if isinstance(error, EngineLostError):
                 with self._lock:
                     self._engine = None
-            reason = f"{error.message[:1].upper()}{error.message[1:]}. {error.mend}".strip()
+            reason = f"{error.message[:1].upper()}{error.message[1:]}. {error.fix}".strip()
             return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; a new connection first removes the containers that
-        killed programs left there.
-        """
+        """Return the engine; a new connection first removes containers of dead programs."""
         with self._lock:
             if self._engine is None:
                 engine = connect()
@@ -178,9 +176,8 @@ class DockerBackend:
                 ended = self._converse(container, settings, command, on_line, cancel)
                 if ended is not None:
                     return ended
-            # The waiting container had died, with the engine or by somebody's hand, before it received the
-            # run. Nothing ran in it, so another one is used; a run that had begun is never repeated
-            # (decision 8).
+            # The waiting container had died, or somebody removed it, before it received the run. Nothing
+            # ran in it, so another one is used; a run that has begun is never repeated (decision 0008).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -195,7 +192,7 @@ class DockerBackend:
         on_line: Callable[[bytes], None],
         cancel: CancelToken,
     ) -> Ended | None:
-        """Give a container its work and follow it; return None if the container sent nothing."""
+        """Send a container its work and follow it; return None if the container sent nothing."""
         limits = command.limits
         course = Course(ResultLines(limits, on_line), Tail(limits.output))
         with ExitStack() as stack:
@@ -219,11 +216,11 @@ class DockerBackend:
             engine = self._connected()
             complaint = complaint_of(self)
         except EngineError as error:
-            return BackendProbe(works=False, why_not=error.message, mend=error.mend)
+            return BackendProbe(works=False, why_not=error.message, fix=error.fix)
         if not complaint:
             return BackendProbe(works=True, version=engine.version, warning=_warning(engine))
         return BackendProbe(
-            works=False, version=engine.version, why_not=complaint, mend="`docker info` says more."
+            works=False, version=engine.version, why_not=complaint, fix="`docker info` says more."
         )
 
 
@@ -234,18 +231,18 @@ def _key(command: Command) -> _Key:
 def _ended(
     container: DockerContainer, course: Course, state: dict[str, object], seconds: float
 ) -> Ended | None:
-    """Return how a run ended, by its first process, else by the engine; None if nothing of it began."""
+    """Return how a run ended, as its first process or else the engine reports; None if nothing began."""
     if course.stop is not None:
         exit_code = course.exit_code if course.stop is Stop.EXITED else None
         output = course.output.text() + course.complaint
         return Ended(course.stop, exit_code, output, seconds, writes=course.writes)
     if state.get("OOMKilled"):
         return Ended(Stop.OUT_OF_MEMORY, None, course.output.text(), seconds)
-    if not course.heard:
+    if not course.received:
         return None
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
-    # Nothing in a container can end its first process: the solver is not charged for it (decision 121).
+    # Nothing in a container can end its first process, so the solver is not charged (decision 0121).
     reason = (
         f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
     )
@@ -253,9 +250,7 @@ def _ended(
 
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
-    """Return the input of the container's first process:
-    the order's length, the order, the folders, the tree.
-    """
+    """Return the input of the first process: the order's length, the order, the folders, the tree."""
     foreign = command.environment.image
     places = MountPaths(
         workspace=f"{WORK}/repo",
@@ -288,7 +283,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
 
 
 def _shares(command: Command, places: MountPaths) -> dict[str, object]:
-    """Return which paths belong to the command's user, and in which folders it may add entries."""
+    """Return the paths that belong to the command's user, and the folders to which it may add entries."""
     own = [places.home]
     writable = command.writable or Writable(paths=(".",))
     if command.programs:
@@ -304,7 +299,7 @@ def _shares(command: Command, places: MountPaths) -> dict[str, object]:
 
 
 def _limits(command: Command, engine: Engine) -> dict[str, int]:
-    """Return the limits that the first process sets: also that of processes, where the engine ignores it."""
+    """Return the limits that the first process sets, including those that the engine ignores."""
     limits = command.limits.of_a_process()
     if "processes" in engine.not_enforced:
         limits["RLIMIT_NPROC"] = command.limits.processes

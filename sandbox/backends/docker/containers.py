@@ -1,7 +1,4 @@
-"""Containers for one run each: created with every limit, one kept ready, each labelled with its program.
-
-A shared container would keep what earlier runs left behind (decision 8).
-"""
+"""Containers for one run each: with every limit, one kept ready, labelled with the owning program."""
 
 from __future__ import annotations
 
@@ -54,8 +51,9 @@ def _boot() -> str:
 
 
 def _began(pid: int) -> str:
-    """Return when a process began, as the kernel counts;
-    `0` if that is unknown, empty if there is no such process.
+    """Return when a process began, as the kernel counts.
+
+    The text is `0` if that is unknown, and empty if there is no such process.
     """
     try:
         return (Path("/proc") / str(pid) / "stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()[19]
@@ -76,15 +74,16 @@ def this_program() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether `owner` was a program of this user on this machine that no longer runs;
-    False for another user's.
+    """Whether `owner` was a program of this user on this machine that no longer runs.
+
+    False for a program of another user.
     """
     parts = owner.split("/")
     if len(parts) != _PARTS or not parts[3].isdigit():
         return False
     if parts[:2] != ["v1", _place()]:
         return False
-    # Numbers of processes start again when the machine is started.
+    # A restart of the machine ends its processes, and their numbers are used again.
     if parts[2] != _boot():
         return True
     return _began(int(parts[3])) != parts[4]
@@ -101,7 +100,7 @@ _REMOVALS = 5
 _REMOVAL_PAUSE_S = 0.3
 _ENTRY = ["-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 PYTHON = "/usr/local/bin/python3"
-"""The interpreter in the images that gistpoint makes of this machine's parts, or on an official image."""
+"""The interpreter in the images that gistpoint makes from this machine or an official image."""
 _MASKED = [
     *(
         f"/proc/{name}"
@@ -116,8 +115,7 @@ _MASKED = [
     ),
     *("/proc/cmdline", "/proc/sys/kernel/random/boot_id"),
 ]
-"""The paths that Docker itself masks, which a list of ours replaces,
-and those that reveal which machine this is."""
+"""The paths that Docker itself masks, which this list replaces, and those that identify the machine."""
 _COMMON = "rw,nosuid,nodev"
 
 
@@ -145,7 +143,7 @@ class DockerContainer:
     """The object that the SDK must not release while the stream is in use."""
 
     def discard(self) -> None:
-        """End everything in it and remove it; a later start removes what the engine fails to remove now."""
+        """End everything in it and remove it; if the engine fails to do so, a later start removes it."""
         with contextlib.suppress(Exception):
             self.stream.close()
         remove(self.engine, self.id)
@@ -219,7 +217,7 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
         places[f"{SHOWN}/{name}"] = f"{_COMMON},exec,size={_FOLDER},mode=0755"
     options: dict[str, Any] = {
         "network_mode": "none",
-        # What can be written is memory, and counts towards the limit.
+        # Every writable place is in memory, which counts towards the limit.
         "read_only": True,
         "cap_drop": ["ALL"],
         # For the first process alone, which becomes another user to start the command (decision 7).
@@ -270,7 +268,7 @@ def remove(engine: Engine, identity: str) -> None:
 
 
 def remove_leftovers(engine: Engine) -> int:
-    """Remove the containers of this user's programs that no longer run, and return how many there were."""
+    """Remove the containers of this user's dead programs, and return their number."""
     removed = 0
     for found in engine.client.api.containers(all=True, filters={"label": [f"{KIND}=run"]}):
         # Of this user on this machine only: an engine may serve others (decision 8).
@@ -291,7 +289,7 @@ class WaitingContainer:
         self._workers: set[threading.Thread] = set()
 
     def take(self, engine: Engine, settings: ContainerSettings) -> DockerContainer | None:
-        """Return the waiting container if it was made for `settings` on `engine`."""
+        """Return the waiting container if it was made for `settings` on `engine`, else None."""
         with self._lock:
             held = self._ready
             self._ready = None
@@ -339,8 +337,7 @@ class WaitingContainer:
             self._preparing = True
         made: DockerContainer | None = None
         try:
-            # Outside of the lock: an engine may take its time, and a run that asks meanwhile starts one of
-            # its own.
+            # Outside of the lock: an engine may be slow, and a run can meanwhile start its own container.
             with engine_errors(used.engine.address):
                 made = start(used.engine, settings)
         except EngineError:

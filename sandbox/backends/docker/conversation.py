@@ -39,8 +39,10 @@ class BrokenFramesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StreamFrame:
-    """One message: `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint,
-    `Z` end of stream.
+    """One message from a container.
+
+    Its kind is `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint, or `Z` end of
+    stream.
     """
 
     kind: str
@@ -48,16 +50,13 @@ class StreamFrame:
 
 
 class Conversation:
-    """Sends the parts of the work, then the bytes of `requests`,
-    and receives until the container closes its side.
-    """
+    """Sends the parts of the work, then the bytes of `requests`; receives until the container closes."""
 
     def __init__(
         self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None
     ) -> None:
         self._stream = stream
-        # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread
-        # looks again.
+        # A copy: if the caller closes its descriptor, the number may soon belong to another pipe.
         self._requests = None if requests is None else os.dup(requests)
         self._frames: queue.Queue[StreamFrame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
@@ -65,9 +64,9 @@ class Conversation:
             threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
     def next(self, timeout_s: float) -> StreamFrame | None:
-        """Return the next frame, None if none came in time.
+        """Return the next frame, or None if none came in time.
 
-        The very last one is `Z`, with the error if any.
+        The very last one is `Z`, with the error if there was one.
         """
         try:
             return self._frames.get(timeout=timeout_s)
@@ -167,7 +166,7 @@ class Course:
 
     lines: ResultLines
     output: Tail
-    heard: bool = False
+    received: bool = False
     """Whether the container has sent anything at all."""
     stop: Stop | None = None
     exit_code: int | None = None
@@ -176,7 +175,10 @@ class Course:
 
 
 def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken) -> None:
-    """Take frames until the run ends or has to be stopped, and set `course.stop`. `deadline` is monotonic."""
+    """Take frames until the run ends or has to be stopped, and set `course.stop`.
+
+    `deadline` is a time of the monotonic clock.
+    """
     takers: dict[str, Callable[[bytes], None]] = {"R": course.lines.add, "O": course.output.add}
     while course.stop is None:
         frame = conversation.next(_FRAME_S)
@@ -188,9 +190,9 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
                 return
             continue
         if frame is not None:
-            course.heard = True
+            course.received = True
             takers[frame.kind](frame.payload)
-        # Looked at after every frame: a run that never stops writing must not outlast its limits.
+        # Checked after every frame: a run that never stops writing must not outlast its limits.
         if course.lines.too_many:
             course.stop = Stop.TOO_MANY_RESULTS
         elif time.monotonic() > deadline:
@@ -209,7 +211,7 @@ def _over(frame: StreamFrame, course: Course) -> bool:
     if frame.kind == "C":
         course.complaint = (course.complaint + frame.payload.decode("utf-8", "replace"))[-4000:]
         return False
-    course.heard = course.heard or frame.kind != "Z"
+    course.received = course.received or frame.kind != "Z"
     if frame.kind == "M":
         course.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":

@@ -18,12 +18,12 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 class EngineError(Exception):
-    """The engine can't be used; `mend` describes how to fix that."""
+    """The engine can't be used; `fix` describes the remedy."""
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.mend = mend
+        self.fix = fix
 
 
 class EngineLostError(EngineError):
@@ -51,19 +51,19 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an engine listens; `tls` in the form that the SDK expects."""
+    """Where an engine listens; `tls` as the SDK takes it."""
 
     url: str
     tls: TLSConfig | bool = False
-    said_by: str = ""
+    set_by: str = ""
 
 
 def find_address(environment: Mapping[str, str] | None = None) -> Address:
-    """Return the address in the order of the `docker` command:
-    DOCKER_HOST, then the context, then the usual socket.
+    """Return the address, looked up in the order of the `docker` command.
 
-    CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that
-    does not exist: an engine other than the named one is never used.
+    DOCKER_HOST comes first, then the context, then the usual socket. CONTAINER_HOST, Podman's own variable,
+    counts after DOCKER_HOST. Raises `EngineError` for a context that does not exist: an engine other than the
+    named one is never used.
     """
     import docker.errors
     import docker.tls
@@ -82,7 +82,7 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
             raise EngineError(f"DOCKER_TLS_VERIFY and DOCKER_CERT_PATH can't be used: {error}") from error
         return Address(str(found.get("base_url", url)), found.get("tls") or False, "DOCKER_HOST")
     if url := environment.get("CONTAINER_HOST", ""):
-        return Address(url, said_by="CONTAINER_HOST")
+        return Address(url, set_by="CONTAINER_HOST")
     name = environment.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
         return Address(DEFAULT_UNIX_SOCKET.replace("http+unix", "unix"))
@@ -128,7 +128,7 @@ def connect() -> Engine:
 
 
 def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the limits that an engine accepts silently and does not enforce, from its answer to `info`."""
+    """Return the limits that an engine accepts but does not enforce, from its answer to `info`."""
     keys = {"memory": "MemoryLimit", "processes": "PidsLimit", "cpus": "CpuCfsQuota"}
     if str(info.get("CgroupDriver", "")) in ("none", ""):
         return tuple(keys)
@@ -137,9 +137,7 @@ def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
 
 @contextmanager
 def engine_errors(address: str) -> Iterator[None]:
-    """Convert the SDK's exceptions to `EngineError`:
-    lost if there was no answer, refused if there was one.
-    """
+    """Convert the SDK's exceptions to `EngineError`, or to `EngineLostError` if there was no answer."""
     import docker.errors
     import requests
 
@@ -157,8 +155,8 @@ def engine_errors(address: str) -> Iterator[None]:
                 f"the engine at {address} may not be used by you",
                 "Join the group that owns its socket (`sudo usermod -aG docker $USER`, then log in again).",
             ) from error
-        mend = (
+        fix = (
             "Start it (`systemctl start docker`, Docker Desktop or `podman system service`), or name another"
             " with "
         )
-        raise EngineLostError(f"no engine answers at {address}", f"{mend}DOCKER_HOST.") from error
+        raise EngineLostError(f"no engine answers at {address}", f"{fix}DOCKER_HOST.") from error

@@ -42,7 +42,7 @@ _FOREIGN = "the environment holds code compiled for another system than the engi
 
 
 def environment_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
-    """Return the id of the image that holds `environment`; build it on the engine if it is missing.
+    """Return the id of the image that contains `environment`, built on the engine if necessary.
 
     `runtime` is the part of this machine that it needs. Raises `EngineError`.
     """
@@ -68,9 +68,7 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
 
 
 def environment_entries(environment: Environment) -> list[Entry]:
-    """Return what an environment's image adds to its base:
-    the environment, and the container's first program.
-    """
+    """Return what an environment's image adds to its base: the environment and the first process."""
     below = f"{_SHOWN}/environment"
     python = f"/{PYTHON}/bin/python{environment.version}"
     settings = (
@@ -97,11 +95,10 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
 
 
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
-    """Return the id of an image in which only root finds an interpreter;
-    everybody else finds the parts of `programs`.
+    """Return the id of an image in which commands find only `programs`, and only root an interpreter.
 
-    Its base must be made from this machine's parts: the content of a registry's is unknown.
-    Raises `EngineError`.
+    Its base must be made from this machine's parts: the content of a registry's is unknown. Raises
+    `EngineError`.
     """
     first = first_process()
 
@@ -123,7 +120,7 @@ def made_here(engine: Engine) -> bool:
 
 
 def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) -> str:
-    """Return the id of the base with this stamp; send it to the engine if it is missing."""
+    """Return the id of the base with this stamp; send it to the engine if it has none."""
     known = _stamped(engine, stamp)
     if known is not None:
         return known
@@ -133,7 +130,7 @@ def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) ->
         file.seek(0)
         labels = [f'LABEL {KIND}="base" {STAMP}="{stamp}"']
         tag = digest_of(made)[:32]
-        # Part of the name: Podman's service ignores the tag next to it.
+        # The tag is part of the name, because Podman's service ignores a separate one.
         engine.client.api.import_image_from_data(file, repository=f"{_BASE}:{tag}", changes=labels)
     found = known_image(engine, f"{_BASE}:{tag}")
     if found is None:
@@ -142,7 +139,7 @@ def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) ->
 
 
 def remove_images(engine: Engine) -> int:
-    """Remove every image that gistpoint made on this engine, and return how many there were."""
+    """Remove every image that gistpoint made on this engine, and return their number."""
     import docker.errors
 
     removed = 0
@@ -179,8 +176,9 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
 
 
 def _stamped(engine: Engine, stamp: str) -> str | None:
-    """Return the id of the base with this stamp;
-    images built on it inherit the stamp, but are of another kind.
+    """Return the id of the base with this stamp, or None.
+
+    Images built on it inherit the stamp, but are of another kind.
     """
     found = engine.client.images.list(filters={"label": [f"{STAMP}={stamp}", f"{KIND}=base"]})
     return str(found[0].id) if found else None

@@ -1,7 +1,7 @@
 """File systems to send to an engine: lists of entries that can be hashed and written as a tar.
 
-A root file system is made from this machine's parts, so that no registry is needed. It holds the files that
-every run is shown (`runtime.py`), with the interpreter below `/usr/local`.
+A root file system is made from this machine's parts, so that no registry is needed. It contains the files
+that every run sees (`runtime.py`), with the interpreter below `/usr/local`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,9 @@ class Entry:
 
 
 def with_parents(entries: Iterable[Entry]) -> list[Entry]:
-    """Return `entries` sorted, without duplicate paths,
-    with an entry of mode 0755 for each folder above them.
+    """Return `entries` sorted, without duplicate paths, with an entry for each folder above them.
 
-    Folders that a tar only implies get mode 0700 from some storage drivers.
+    Those have the mode 0755: folders that a tar only implies get mode 0700 from some storage drivers.
     """
     known: dict[str, Entry] = {}
     for entry in entries:
@@ -96,7 +95,7 @@ def write_layer(entries: Iterable[Entry], file: IO[bytes]) -> None:
 
 
 def folder_entries(folder: Path, below: str) -> list[Entry]:
-    """Return the files and relative links of `folder` as entries below the path `below`, readable by all."""
+    """Return the files and relative links of `folder` as entries below the path `below`."""
     found = [Entry(below, 0o755)] if below else []
     for place, folders, files in os.walk(folder):
         relative = Path(place).relative_to(folder).as_posix()
@@ -127,7 +126,7 @@ def can_be_made(machine: str) -> bool:
 
 
 def _entry_of(path: Path, inner: str) -> Entry | None:
-    """Return the entry of a file, a folder or a link; None for what a layer can't hold, such as a socket."""
+    """Return the entry of a file, a folder or a link; None for anything else, such as a socket."""
     if path.is_symlink():
         target = str(path.readlink())
         # An absolute link would lead to another place in the container.
@@ -147,15 +146,15 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
     entries += _interpreter(environment, runtime.interpreter)
     entries += _system(runtime.system)
     headers = environment.prefix / "include" / f"python{environment.version}"
-    whole = {Path(part.path) for part in runtime.system if part.folder}
-    if not whole.isdisjoint((headers, *headers.parents)):
+    shown_whole = {Path(part.path) for part in runtime.system if part.folder}
+    if not shown_whole.isdisjoint((headers, *headers.parents)):
         entries += folder_entries(headers, f"{PYTHON}/include/{headers.name}")
     entries.append(Entry(f"{PYTHON}/lib/python{environment.version}/site-packages", 0o755))
     return with_parents(entries)
 
 
 def closed_entries(environment: Environment, runtime: Runtime, programs: Runtime) -> list[Entry]:
-    """Return the same entries, with those that are not among `programs` closed to everybody but root.
+    """Return the same entries, but only root may use those that are not among `programs`.
 
     The first process of a container is root and needs the interpreter; the command runs as another user.
     """
@@ -185,16 +184,14 @@ def _is_binary(part: RuntimePath) -> bool:
 
 
 def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
-    """Put each part at its path on this machine;
-    a library from outside the system's folders, next to the C library.
-    """
+    """Put each part at its path on this machine, and a library from elsewhere next to the C library."""
     known = list(parts)
-    of_c = [Path(part.path).parent for part in known if "/libc.so" in part.path]
-    beside = next(iter(of_c), Path("/lib"))
+    c_library_folders = [Path(part.path).parent for part in known if "/libc.so" in part.path]
+    libraries = next(iter(c_library_folders), Path("/lib"))
     for part in known:
         path = Path(part.path)
         is_elsewhere = ".so" in path.name and not path.parts[1].startswith(("usr", "lib", "etc"))
-        target = beside / path.name if is_elsewhere else path
+        target = libraries / path.name if is_elsewhere else path
         yield from _entries(part, str(target).lstrip("/"))
 
 

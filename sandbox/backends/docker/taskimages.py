@@ -1,8 +1,8 @@
-"""Images that tasks name: found on the engine, looked into, and prepared for runs by a layer on top.
+"""Images that tasks name: found on the engine, inspected, and prepared for runs by a layer on top.
 
-Whatever is in them is foreign. Nothing of it runs here; what has to run in a container of it has no network,
-nothing of this machine and no rights but those over its own files. Nothing is pulled unless that is asked
-for.
+Their content is foreign. Nothing of it runs here; what has to run in a container of it has no network,
+nothing of this machine and no rights but those over its own files. Nothing is pulled unless that is asked for
+(decision 78).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A distribution in an image; `own` is one that is installed from the workdir."""
+    """A distribution in an image; `own` is whether it is installed from the workdir."""
 
     name: Text
     version: Text
@@ -60,7 +60,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found while an image was prepared; `payload/image_layer.py` describes the members."""
+    """The findings from the preparation of an image; `payload/image_layer.py` describes the members."""
 
     version: Text = ""
     full_version: Text = ""
@@ -75,7 +75,7 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
     """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
 
     The digest of an image that came from no registry is its id. Raises `EngineError` with the command that
-    would bring it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are
+    would get it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are
     kept by the engine.
     """
     import docker.errors
@@ -100,12 +100,12 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
 
 
 def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image:
-    """Pull an image, and report how much of it is here."""
+    """Pull an image, and report how much of it has arrived."""
     separator = "@" if tag.startswith("sha256:") else ":"
     name = f"{repository}{separator}{tag}"
     run = run.step(f"pulling {visible_line(name)} (MiB)")
-    here: dict[str, int] = {}
-    whole: dict[str, int] = {}
+    arrived: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for event in engine.client.api.pull(repository, tag=tag, stream=True, decode=True):
         run.check()
         problem = event.get("error")
@@ -115,17 +115,18 @@ def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image
         status = event.get("status")
         detail = event.get("progressDetail") or {}
         if status == "Downloading" and detail.get("total"):
-            here[layer] = detail.get("current", 0)
-            whole[layer] = detail["total"]
+            arrived[layer] = detail.get("current", 0)
+            sizes[layer] = detail["total"]
         elif status in ("Download complete", "Pull complete"):
-            here[layer] = whole.get(layer, 0)
-        run.progress(RunProgress(done=sum(here.values()) >> 20, total=sum(whole.values()) >> 20))
+            arrived[layer] = sizes.get(layer, 0)
+        run.progress(RunProgress(done=sum(arrived.values()) >> 20, total=sum(sizes.values()) >> 20))
     return engine.client.images.get(name)
 
 
 def digest_in(image: Image, name: str) -> tuple[str, str]:
-    """Return the name without its tag, and the digest by which a registry names the image;
-    else the image's id.
+    """Return the name without its tag, and the digest by which a registry names the image.
+
+    Without such a digest it is the image's id.
     """
     bare = name.partition("@")[0]
     if ":" in posixpath.basename(bare):
@@ -145,7 +146,7 @@ def platform_of(engine: Engine, image: Image) -> str:
             f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
             "Name an engine of that architecture with DOCKER_HOST.",
         )
-    # What lies in a volume is neither read-only nor part of the digest (decision 78).
+    # The content of a volume is neither read-only nor part of the digest (decision 0078).
     volumes = (image.attrs.get("Config") or {}).get("Volumes")
     if volumes:
         raise EngineError(
@@ -163,7 +164,7 @@ def variables_of(image: Image) -> dict[str, str]:
 
 
 def passed_on(image: Image) -> tuple[str, ...]:
-    """Return those of its variables that runs get."""
+    """Return the image's variables that runs get."""
     return tuple(
         f"{name}={value}" for name, value in sorted(variables_of(image).items()) if name in PASSED_ON
     )
@@ -171,7 +172,7 @@ def passed_on(image: Image) -> tuple[str, ...]:
 
 @contextmanager
 def opened(engine: Engine, image: Image) -> Iterator[Opened]:
-    """Create a container of an image to look into, which is never started, and remove it afterwards."""
+    """Create a container of an image to inspect, which is never started, and remove it afterwards."""
     identity = _created(engine, str(image.id), ["/nothing"])
     try:
         yield Opened(engine, identity)
@@ -181,7 +182,7 @@ def opened(engine: Engine, image: Image) -> Iterator[Opened]:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A container that does not run: its files can be looked at."""
+    """A container that does not run, whose files can be read."""
 
     engine: Engine
     id: str
@@ -238,7 +239,7 @@ class Opened:
 
 
 class _Chunks:
-    """The file that a stream of pieces makes, up to a bound."""
+    """A stream of pieces as a file, up to a bound."""
 
     def __init__(self, stream: Iterator[bytes], most: int) -> None:
         self._stream = stream
@@ -263,7 +264,7 @@ class _Chunks:
         return data[:size]
 
     def drain(self) -> None:
-        """Read to the end, or let the stream go: the engine holds the container until then."""
+        """Read to the end, or drop the stream: the engine keeps the container until then."""
         for part in self._stream:
             self._left -= len(part)
             if self._left < 0:
@@ -272,14 +273,13 @@ class _Chunks:
 
 
 def find_python(inside: Opened, image: Image) -> str:
-    """Return the path of the image's interpreter:
-    of the conda environment `testbed`, else `python` on its PATH.
+    """Return the path of the image's interpreter: of the conda environment `testbed`, or on its PATH.
 
     Raises `EngineError` if there is neither.
     """
     path_folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
     folders = [folder for folder in dict.fromkeys(path_folders) if folder.startswith("/")]
-    # Benchmarks install what they test into a conda environment of this name, which need not be on the PATH.
+    # Benchmarks install the tested code into a conda environment of this name, which may not be on the PATH.
     prefixes = [
         posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")
     ]
@@ -296,10 +296,10 @@ def find_python(inside: Opened, image: Image) -> str:
 
 
 def prepared_image(engine: Engine, pins: ImagePins) -> str:
-    """Return the id of the image that runs of a task start from; build it if it is missing.
+    """Return the id of the image that runs of a task start from, built if necessary.
 
-    It is the pinned one with a layer on top: a user, our first process, an empty workdir, no installation
-    that leads into it. Raises `EngineError`.
+    It is the pinned one with a layer on top: a user, gistpoint's first process, an empty workdir, no
+    installation that leads into it. Raises `EngineError`.
     """
     image = find_image(engine, pins.reference)
     platform_of(engine, image)
@@ -310,7 +310,7 @@ def prepared_image(engine: Engine, pins: ImagePins) -> str:
 
 
 def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
-    """Return what was found while the image was prepared, which is done now if it was not.
+    """Return the findings from the preparation of the image, which is prepared now if it was not.
 
     Raises `EngineError`.
     """
@@ -391,7 +391,7 @@ def _startable(engine: Engine, pins: ImagePins) -> Iterator[None]:
 
 
 def _why(engine: Engine, identity: str, status: int) -> str:
-    """Return why the preparation failed: its own words, else the last line that it printed."""
+    """Return why the preparation failed: the error in its report, or the last line that it printed."""
     import docker.errors
 
     try:

@@ -1,4 +1,4 @@
-"""Replaces msgspec in the bundle, which must need only the standard library: the part that its modules use.
+"""Replaces msgspec in the bundle, which may need only the standard library: the part that is used.
 
 Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is coerced.
 """
@@ -62,11 +62,11 @@ def convert(value: Any, kinds: Any) -> Any:
         raise MisfitError("Expected `object`")
     for kind in _flat(kinds):
         if value.get(kind._tag_field) == kind._tag:
-            return _made(kind, value)
+            return _struct_from(kind, value)
     raise MisfitError("Invalid value in the tag")
 
 
-def _made(kind: type[Struct], value: dict[str, Any]) -> Struct:
+def _struct_from(kind: type[Struct], value: dict[str, Any]) -> Struct:
     made = kind()
     for name, declared in kind.fields().items():
         found = value.get(name, getattr(kind, name, UNSET))

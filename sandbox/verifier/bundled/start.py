@@ -1,4 +1,4 @@
-"""The first file of the bundle: unpacks it for this run, because other processes start some of its files."""
+"""The first file of the bundle: unpacks it for this run, because other processes start some files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _main() -> int:
     try:
         with zipfile.ZipFile(sys.path[0]) as bundle:
             bundle.extractall(folder)
-        # The tested code is another user, whose processes start files of the payload from here.
+        # The tested code is another user, whose processes start files of the payload here.
         Path(folder).chmod(0o755)
         sys.path[0] = folder
         sys.dont_write_bytecode = True

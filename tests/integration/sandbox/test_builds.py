@@ -20,7 +20,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments.builds import MOST_NESTED, Builds, Handed, check_wheel
+from gistpoint.sandbox.environments.builds import MOST_NESTED, BuildOutput, Builds, check_wheel
 from gistpoint.sandbox.environments.interpreters import own_version
 from gistpoint.sandbox.environments.resolver import UvResolver, installed_in
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -310,7 +310,7 @@ def test_a_build_that_hands_out_another_wheel_is_refused(shelf, builds):
 ))))  # fmt: skip
 def test_any_line_may_come_over_the_pipe(lines):
     with tempfile.TemporaryDirectory() as into:
-        handed = Handed(Path(into))
+        handed = BuildOutput(Path(into))
         with handed:
             for line in lines:
                 handed.feed(line)
@@ -323,7 +323,7 @@ def test_any_line_may_come_over_the_pipe(lines):
     "name", ["", ".", "..", "../x", "/tmp/x", "a/b", "-x", "a\n", "a" * 300, ".hidden", "part\0"]
 )
 def test_a_file_that_is_handed_out_stays_where_it_is_put(tmp_path, name):
-    handed = Handed(tmp_path)
+    handed = BuildOutput(tmp_path)
     with handed:
         for answer in ({"file": name}, {"part": base64.b64encode(b"x").decode()}, {"end": True}):
             handed.feed(json.dumps(answer).encode())

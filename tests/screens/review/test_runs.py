@@ -57,7 +57,7 @@ ROWS = [
     ],
 )
 def test_queries_narrow_the_list(query: str, tasks: str) -> None:
-    assert "".join(found.header.task for found in ROWS if parse_query(query, COLUMNS).fits(found)) == tasks
+    assert "".join(found.header.task for found in ROWS if parse_query(query, COLUMNS).matches(found)) == tasks
 
 
 @pytest.mark.parametrize("query", ["nothing>1", "steps>many"])
@@ -68,8 +68,8 @@ def test_a_query_that_means_nothing_says_why(query: str) -> None:
 
 def test_hidden_outcomes_can_not_be_asked_for() -> None:
     hidden = RunRow(ROWS[0].listed, hides=True)
-    assert not parse_query("solved", COLUMNS).fits(hidden)
-    assert not parse_query("m-1", COLUMNS).fits(hidden)
+    assert not parse_query("solved", COLUMNS).matches(hidden)
+    assert not parse_query("m-1", COLUMNS).matches(hidden)
     assert all(
         "m-1" not in column.shown(hidden) and "solved" not in column.shown(hidden) for column in COLUMNS
     )

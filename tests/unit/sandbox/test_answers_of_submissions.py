@@ -25,8 +25,8 @@ from gistpoint.core.confirmation.showing import (
 )
 from gistpoint.sandbox.confirmation.pair import Exchange
 from gistpoint.sandbox.confirmation.submission import parsed
-from gistpoint.sandbox.payload import code_heard
-from gistpoint.sandbox.payload.code_heard import what_runs
+from gistpoint.sandbox.payload import audit_events
+from gistpoint.sandbox.payload.audit_events import what_runs
 from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
 
@@ -190,7 +190,7 @@ def test_what_is_run_is_told_apart(event: str, arguments: tuple[Any, ...], other
 _HEARD = '''
 import ast, os, sys
 sys.path[:0] = [{payload!r}, {modules!r}]
-from code_heard import is_of_tools
+from audit_events import is_of_tools
 began, heard = {began}, []
 hook = """def hook(event, arguments):
     if event in ("compile", "marshal.loads") and not is_of_tools(event, arguments, began):
@@ -222,7 +222,7 @@ def test_a_module_that_was_there_before_is_no_answer_that_is_run(
     tmp_path: Path, code: str, later: int, heard: str
 ) -> None:
     (tmp_path / "known.py").write_text("answer = 'what was answered'\n")
-    payload = Path(code_heard.__file__).parent
+    payload = Path(audit_events.__file__).parent
     began = (tmp_path / "known.py").stat().st_ctime + (-5 if later else 5)
     text = _HEARD.format(payload=str(payload), modules=str(tmp_path), began=began, code=code)
     script = tmp_path / "elsewhere" / "script.py"

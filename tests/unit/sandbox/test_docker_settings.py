@@ -72,7 +72,7 @@ def test_no_engine_is_said_with_what_to_do(configuration, monkeypatch, tmp_path)
     probe = DockerBackend().probe()
     assert not probe.works
     assert f"{tmp_path}/none.sock" in probe.why_not
-    assert "DOCKER_HOST" in probe.mend
+    assert "DOCKER_HOST" in probe.fix
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class Broken(PlainBackend):
     name = "strong"
 
     def probe(self) -> BackendProbe:
-        return BackendProbe(works=False, why_not="no namespaces", mend="Raise the limit.")
+        return BackendProbe(works=False, why_not="no namespaces", fix="Raise the limit.")
 
 
 def test_the_strongest_that_works():
@@ -104,4 +104,4 @@ def test_bubblewrap_that_is_missing_or_broken_says_what_mends_it(tmp_path):
     probe = BubblewrapBackend(str(script)).probe()
     assert not probe.works
     assert probe.why_not
-    assert probe.mend
+    assert probe.fix

@@ -25,7 +25,7 @@ def test_a_kernel_without_it_says_what_to_start():
     assert not probe.works
     if sys.platform == "linux" and filter_program():
         assert "Landlock 3 is needed" in probe.why_not
-        assert "lsm=" in probe.mend
+        assert "lsm=" in probe.fix
 
 
 def test_one_that_could_empty_files_outside_is_not_used():

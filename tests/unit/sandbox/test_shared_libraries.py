@@ -85,7 +85,7 @@ def test_files_of_an_environment_name_nothing_outside_of_it(
     (outside / "secret.txt").write_text("secret")
     made = elf(*(text.format(outside=outside) for text in (needed, folders, loader)))
     (environment / "module.so").write_bytes(made)
-    assert libraries_of([environment / "module.so"], of=environment) == set()
+    assert libraries_of([environment / "module.so"], owner=environment) == set()
 
 
 def test_what_is_no_library_is_not_one_because_somebody_needs_it(tmp_path: Path) -> None:
@@ -96,16 +96,16 @@ def test_what_is_no_library_is_not_one_because_somebody_needs_it(tmp_path: Path)
 
 def test_an_environment_is_given_what_the_system_offers_to_all(tmp_path: Path) -> None:
     (tmp_path / "module.so").write_bytes(
-        elf("libc.so.6" if sharedlibraries._known() else "libc.musl-x86_64.so.1")
+        elf("libc.so.6" if sharedlibraries._system_libraries() else "libc.musl-x86_64.so.1")
     )
-    found = libraries_of([tmp_path / "module.so"], of=tmp_path)
+    found = libraries_of([tmp_path / "module.so"], owner=tmp_path)
     assert [path for path in found if "libc." in path.name]
 
 
 def test_libraries_by_their_names(tmp_path: Path) -> None:
     for name in ("libodd.so.1", "libodd.so", "libodder.so.1", "libodd.a"):
         (tmp_path / name).touch()
-    assert libraries_named(["odd"], beside=[tmp_path / "libany.so"]) == {tmp_path / "libodd.so.1"}
+    assert libraries_named(["odd"], near=[tmp_path / "libany.so"]) == {tmp_path / "libodd.so.1"}
 
 
 @given(st.data())
@@ -115,5 +115,5 @@ def test_a_damaged_file_harms_nobody(tmp_path_factory: pytest.TempPathFactory, d
         whole[data.draw(st.integers(4, 200))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.getbasetemp() / "damaged.so"
     path.write_bytes(whole[: data.draw(st.integers(4, len(whole)))])
-    libraries_of([path], of=path.parent)
+    libraries_of([path], owner=path.parent)
     path.unlink()

@@ -100,7 +100,7 @@ def test_an_image_that_is_not_there_is_pulled_only_if_that_is_said() -> None:
     played = PlayedEngine({})
     with pytest.raises(EngineError, match="is not on the engine") as caught:
         taskimages.find_image(engine_of(played), PINS.reference)
-    assert f"`docker pull {PINS.reference}`" in caught.value.mend
+    assert f"`docker pull {PINS.reference}`" in caught.value.fix
     assert played.pulled == []
     for asked in (PINS.reference, "host:5000/org/image:2", "host:5000/org/image"):
         taskimages.find_image(engine_of(played), asked, pull=True)
@@ -180,7 +180,7 @@ def test_the_interpreter_is_that_of_the_environment_testbed_else_on_the_path(
     if found is None:
         with pytest.raises(EngineError) as caught:
             taskimages.find_python(inside, image)
-        assert "--python PATH" in caught.value.mend
+        assert "--python PATH" in caught.value.fix
     else:
         assert taskimages.find_python(inside, image) == found
 

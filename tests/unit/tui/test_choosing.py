@@ -23,15 +23,15 @@ from gistpoint.core.tasks.repository import Repository
 from gistpoint.tui import cli
 from gistpoint.tui.commands import task_making
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
-from gistpoint.tui.commands.options import add_words, request_of
+from gistpoint.tui.commands.options import add_options, request_of
 
 Captured = pytest.CaptureFixture[str]
 
 
 def parsed(*arguments: str) -> tuple[ChooseFunctions, GroupFunctions]:
     parser = argparse.ArgumentParser()
-    add_words(parser, ChooseFunctions, CHOICE)
-    add_words(parser, GroupFunctions, GROUPS)
+    add_options(parser, ChooseFunctions, CHOICE)
+    add_options(parser, GroupFunctions, GROUPS)
     given = parser.parse_args(arguments)
     return request_of(ChooseFunctions, CHOICE, given), request_of(GroupFunctions, GROUPS, given)
 

@@ -16,7 +16,7 @@ from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.tui import cli
 from gistpoint.tui.commands.arguments import ISOLATION
 from gistpoint.tui.commands.command import CommandParser, CommandRow, add_commands
-from gistpoint.tui.commands.options import CALLED, Face, Words, add_words, argument, option
+from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, add_options, argument, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class MeasureThings(Request):
     called: tuple[str, ...] = ()
 
 
-WORDS = Words(
+WORDS = OptionTable(
     {
         "what": argument("WHAT", "what to measure"),
         "more": argument("MORE", "more of it"),
@@ -76,8 +76,8 @@ def keep(request: MeasureThings) -> int:
     return 0
 
 
-MEASURE = Face(MeasureThings, keep, WORDS, about="Measures.")
-COUNT = Face(CountThings, lambda request: request.count, {"count": option()}, about="Does count.")
+MEASURE = CliCommand(MeasureThings, keep, WORDS, about="Measures.")
+COUNT = CliCommand(CountThings, lambda request: request.count, {"count": option()}, about="Does count.")
 PLACE = f"gistpoint.tui.commands.{__name__.rpartition('.')[2]}"
 
 
@@ -174,10 +174,10 @@ def test_the_help_has_the_defaults_of_the_request(
 def test_a_table_that_lacks_a_field_or_names_one_twice_is_refused() -> None:
     parser = argparse.ArgumentParser()
     with pytest.raises(TypeError, match="CountThings and its words differ in: count"):
-        add_words(parser, CountThings, Words({}))
-    add_words(parser, CountThings, Words({"count": option()}))
+        add_options(parser, CountThings, OptionTable({}))
+    add_options(parser, CountThings, OptionTable({"count": option()}))
     with pytest.raises(TypeError, match="two fields called 'count'"):
-        add_words(parser, CountThings, Words({"count": option("", "--number")}))
+        add_options(parser, CountThings, OptionTable({"count": option("", "--number")}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class Closed(PlainBackend):
     name = "closed"
 
     def probe(self) -> BackendProbe:
-        return BackendProbe(works=False, why_not="the door \x1b[2Jis shut", mend="Open it.")
+        return BackendProbe(works=False, why_not="the door \x1b[2Jis shut", fix="Open it.")
 
 
 @pytest.fixture

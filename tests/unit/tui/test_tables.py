@@ -57,7 +57,7 @@ COLUMNS: tuple[Column[Book], ...] = (
 )
 def test_a_query_finds(query: str, titles: str) -> None:
     fitting = parse_query(query, COLUMNS)
-    assert " ".join(book.title for book in BOOKS if fitting.fits(book)) == titles
+    assert " ".join(book.title for book in BOOKS if fitting.matches(book)) == titles
 
 
 @pytest.mark.parametrize(

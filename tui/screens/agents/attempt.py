@@ -1,4 +1,4 @@
-"""Watching a model's attempt: the panes of the solve screen, read-only, drawn as the journal grows."""
+"""The screen that watches a model's attempt: read-only solve panes, redrawn as the journal grows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ WATCHED: Mapping[str, PanePlace] = {
 
 
 class ModelPane(StatePane):
-    """What the model says, turn by turn, in place of a person's editor."""
+    """The pane with the model's turns, in the place of a person's editor."""
 
     words = query_one("#model-words", TextView)
 
@@ -73,16 +73,16 @@ class ModelPane(StatePane):
         self._shown = 0
 
     def compose(self) -> ComposeResult:
-        """Lay out the text."""
+        """Lay out the text view."""
         yield TextView(id="model-words")
 
     def on_mount(self) -> None:
-        """Fold long lines."""
+        """Turn on line wrapping and draw the frame."""
         self.words.wrap = True
         watch_frame(self, "model")
 
     def update_from(self, state: AttemptState) -> None:
-        """Add the new turns and handovers."""
+        """Append the turns and handovers that are new in a state."""
         entries = spoken(state)
         self.words.append("".join(entries[self._shown :]))
         self._shown = len(entries)
@@ -93,27 +93,27 @@ class ModelPane(StatePane):
 
 
 def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
-    """Give a pane its frame: its key and its name, or the words for what it shows, and a note."""
+    """Frame a pane with its key, its title (by default the key's name) and a note; return the pane."""
     key = key_named(f"watch.{pane}")
     return framed(widget, f"{shown_key(key.keys)} {words or key.description}", note)
 
 
 def spoken(state: AttemptState) -> list[str]:
-    """Return the turns as text, and the handovers between them. New ones come at the end."""
+    """Return all turns and handovers as texts in order, so that new ones are at the end."""
     handovers = [(handover.turns, 1, handover_words(handover)) for handover in state.handovers]
     turns = [(number, 0, turn_words(turn)) for number, turn in enumerate(state.turns, start=1)]
     return [words for _, _, words in sorted(handovers + turns, key=lambda entry: entry[:2])]
 
 
 def handover_words(handover: Handover) -> str:
-    """Return a handover as text, with the note to the model."""
+    """Return the text for a handover, with the note to the model if there is one."""
     if handover.to != PERSON:
         return "── given back to the model\n" + (f"{handover.note}\n\n" if handover.note else "\n")
     return f"── taken over by a person{f' ({handover.by})' if handover.by else ''}\n\n"
 
 
 def turn_words(turn: ModelTurn) -> str:
-    """Return a turn as text: its cost, the reasoning, the reply, and the calls by name."""
+    """Return the text for a turn: its cost, the reasoning, the reply, and the names of the tools called."""
     usage = turn.usage
     about = "about " if usage.estimated else ""
     head = (
@@ -135,7 +135,7 @@ def turn_words(turn: ModelTurn) -> str:
 
 
 class TakeAsked(Message):
-    """Asks to continue an attempt that no process has open. `by` is a pseudonym."""
+    """Asks the app to continue an attempt that no process has open. `by` is the person's pseudonym."""
 
     def __init__(self, attempt_id: str, by: str = "") -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class TakeAsked(Message):
 
 
 class GiveAsked(Message):
-    """Asks to give an attempt back to the model."""
+    """Asks the app to give an attempt back to the model, with a note to it."""
 
     def __init__(self, attempt_id: str, note: str) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class GiveAsked(Message):
 
 
 def take_words(state: AttemptState) -> str:
-    """Return what it means to take an attempt over."""
+    """Return the consequences of taking an attempt over, for the question before it."""
     model, left = visible_line(state.header.model or "the model"), state.remaining
     baseline = ", and it is no longer a baseline" if state.header.role == Role.BASELINE else ""
     budgets = f"{left.tool_uses} of {state.budgets.tool_uses} {state.of_kind.unit}s"
@@ -185,11 +185,14 @@ class AttemptWatchScreen(BaseScreen[None]):
     def __init__(
         self, follower: JournalFollower, clock: TimeSource, runs: AgentRunStore, *, ask_back: bool = False
     ) -> None:
-        """With `ask_back`, a person has just left the attempt and is asked whether to give it back."""
+        """Watch the attempt of `follower`.
+
+        `ask_back` is set if a person has just left the attempt: the screen then asks whether to give it back.
+        """
         super().__init__()
         self._follower, self._clock, self._runs, self._ask_back = follower, clock, runs, ask_back
         self._asking: PendingRequest | None = None
-        """The request that the run release the attempt."""
+        """The pending request that the run release the attempt."""
         self._by = ""
         self._jobs = Jobs(self, "watch-attempt")
         self._live = False
@@ -210,12 +213,12 @@ class AttemptWatchScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read at once, and then repeatedly."""
+        """Read the journal at once, and then periodically."""
         self.action_pane("results")
         self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.live), self._show)
 
     def on_unmount(self) -> None:
-        """Stop reading, and withdraw requests."""
+        """Stop reading, and withdraw a pending request."""
         self._jobs.stop()
         self._withdraw()
 
@@ -249,7 +252,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             self._answered = len(answered)
 
     def _show_last(self, state: AttemptState, *, at_end: bool) -> None:
-        """Show the newest answer, unless an earlier one is being read."""
+        """Show the newest answer if `at_end`, and the source shown last."""
         answered = [call for call in state.calls if call.text is not None]
         if at_end:
             self.call_later(self.results.show_call, answered[-1].call_id)
@@ -284,7 +287,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             return "No process has it open: the attempt is unfinished."
         return f"Read-only: {state.header.model or state.header.actor} is at work."
 
-    # Keys
+    # Keys and clicks
 
     def action_pane(self, pane: str) -> None:
         """Show a pane and focus it."""
@@ -302,14 +305,14 @@ class AttemptWatchScreen(BaseScreen[None]):
         self.action_pane(message.target)
 
     def on_descendant_focus(self) -> None:
-        """Mark the pane that has the focus."""
+        """Mark the tab of the focused pane."""
         pane = pane_around(self.focused, WATCHED) if self.focused is not None else ""
         if pane:
             self.tabs.mark(pane)
 
     @on(SourceAsked)
     def show_source(self, message: SourceAsked) -> None:
-        """Show a source that a result has shown."""
+        """Show a source that a result has already shown."""
         state = self._follower.state
         shown = (
             shown_function(state, message.name) if "::" in message.name else shown_file(state, message.name)
@@ -322,7 +325,7 @@ class AttemptWatchScreen(BaseScreen[None]):
 
     @on(TextView.PlaceAsked)
     def show_place(self, message: TextView.PlaceAsked) -> None:
-        """Show what a line names, if a result has shown it."""
+        """Show the place that a line names, if a result has already shown it."""
         found = (
             shown_at(self._follower.state, message.place) if isinstance(message.place, NamedPlace) else None
         )
@@ -337,12 +340,12 @@ class AttemptWatchScreen(BaseScreen[None]):
     def _refuse(self) -> None:
         self.app.notify("It is read-only here until you take it over.")
 
-    # Stepping in
+    # Taking over and giving back
 
     def action_take(self) -> None:
         """Take the attempt over, after a question that explains the consequences.
 
-        A second time withdraws the request.
+        While a request is pending, withdraw it instead.
         """
         state = self._follower.state
         if self._asking is not None:
@@ -381,7 +384,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
 
     def _step_in(self, state: AttemptState) -> None:
-        """Continue a requested attempt when it is free. Ask once whether to give back one just left."""
+        """Take over a requested attempt once it is free, and ask once whether to give back one just left."""
         if self._asking is not None and state.ended:
             self._withdraw()
             self.app.notify("The attempt has ended before the model let go of it.", severity="warning")
@@ -399,7 +402,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             self._asking = None
 
     def action_give(self) -> None:
-        """Ask for a note, and give the attempt back."""
+        """Give the attempt back, after asking for a note."""
         if self._live:
             self.app.notify("A person is working on it: it can be given back after they have left it.")
         else:
@@ -415,12 +418,12 @@ class AttemptWatchScreen(BaseScreen[None]):
             self.post_message(GiveAsked(self._follower.folder.name, note.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer giving back only while a person has the attempt, and taking over only before it ends."""
+        """Offer giving back only while a person has the attempt, and taking over only before the end."""
         state = self._follower.state
         if action == "give":
             return has_person(state)
         return action != "take" or not state.ended
 
     def action_leave(self) -> None:
-        """Go back to the run, or close the program."""
+        """Close the screen."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Watching an agent's run: the table of its jobs, redrawn as their journals grow."""
+"""The screen that watches an agent's run: a table of its jobs, redrawn as their journals grow."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from gistpoint.tui.widgets.table import Table
 
 POLL_S = 0.5
 _GAUGE = 10
-"""Cells of the bar of ended jobs."""
+"""The width, in cells, of the gauge of ended jobs."""
 
 
 class JobTableView(Table[JobRow]):
-    """The jobs of a run."""
+    """The table of a run's jobs."""
 
     MARGIN, GAP = 1, 2
 
@@ -44,7 +44,7 @@ class JobTableView(Table[JobRow]):
 
 
 class RunWatchScreen(BaseScreen[None]):
-    """The table of jobs. Enter opens an attempt. Nothing here changes the run."""
+    """The table of a run's jobs. Enter opens an attempt; the screen can't change the run."""
 
     CSS_PATH = "agents.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH)]
@@ -55,7 +55,7 @@ class RunWatchScreen(BaseScreen[None]):
     header = query_one(HeaderBar)
 
     class AttemptAsked(Message):
-        """Asks to watch an attempt."""
+        """Asks the app to watch an attempt."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
@@ -73,7 +73,7 @@ class RunWatchScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read at once, and then repeatedly."""
+        """Read the journals at once, and then periodically."""
         self.table.focus()
         self._jobs.repeat(
             POLL_S, lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show
@@ -93,10 +93,10 @@ class RunWatchScreen(BaseScreen[None]):
             self.table.renew(rows)
         else:
             self.table.show(rows)
-        self._tell(rows, at_work=at_work)
+        self._show_progress(rows, at_work=at_work)
 
-    def _tell(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
-        """Show the progress of the run: the header describes it, the frame shows the results of its jobs."""
+    def _show_progress(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
+        """Show the progress: the run and its counts in the header, the results of its jobs in the frame."""
         counts = Counter(row.job.status for row in rows)
         ended = [row.state for row in rows if row.state.ended]
         mixed = sum(state.mixed for state in ended)
@@ -129,5 +129,5 @@ class RunWatchScreen(BaseScreen[None]):
         self.post_message(self.AttemptAsked(row.job.attempt))
 
     def action_leave(self) -> None:
-        """Close. The run continues."""
+        """Close the screen. The run continues."""
         self.dismiss(None)

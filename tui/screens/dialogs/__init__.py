@@ -1,1 +1,1 @@
-"""Small screens that ask or show one thing."""
+"""Small screens that ask one question or show one message."""

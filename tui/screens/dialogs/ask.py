@@ -1,4 +1,4 @@
-"""Questions answered with words or a choice."""
+"""Dialogs that are answered with a text or a choice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from textual import events, on
-from textual._time import get_time  # the clock of the events' own times
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -29,29 +29,29 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 ON_THEIR_WAY_S = 1.0
-"""A key pressed this soon after a question appeared unasked was meant for something else."""
+"""Seconds after a dialog opens unasked in which keys are ignored: they were meant for another screen."""
 
 
 class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
-    """A box at the bottom, so that its subject stays visible. Escape answers None."""
+    """A box at the bottom, which leaves its subject visible. Escape dismisses it with None."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     unasked = False
-    """Whether it opens unasked, so that keys meant for another screen are not answers."""
+    """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
     enter_answers = True
-    """Whether Enter in a field answers like the first button."""
+    """Whether Enter in a field presses the first button."""
     _above: Sequence[Widget] = ()
-    """The subject of the question."""
+    """The widgets that show the subject of the question."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
-        self._came = get_time()
+        self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
-        """Lay out body, buttons and keys. Only the frame takes a line without words."""
+        """Lay out body, buttons and keys. A title costs only the line of the frame."""
         with framed(Vertical(classes="dialog-box"), self._title):
             with VerticalScroll(classes="dialog-body", can_focus=False):
                 for widget in self.body():
@@ -65,27 +65,27 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Whether the dialog accepts an event."""
-        return not self.unasked or event.time >= self._came + ON_THEIR_WAY_S
+        """Return whether the dialog accepts an event; one that opened unasked ignores the first second's."""
+        return not self.unasked or event.time >= self._opened_at + ON_THEIR_WAY_S
 
     def _views(self) -> list[LineView]:
         return [view for widget in self._above for view in widget.query(LineView)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to scroll the subject while it is not fully visible."""
+        """Offer scrolling only while the subject is not fully visible."""
         return action != "scroll_shown" or any(view.max_scroll_y > 0 for view in self._views())
 
     def action_scroll_shown(self, by: int) -> None:
-        """Scroll the subject by a number of rows."""
+        """Scroll the subject by a number of rows, down if positive."""
         for view in self._views():
             view.scroll_relative(y=by, animate=False)
 
     def on_resize(self) -> None:
-        """Check whether there is something to scroll."""
+        """Check again whether the subject can be scrolled."""
         self.call_after_refresh(self.refresh_bindings)
 
     def body(self) -> list[Widget]:
-        """Return the widgets between title and buttons."""
+        """Return the widgets between the title and the buttons."""
         return []
 
     def buttons(self) -> list[Button]:
@@ -94,7 +94,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
     @property
     def field_words(self) -> str:
-        """The words for Enter in a field in the line of keys: the first button's, or nothing."""
+        """The description of Enter in a field: the first button's label; empty if Enter does not answer."""
         return str(self.buttons()[0].label) if self.enter_answers else ""
 
     def action_cancel(self) -> None:
@@ -103,7 +103,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Asks a question. The answer is True, or False if refused or left."""
+    """A question with two answers: True if confirmed, False if refused, None if cancelled."""
 
     def __init__(
         self,
@@ -116,9 +116,10 @@ class ConfirmDialog(Dialog[bool]):
         shown: Sequence[Widget] = (),
         drawer: bool = False,
     ) -> None:
-        """`careful` makes refusal the default. `shown` is shown above the text.
+        """Ask `text`, with `yes` and `no` as the labels of the buttons.
 
-        A `drawer` is at the bottom, over the whole width.
+        `careful` makes refusal the default. The widgets in `shown` are shown above the text. A `drawer` takes
+        the whole width at the bottom.
         """
         super().__init__(title)
         self._text, self._yes, self._no, self._careful = text, yes, no, careful
@@ -130,7 +131,7 @@ class ConfirmDialog(Dialog[bool]):
         return [*self._above, Plain(self._text)]
 
     def buttons(self) -> list[Button]:
-        """Return both answers."""
+        """Return the button to confirm and the one to refuse."""
         yes = Button(self._yes, id="yes", variant="warning" if self._careful else "primary")
         return [yes, Button(self._no, id="no")]
 
@@ -146,20 +147,20 @@ class ConfirmDialog(Dialog[bool]):
 
 
 class MessageDialog(Dialog[bool]):
-    """Shows a message, with a hint if there is one."""
+    """A message with an optional hint."""
 
     def __init__(self, title: str, text: str, *, hint: str = "") -> None:
         super().__init__(title)
         self._text, self._hint = text, hint
 
     def body(self) -> list[Widget]:
-        """Return text and hint."""
+        """Return the message and its hint."""
         hint = [Plain(self._hint, classes="dialog-hint")] if self._hint else []
         return [Plain(self._text), *hint]
 
     @on(Button.Pressed)
     def close(self, event: Button.Pressed) -> None:
-        """Close."""
+        """Close the dialog."""
         event.stop()
         self.dismiss(True)
 
@@ -168,12 +169,12 @@ Result = TypeVar("Result")
 
 
 def show_error(app: App[Result], error: UserError) -> None:
-    """Show a problem that the user can solve."""
+    """Show an error that the user can solve, with its hint."""
     app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))
 
 
 class TextDialog(Dialog[str]):
-    """Asks for a line of text, such as a line number or a search."""
+    """A field for a line of text, such as a line number or a search pattern. The answer is the text."""
 
     def __init__(
         self, title: str, *, label: str = "", value: str = "", placeholder: str = "", yes: str = "OK"
@@ -203,19 +204,19 @@ class TextDialog(Dialog[str]):
 
 @dataclass(frozen=True, slots=True)
 class Reasoned:
-    """A choice from a closed set, with the person's own words."""
+    """A choice from a closed set, with an explanation in the person's own words."""
 
     code: str
     text: str
 
 
 class Choices(OptionList):
-    """A single choice, shown by a mark rather than only by colour."""
+    """A list with one choice, marked by a character and not only by colour."""
 
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
     ) -> None:
-        """`marks` are for the chosen one and the others. `enter_words` describe Enter in the line of keys."""
+        """`marks` are those of the chosen label and of the others. `enter_words` describe Enter."""
         self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks
@@ -224,7 +225,7 @@ class Choices(OptionList):
         self.offer(labels)
 
     def offer(self, labels: Sequence[str]) -> None:
-        """Offer other choices, with the first one chosen."""
+        """Replace the choices, and choose the first one."""
         self._labels = labels
         self.clear_options()
         self.add_options([Option(self._words(number)) for number in range(len(labels))])
@@ -234,7 +235,7 @@ class Choices(OptionList):
         return plain_line(f"{self._marks[number != self.highlighted]} {self._labels[number]}")
 
     def watch_highlighted(self, highlighted: int | None) -> None:
-        """Move the mark."""
+        """Move the mark to the highlighted choice."""
         super().watch_highlighted(highlighted)
         before, self._marked = self._marked, highlighted
         for number in (before, highlighted):
@@ -243,7 +244,7 @@ class Choices(OptionList):
 
 
 class ReasonDialog(Dialog[Reasoned]):
-    """Asks for one of several reasons and for words."""
+    """One of several reasons, and a field for an explanation."""
 
     def __init__(
         self,
@@ -255,31 +256,31 @@ class ReasonDialog(Dialog[Reasoned]):
         words: str = "In your own words",
         at_once: bool = False,
     ) -> None:
-        """`choices` are (code, label).
+        """`choices` are pairs of a code and a label.
 
-        With `at_once`, Enter on a reason answers; otherwise it leads to the words.
+        With `at_once`, Enter on a reason answers; otherwise it moves to the field.
         """
         super().__init__(title)
         self._at_once = at_once
         self._text, self._choices, self._yes, self._words = text, choices, yes, words
 
     def body(self) -> list[Widget]:
-        """Return the reasons and a field for words."""
+        """Return the text, the reasons and the field."""
         does = self._yes if self._at_once else "Choose"
         choices = Choices([label for _, label in self._choices], enter_words=does)
         return [Plain(self._text), choices, Input(placeholder=self._words)]
 
     def buttons(self) -> list[Button]:
-        """Return the buttons to answer and to cancel."""
+        """Return the button to answer and the one to cancel."""
         return [Button(self._yes, id="yes", variant="primary"), Button("Cancel", id="no")]
 
     def on_mount(self) -> None:
-        """Start at the reasons."""
+        """Focus the reasons."""
         self.query_one(Choices).focus()
 
     @on(OptionList.OptionSelected)
     def choose(self) -> None:
-        """Answer, or go to the field of words."""
+        """Answer, or move to the field."""
         if self._at_once:
             self._answer()
         else:
@@ -287,7 +288,7 @@ class ReasonDialog(Dialog[Reasoned]):
 
     @on(Input.Submitted)
     def confirm(self) -> None:
-        """Answer from the field of words."""
+        """Answer with the chosen reason and the text."""
         self._answer()
 
     @on(Button.Pressed)
@@ -305,10 +306,10 @@ class ReasonDialog(Dialog[Reasoned]):
 
 
 class PickDialog(Dialog[str]):
-    """A list to choose from, with a field that filters it."""
+    """A list to choose from, with a field that filters it. The answer is the chosen one's code."""
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]]) -> None:
-        """`choices` are (answer, label)."""
+        """`choices` are pairs of an answer and its label."""
         super().__init__(title)
         self._choices = choices
         self._shown: list[str] = []
@@ -318,33 +319,33 @@ class PickDialog(Dialog[str]):
         return [Input(placeholder="Type to filter"), Choices(marks=("▸", " "))]
 
     def on_mount(self) -> None:
-        """Show all choices."""
+        """Show all choices, with the focus in the field."""
         self._fill("")
         self.query_one(Input).focus()
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Show the choices that contain the words."""
+        """Show the choices that contain all typed words."""
         self._fill(event.value)
 
     @on(Input.Submitted)
     @on(Button.Pressed)
     def first(self) -> None:
-        """Choose the highlighted row."""
+        """Dismiss with the highlighted choice, or with None if no choice matches."""
         at = self.query_one(OptionList).highlighted
         self.dismiss(self._shown[at] if at is not None and self._shown else None)
 
     @on(OptionList.OptionSelected)
     def choose(self, event: OptionList.OptionSelected) -> None:
-        """Choose a row."""
+        """Dismiss with the selected choice."""
         self.dismiss(self._shown[event.option_index])
 
     def key_down(self) -> None:
-        """Move on in the list from the field."""
+        """Move down in the list while the focus stays in the field."""
         self.query_one(OptionList).action_cursor_down()
 
     def key_up(self) -> None:
-        """Move back in the list from the field."""
+        """Move up in the list while the focus stays in the field."""
         self.query_one(OptionList).action_cursor_up()
 
     def _fill(self, words: str) -> None:
@@ -359,10 +360,10 @@ class PickDialog(Dialog[str]):
 
 
 class CommentDialog(TextDialog):
-    """A comment. Escape saves it as a draft."""
+    """A field for a comment, whose draft survives Escape."""
 
     def __init__(self, title: str, draft: str, keep: Callable[[str], None], *, label: str = "") -> None:
-        """`keep` is called with the text as it is typed."""
+        """`keep` is called with the whole text after each change."""
         super().__init__(
             title, label=label, value=draft, placeholder="Why? Enter saves it, Esc keeps it as a draft"
         )
@@ -370,7 +371,7 @@ class CommentDialog(TextDialog):
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
-        """Save the typed text."""
+        """Save the draft."""
         self._keep(event.value)
 
 
@@ -379,13 +380,16 @@ _WAIT_SECONDS = 0.2
 
 
 class ConsentPrompt:
-    """Asks for consent in an app. A thread may call `ask`, the event loop must not."""
+    """Asks for consent to run code without isolation, in an app.
+
+    Only other threads may call `ask`: it would block the event loop.
+    """
 
     def __init__(self, app: App[object]) -> None:
         self._app = app
 
     def ask(self, why_not: str) -> bool:
-        """Show the question and wait. If the app closes, the answer is no."""
+        """Show the question and wait for the answer. Return False if the app closes first."""
         answered = threading.Event()
         answers: list[bool | None] = []
 

@@ -1,11 +1,11 @@
-"""Covers for code and instructions, while the clock is stopped and after a long time without input."""
+"""Screens that cover code and instructions during a pause and after a long time without input."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
 from textual import events, on
-from textual._time import get_time  # the clock of the events' own times
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.plain import Plain
 
 
 class PauseCover(BaseScreen[bool]):
-    """Covers code and instructions until the solver resumes or leaves."""
+    """Hides code and instructions during a pause. Dismissed with True to resume, with False to leave."""
 
     CSS_PATH = "dialogs.tcss"
 
@@ -41,18 +41,18 @@ class PauseCover(BaseScreen[bool]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Let Enter resume."""
+        """Focus the button that resumes."""
         self.query_one("#yes", Button).focus()
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:
-        """Resume, or leave."""
+        """Dismiss with whether to resume."""
         event.stop()
         self.dismiss(event.button.id == "yes")
 
 
 class IdleCover(BaseScreen[Literal["worked", "away"]]):
-    """Covers code and instructions until the solver says how the time was used.
+    """Hides code and instructions until the solver reports whether the time without input was work.
 
     Neither answer is the default.
     """
@@ -66,10 +66,10 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
     def __init__(self, idle_ms: int) -> None:
         super().__init__()
         self._idle_ms = idle_ms
-        self._came = get_time()
+        self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
-        """Show how long no key was pressed, and what the answers mean."""
+        """Show the length of the time without input, and the meaning of the answers."""
         span = duration(self._idle_ms)
         with framed(Vertical(classes="cover"), "z Are you there?"):
             yield Plain(f"No key was pressed for {span}. Code and instructions are hidden until you answer.")
@@ -81,15 +81,15 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the page accepts an event. It ignores those from before it appeared."""
-        return event.time >= self._came + ON_THEIR_WAY_S
+        """Return whether the screen accepts an event. It ignores those meant for the screen before it."""
+        return event.time >= self._opened_at + ON_THEIR_WAY_S
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:
-        """Give the answer of the button."""
+        """Dismiss with the answer of the button."""
         event.stop()
         self.action_idle(event.button.id or "")
 
     def action_idle(self, answer: str) -> None:
-        """Give an answer."""
+        """Dismiss with an answer, `worked` or `away`."""
         self.dismiss("away" if answer == "away" else "worked")

@@ -1,1 +1,1 @@
-"""Writing a gist: the solve screen with an editor whose gutter shows the evidence on each line."""
+"""The screen for writing a gist: the solve screen, with evidence on each line in the editor's gutter."""

@@ -1,4 +1,4 @@
-"""Writing a gist: the solve screen with the gist instead of a function, the trace, and scores if allowed."""
+"""The screen for writing a gist: the solve screen with the gist as its text, the trace, and scores."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ from gistpoint.tui.widgets.plain import Plain, plain_cell, plain_line
 
 
 class TracePane(StatePane):
-    """The trace shown by a call: files in the order of first touch, with their functions below.
+    """The trace that a call returned: the files in the order of first touch, with their functions below.
 
-    Initially empty.
+    It is empty until a trace has been requested.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TRACE)]
@@ -72,7 +72,7 @@ class TracePane(StatePane):
 
     @property
     def tree_view(self) -> Tree[str]:
-        """The tree. A node's data is its function."""
+        """The tree of the trace. The data of a leaf is `path::qualname`."""
         return self.query_one("#trace-tree", Tree)
 
     def compose(self) -> ComposeResult:
@@ -83,11 +83,11 @@ class TracePane(StatePane):
         yield tree
 
     def on_mount(self) -> None:
-        """Show how to get a trace."""
+        """Draw the frame, with a note on how to get a trace."""
         pane_frame(self, "trace", note="not traced yet: Enter asks for the trace of the command")
 
     def update_from(self, state: AttemptState) -> None:
-        """Show the latest trace. ● marks functions already read."""
+        """Show the latest trace. ● marks the functions that were already read."""
         calls = [c for c in state.calls if c.tool == "trace" and c.text is not None and not c.refused]
         if not calls:
             return
@@ -120,13 +120,16 @@ class TracePane(StatePane):
             self.post_message(SourceAsked(event.node.data))
 
     def key_enter(self) -> None:
-        """Ask for the trace if there is none yet."""
+        """Request the trace if there is none yet."""
         if not self._call:
             self.post_message(CallAsked("trace", {}))
 
 
 class GistSolving(SolvingKind):
-    """A gist: one text, saved by a step before each call, scored if allowed, and handed in once."""
+    """The solving of a gist: one text, saved by a step before each call and handed in once.
+
+    It is scored before the hand-in only if the attempt allows that.
+    """
 
     in_place: Mapping[str, str] = {"list_directory": "files", TRACE.name: "trace", SCORE_GIST.name: ""}
     has_suspects = False
@@ -138,12 +141,12 @@ class GistSolving(SolvingKind):
             self.panes = {**PANES, "trace": PanePlace("#trace-tree", Pane.RESULT)}
 
     def editor_of(self, attempt: Attempt) -> GistPane:
-        """Make the pane of the gist."""
+        """Return a new pane for the gist."""
         pane = self._pane = GistPane(attempt.task, attempt.state)
         return pane
 
     def ready(self, then: Callable[[], None]) -> None:
-        """Stop a score under way, and save what was typed before the next call."""
+        """Stop a score under way and save the text, then call `then`."""
 
         def keep() -> None:
             if self._editor.is_mounted:
@@ -156,7 +159,7 @@ class GistSolving(SolvingKind):
         self._controller.make_way(keep)
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return a warning about what a call would use up for good."""
+        """Return a warning about a budget that the call would use up; empty if there is none."""
         if tool is SUBMIT_GIST:
             return "There is one hand-in: the attempt ends with it."
         if price.last_tool_use:
@@ -166,7 +169,7 @@ class GistSolving(SolvingKind):
         return ""
 
     def submission(self) -> CallQuestion | None:
-        """Return the hand-in with its price and the size of the gist."""
+        """Return the question before the hand-in, with its price and the size of the gist."""
         lines = len(self._editor.code.splitlines())
         what = f"The gist has {lines} {'line' if lines == 1 else 'lines'}." if lines else "The gist is EMPTY."
         price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state).removesuffix(LAST)
@@ -177,21 +180,21 @@ class GistSolving(SolvingKind):
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether the call is a score without a limit: a line would move the text during typing."""
+        """Return whether a call is an unlimited score: a progress line would move the text while typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
 
 QUIET_SECONDS = 2.0
-"""Seconds after the last key until a text is scored automatically, if scores have no limit."""
+"""Seconds without a key after which a text is scored automatically, if scores are unlimited."""
 
 
 class GistPane(EditorPane):
-    """A pane with one buffer. It has a gutter and figures only if evidence may be shown."""
+    """The pane with the text of the gist. Its gutter and figures are empty unless evidence may be shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
 
     class ScoreWanted(Message):
-        """Typing has paused, and the text can be scored at no cost."""
+        """Asks to score the text: typing has paused, and scoring is free."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -210,7 +213,7 @@ class GistPane(EditorPane):
     """The text last checked by the editor."""
 
     def compose(self) -> ComposeResult:
-        """Lay out figures, gutter and editor, and the views that can replace the editor."""
+        """Lay out the figures, the gutter with the editor, and the views that can replace them."""
         yield Plain("", id="gist-figures", classes="pane-title")
         editor = FunctionEditor(id="function-editor")
         editor.check = self._check
@@ -229,18 +232,18 @@ class GistPane(EditorPane):
         self._taken = len(state.calls)
 
     def on_mount(self) -> None:
-        """Start checking periodically whether typing has paused."""
+        """Check periodically whether typing has paused."""
         self.set_interval(0.5, self._look)
 
     def open_first(self) -> None:
-        """Open the gist as it was left."""
+        """Open the gist with the text last seen in the attempt."""
         self._load(GIST_BUFFER, gist_of(self._state).now)
         self.evidence_gutter.marks = {}
         self._take_evidence()
         self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state: a text written by a tool, and evidence."""
+        """Show a new state: the text if a tool has written it, and new evidence."""
         scored = _last_score(state) is not _last_score(self._state)
         super().update_from(state)
         answered = [call for call in state.calls[self._taken :] if call.text is not None]
@@ -251,7 +254,7 @@ class GistPane(EditorPane):
             self._take_evidence()
         self.draw_frame()
 
-    # For EditorPane
+    # Overrides of EditorPane
 
     @property
     def changed(self) -> bool:
@@ -259,11 +262,11 @@ class GistPane(EditorPane):
         return self.code != gist_of(self._state).now
 
     def start_of(self, name: str) -> str:
-        """Return the gist as last saved by a step, for comparison in the diff."""
+        """Return the gist as the last step saved it, against which the diff compares."""
         return gist_of(self._state).text
 
     def take(self, name: str) -> bool:
-        """Append a function that was shown. The focus stays."""
+        """Append a function that was shown to the gist. Return False: the focus stays."""
         shown = shown_function(self._state, name)
         if shown is None:
             self.app.notify("Its source has not been shown yet: read it first.", severity="warning")
@@ -284,7 +287,7 @@ class GistPane(EditorPane):
         self.switcher.current = "gist-writing"
 
     def draw_frame(self) -> None:
-        """Show whether the text is saved and what is known about it. The frame of an original line stays."""
+        """Show whether the text is saved and parses; while an original is shown, keep its frame."""
         if self.switcher.current == "editor-diff":
             self.frame("gist", "diff against what the last step saved · Alt+D goes back")
         elif self.switcher.current != "gist-original":
@@ -301,7 +304,7 @@ class GistPane(EditorPane):
 
     @property
     def scores_freely(self) -> bool:
-        """Whether scores have no limit: in practice, demo and validation."""
+        """Whether scores are unlimited, as in practice, the demo and validation."""
         return self._state.budgets.scores is None
 
     def _look(self) -> None:
@@ -313,7 +316,7 @@ class GistPane(EditorPane):
             self.post_message(self.ScoreWanted(text))
 
     def _check(self, text: str) -> Fault | None:
-        """Find the faults of a text, and names it doesn't define. Called on a thread."""
+        """Return the fault of a text, and note the names that it doesn't define. Called from a thread."""
         fault = fault_in(text)
         if fault is None and self._scored:
             self._undefined = text, undefined_names(text)
@@ -321,7 +324,7 @@ class GistPane(EditorPane):
 
     @on(FunctionEditor.Checked)
     def gist_checked(self, message: FunctionEditor.Checked) -> None:
-        """Show the findings."""
+        """Draw the evidence for the checked text."""
         self._checked = message.text
         self.draw_evidence()
 
@@ -344,7 +347,7 @@ class GistPane(EditorPane):
         self.draw_evidence()
 
     def draw_evidence(self) -> None:
-        """Put the marks next to unchanged lines, and the figures above."""
+        """Draw the marks next to unchanged lines, and the figures above the editor."""
         if not self.may_show:
             return
         if self._scored:
@@ -371,11 +374,11 @@ class GistPane(EditorPane):
         return f"{self._figures}{stale}{what}"
 
     def fault(self) -> Fault | None:
-        """Return why the current text is not a Python module."""
+        """Return why the current text is not a Python module; None if it is one."""
         return self.editor.state.fault if self._checked == self.code else fault_in(self.code)
 
     def missing_lines(self) -> list[MissingLine]:
-        """Return the lines that lower the scores, if they may be shown."""
+        """Return the lines that lower the scores; empty if they may not be shown."""
         if not self.may_show or not self._scored:
             return []
         if self._undefined[0] != self.code:
@@ -384,7 +387,7 @@ class GistPane(EditorPane):
 
     @on(FunctionEditor.Edited)
     def text_edited(self) -> None:
-        """Follow the text, and wait for a pause in typing."""
+        """Draw the evidence for the new text, and start waiting for a pause in typing."""
         self._typed_at = time.monotonic()
         self.draw_evidence()
         self.draw_frame()
@@ -447,7 +450,7 @@ _AFTER = "Scores and evidence are shown after the hand-in."
 
 
 def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the text scored last, with its score; None if there is none."""
+    """Return the text scored last and its score; None if none was scored."""
     if state.submissions and state.submissions[-1].metrics:
         last = state.submissions[-1]
         return last.gist, last.metrics
@@ -456,7 +459,7 @@ def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _writes(name: str) -> bool:
-    """Whether calls of a tool change the gist's text."""
+    """Return whether calls of a tool change the gist's text."""
     tool = declared(name)
     return tool is not None and tool.writes_gist
 
@@ -474,7 +477,7 @@ class GistScreen(SolveScreen):
 
     @on(GistPane.ScoreWanted)
     def score_wanted(self, message: GistPane.ScoreWanted) -> None:
-        """Score the text after a pause in typing, unless something else is under way."""
+        """Score the text after a pause in typing, unless a call is under way."""
         if not self.busy:
             self._score(message.text)
 
@@ -484,7 +487,7 @@ class GistScreen(SolveScreen):
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer scores if there are any before the hand-in, and automatic ones if they have no limit."""
+        """Offer scores if the attempt has them before the hand-in, automatic ones if they are unlimited."""
         if action in ("score", "live"):
             free = self._attempt.state.budgets.scores is None
             return SCORE_GIST in self._attempt.tools and (action == "score" or free)

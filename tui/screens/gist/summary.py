@@ -1,4 +1,4 @@
-"""The summary of a gist: its scores, the evidence by line, and the reference gist of the command."""
+"""The summary of a gist: its scores, the evidence on each line, and the command's reference gist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.tui.widgets.plain import Plain
 def gist_summary(
     task: Task, full: Answer, state: AttemptState, *, accepted: bool | None = None
 ) -> SummaryScreen:
-    """Return the screen of a gist that was handed in, or of an attempt that ended without one."""
+    """Return the summary of an attempt at a gist, with or without a hand-in."""
     answer = gist_answer(full)
     last = state.submissions[-1] if state.submissions else None
     scores = score_rows(last.metrics) if last is not None and last.metrics else []
@@ -43,7 +43,7 @@ def gist_summary(
 
 
 class HandedIn(ScoredGist):
-    """The gist handed in, with its gutter."""
+    """The page with the gist that was handed in, and evidence in its gutter."""
 
     def __init__(self, task: Task, text: str, marks: Marks) -> None:
         super().__init__(
@@ -57,19 +57,19 @@ class HandedIn(ScoredGist):
 
 
 class ReferencePage(Vertical):
-    """The reference gist of the same command."""
+    """The page with the reference gist of the same command."""
 
     def __init__(self, answer: GistAnswer) -> None:
         super().__init__(id="page-reference")
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        """Lay out the facts about the gist, and its text."""
+        """Lay out the facts about the reference gist, and its text."""
         yield Plain(_reference_words(self._answer), classes="summary-legend")
         yield CodeView(id="reference-text")
 
     def on_mount(self) -> None:
-        """Show the gist."""
+        """Load the text of the reference gist."""
         reference = self._answer.reference
         self.query_one("#reference-text", CodeView).load(reference.text if reference is not None else "")
 
@@ -85,7 +85,7 @@ def _reference_words(answer: GistAnswer) -> str:
 
 
 def score_rows(score: Mapping[str, Any]) -> Rows:
-    """Return the figures of a score, in the form of `core.kinds.gist.score`, by name."""
+    """Return the rows for a score, given in the form that `core.kinds.gist.score` writes."""
     rows: Rows = [("Execution fidelity", str(score.get("execution_fidelity", 0)))]
     rows.append(("Self-contained", "yes" if score.get("self_contained") else "no"))
     if score.get("instances"):

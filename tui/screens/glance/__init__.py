@@ -1,1 +1,1 @@
-"""Functions read blind, and the verdicts on their corruptions afterwards."""
+"""Screens for blind reading of functions, and for verdicts on the corrupted ones afterwards."""

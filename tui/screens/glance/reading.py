@@ -1,4 +1,4 @@
-"""Blind reading: one function at a time, original or corrupted, and what a reader sees in it."""
+"""The screen for blind reading: one function at a time, original or corrupted, and the reader's answer."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ ANSWERS = {
 }
 _QUESTION = "1 I see a fault · 2 something may be wrong · 3 I see nothing wrong"
 _GAUGE = 10
-"""Cells of the progress bar."""
+"""The width, in cells, of the progress bar."""
 
 
 class _Phase(Enum):
-    """The current activity of the reader."""
+    """The phase of the current function."""
 
     WAITING = "waiting"
     """The code has not been shown yet."""
@@ -49,10 +49,10 @@ class _Phase(Enum):
 
 
 class GlanceScreen(BaseScreen[None]):
-    """One function after another, without its version. Answers are saved at once.
+    """Shows one function after another without revealing its version, and saves answers at once.
 
-    With a limit, the code is hidden after that many seconds. The diffs follow after the whole set, or with
-    `at_once` after each answer.
+    With a limit, the code is hidden after that many seconds. The diffs follow after the whole set, or after
+    each answer if `at_once` is set.
     """
 
     CSS_PATH = "glance.tcss"
@@ -72,7 +72,7 @@ class GlanceScreen(BaseScreen[None]):
         at_once: bool = False,
         on_read: Callable[[], None] = lambda: None,
     ) -> None:
-        """`items` are shown in order, except those read before. `on_read` is called after each reading."""
+        """Show `items` in order, without those read before. `on_read` is called after each reading."""
         super().__init__()
         self._items, self._reader, self._at_once, self._on_read = tuple(items), reader, at_once, on_read
         self._phase = _Phase.WAITING
@@ -81,7 +81,7 @@ class GlanceScreen(BaseScreen[None]):
         self._line = 0
         self._draft = ""
         self._answered: list[BlindItem] = []
-        """The functions read since the screen was opened, for taking back."""
+        """The functions read since the screen was opened, whose answers can be taken back."""
 
     def compose(self) -> ComposeResult:
         """Lay out the header, the code or its cover with the question in the frame, and the keys."""
@@ -91,8 +91,8 @@ class GlanceScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Go to the first function not read yet."""
-        self.code.wrap = True  # there is no time to look beyond the edge
+        """Show the first function that has not been read yet."""
+        self.code.wrap = True  # a reader under a time limit should not have to scroll sideways
         if self._reader.limit_s:
             self.set_interval(_TICK_S, self._tick)
         self._go_on()
@@ -109,10 +109,10 @@ class GlanceScreen(BaseScreen[None]):
         found = self._reader.glances(item.task)
         return found.reading(item.function, self._reader.seed, self._reader.round)
 
-    # What the reader does
+    # Actions of the reader
 
     def action_show(self) -> None:
-        """Show the waiting function."""
+        """Show the waiting function, and start its time."""
         if self._left and self._phase is _Phase.WAITING:
             self._phase, self._begun = _Phase.LOOKING, monotonic()
             self.code.load(self._item.text(self._item.version(self._reader.seed)))
@@ -127,7 +127,7 @@ class GlanceScreen(BaseScreen[None]):
             self._draw()
 
     def action_say(self, answer: str) -> None:
-        """Record the reader's answer. For a fault or a doubt, ask for an explanation first."""
+        """Record the reader's answer, after asking for an explanation if it is a fault or a doubt."""
         if not self._left or self._phase is _Phase.WAITING:
             return
         chosen = BlindAnswer(answer)
@@ -152,7 +152,7 @@ class GlanceScreen(BaseScreen[None]):
         self.app.push_screen(CommentDialog(title, self._draft, typed, label=label), answered)
 
     def action_take_back(self) -> None:
-        """Take back the last answer and ask again. An answer whose diff was shown is final."""
+        """Take back the last answer and ask again. An answer after which the diff was shown is final."""
         if self._at_once or not self._answered:
             self.notify("There is no answer that can be taken back.", severity="warning")
             return
@@ -164,11 +164,11 @@ class GlanceScreen(BaseScreen[None]):
         self._begin(item, reading)
 
     def action_leave(self) -> None:
-        """Close. All answers are saved."""
+        """Close the program. All answers are saved."""
         self.app.exit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what can be done now."""
+        """Offer only what the current phase allows."""
         match action:
             case "show":
                 return bool(self._left) and self._phase is _Phase.WAITING
@@ -178,7 +178,7 @@ class GlanceScreen(BaseScreen[None]):
                 return bool(self._left) and self._phase is not _Phase.WAITING
         return True
 
-    # What the screen does
+    # Recording and drawing
 
     def _keep(self, answer: BlindAnswer, words: str) -> None:
         item = self._item
@@ -211,7 +211,10 @@ class GlanceScreen(BaseScreen[None]):
         self._begin(self._item)
 
     def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
-        """Show a function, or wait for Enter if its time is limited. One taken back has had its time."""
+        """Show a function, or wait for Enter if its time is limited.
+
+        One that was taken back has used up its time, so that its code stays hidden.
+        """
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else 0
         self._draft = taken_back.words if taken_back else ""
@@ -225,7 +228,7 @@ class GlanceScreen(BaseScreen[None]):
             self.action_show()
 
     def _finish(self) -> None:
-        """Continue with the diffs of the corrupted functions read; without any, close."""
+        """Show the diffs of the corrupted functions; afterwards, or if there are none, show the end."""
         changed = [item for item in self._items if item.version(self._reader.seed) is ShownVersion.CORRUPTED]
         self._cover_code()
         if changed and not self._at_once:

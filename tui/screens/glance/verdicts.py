@@ -1,4 +1,4 @@
-"""After a blind reading: the diff of each corruption read, and the reader's verdict on it."""
+"""The screen after a blind reading: the diff of each corruption, and the reader's verdict on it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ANSWERS = {
 
 
 def suggested(reading: Reading) -> GlanceVerdict:
-    """Return the verdict that a blind reading of a corruption suggests, if it is a fault."""
+    """Return the verdict that the reading of a corruption suggests, provided that it is a fault."""
     if reading.seen:
         return GlanceVerdict.AT_A_GLANCE
     return (
@@ -42,7 +42,7 @@ def suggested(reading: Reading) -> GlanceVerdict:
 
 
 class VerdictScreen(BaseScreen[None]):
-    """The diffs one after another. A verdict is saved at once and can be changed."""
+    """Shows one diff after another. A verdict is saved at once and can be changed."""
 
     CSS_PATH = "glance.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GLANCE_DIFF)]
@@ -56,9 +56,9 @@ class VerdictScreen(BaseScreen[None]):
     def __init__(
         self, items: Sequence[BlindItem], reader: GlanceReader, *, summary: str = "", last: bool = True
     ) -> None:
-        """`items` were read corrupted.
+        """`items` are the functions that were read corrupted.
 
-        With `last`, leaving ends the program, else it shows the next function.
+        If `last`, leaving ends the program; otherwise it returns to the next function.
         """
         super().__init__()
         self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last
@@ -66,7 +66,7 @@ class VerdictScreen(BaseScreen[None]):
         self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
 
     def compose(self) -> ComposeResult:
-        """Lay out the header, the diff, the answer, and the keys."""
+        """Lay out the header, the diff, the reader's answer, and the keys."""
         yield HeaderBar("")
         yield framed(DiffView())
         yield framed(Plain("", id="glance-words"), "Your answer")
@@ -78,7 +78,7 @@ class VerdictScreen(BaseScreen[None]):
         self.diff.focus()
 
     def action_judge(self, verdict: str) -> None:
-        """Give a verdict, with words."""
+        """Record a verdict, after asking for an explanation."""
         item, chosen = self._items[self._at], GlanceVerdict(verdict)
         before = self._given(item)
 
@@ -103,7 +103,7 @@ class VerdictScreen(BaseScreen[None]):
             self._show()
 
     def action_turn(self, step: int) -> None:
-        """Go to another diff. If there is only one, forward shows the next function."""
+        """Go to another diff. After a single one in between, forward returns to the next function."""
         if not self._last and step > 0:
             self.dismiss()
             return
@@ -111,7 +111,7 @@ class VerdictScreen(BaseScreen[None]):
         self._show()
 
     def action_leave(self) -> None:
-        """Close. All verdicts are saved."""
+        """Close the program. All verdicts are saved."""
         self.app.exit()
 
     def _keep(self, item: BlindItem, verdict: GlanceVerdict, words: str) -> None:

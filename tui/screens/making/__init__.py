@@ -1,1 +1,1 @@
-"""The screen that shows how tasks are made."""
+"""The screen for the making of tasks."""

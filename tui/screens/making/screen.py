@@ -1,4 +1,4 @@
-"""Tasks being made: current trials, rejections with reasons, and the kept tasks, which can be opened."""
+"""The screen for the making of tasks: trials under way, rejections with reasons, and the kept tasks."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 DRAW_S = 0.2
-"""Seconds between drawings, since reports may come faster than anybody can read."""
+"""Seconds between two drawings. Reports may come faster than anybody can read."""
 _LARGE = 32
-"""The number of lines of a terminal from which more of the work is shown."""
+"""The lines of a terminal from which more of the work is shown."""
 
 
 class KeptTable(Table[KeptTask]):
-    """The kept tasks."""
+    """The table of the tasks that were kept."""
 
     MARGIN, GAP = 1, 2
 
@@ -48,7 +48,7 @@ class KeptTable(Table[KeptTask]):
 
 
 class MakingScreen(BaseScreen[None]):
-    """Draws the reports of the work, which runs in its own thread. Enter opens a kept task."""
+    """Shows the progress of making tasks, which happens in another thread. Enter opens a kept task."""
 
     CSS_PATH = "making.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CAMPAIGN)]
@@ -62,7 +62,7 @@ class MakingScreen(BaseScreen[None]):
     notes = query_one("#making-notes", Plain)
 
     class TaskAsked(Message):
-        """Asks to open a task."""
+        """Asks the app to open a task."""
 
         def __init__(self, task_id: str) -> None:
             super().__init__()
@@ -75,7 +75,7 @@ class MakingScreen(BaseScreen[None]):
         self._shown: CampaignShown | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the work, rejections, kept tasks, last results, and the keys."""
+        """Lay out the work under way, the rejections, the kept tasks, the results, and the keys."""
         yield HeaderBar("Making tasks")
         yield framed(Plain("", id="making-now"), "Now")
         yield framed(Plain("", id="making-dropped"), "Thrown away")
@@ -84,7 +84,7 @@ class MakingScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Draw at once, and again when reports come."""
+        """Draw at once, and then periodically."""
         self.kept.focus()
         self._draw()
         self.set_interval(DRAW_S, self._draw)
@@ -97,7 +97,7 @@ class MakingScreen(BaseScreen[None]):
             self.post_message(self.TaskAsked(task.id))
 
     def action_leave(self) -> None:
-        """Close. Kept tasks stay."""
+        """Close the program. The tasks made so far are kept."""
         self.app.exit()
 
     def _draw(self) -> None:
@@ -127,7 +127,7 @@ class MakingScreen(BaseScreen[None]):
         framed(self.kept, f"Kept ({len(shown.kept)})", "; ".join(then))
 
     def _fill(self, pane: Plain, lines: Sequence[str]) -> None:
-        """Show lines in a pane, which is hidden if there are none."""
+        """Show lines in a pane; without any lines, hide the pane."""
         if self._drawn.get(pane.id or "") != lines:
             self._drawn[pane.id or ""] = lines
             pane.update(plain_text("\n".join(lines)).highlight_regex("[█░]+", style="$primary"))

@@ -1,1 +1,1 @@
-"""Review: recorded runs, step by step."""
+"""The screens for reviewing recorded runs step by step."""

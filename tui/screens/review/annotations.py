@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-
-from textual import events, on
-from textual.getters import query_one
-from textual.widget import Widget
-from textual.widgets import Button, Input
+from collections.abc import Callable
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
@@ -17,207 +11,20 @@ from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import (
-    AGENT_WORDS,
-    DEFAULT_WORDS,
-    ExcludeReason,
-    FailureReason,
     Review,
-    RunVerdict,
-    VerdictReason,
     VerdictWord,
     annotated_key,
     read_verdict_words,
-    reasons_of,
 )
 from gistpoint.sessions.annotations.settling import settle
-from gistpoint.sessions.records.model import Actor, Step
+from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
-from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
-from gistpoint.tui.widgets.options import Options
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
+from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, VerdictDialog, form_for
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 _LOOK_S = 2.0
-_EXCLUSIONS: Mapping[VerdictReason, str] = {
-    ExcludeReason.EXPOSURE: "The solver had seen the answer",
-    ExcludeReason.AID: "The solver had help that is not allowed",
-    ExcludeReason.SHORTCUT: "The tests pass without a repair",
-    ExcludeReason.ENVIRONMENT: "The environment failed",
-    ExcludeReason.NOT_SERIOUS: "The solver did not really try",
-}
-_FAILURES: Mapping[VerdictReason, str] = {
-    FailureReason.WRONG_THEORY: "It kept a wrong theory",
-    FailureReason.WRONG_PLACE: "It changed the wrong place",
-    FailureReason.INCOMPLETE: "Part of the fault remains",
-    FailureReason.REGRESSION: "It broke something else",
-    FailureReason.SHORTCUT: "The tests pass without a repair",
-    FailureReason.GAVE_UP: "It gave up",
-    FailureReason.OUT_OF_BUDGET: "It ran out of budget",
-    FailureReason.HARNESS_FAULT: "The harness failed",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictForm:
-    """What a reviewer is asked about a run, which depends on who solved."""
-
-    title: str
-    verdicts: Mapping[RunVerdict, str]
-    words: tuple[VerdictWord, ...]
-    """The verdicts that one key gives, unless `review.toml` has others."""
-
-
-OF_A_PERSON = VerdictForm(
-    "Does this attempt count?",
-    {
-        RunVerdict.ACCEPT: "Accept: it counts as it is",
-        RunVerdict.ACCEPT_CORRECTED_TIME: "Accept with a corrected time, in seconds",
-        RunVerdict.EXCLUDE: "Exclude, for the reasons below",
-        RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
-    },
-    DEFAULT_WORDS,
-)
-OF_AN_AGENT = VerdictForm(
-    "Did this run solve its task?",
-    {
-        RunVerdict.SOLVED: "Solved",
-        RunVerdict.NOT_SOLVED: "Not solved, for the reasons below",
-        RunVerdict.EXCLUDE: "Exclude, for the reasons below",
-        RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
-    },
-    AGENT_WORDS,
-)
-_REASONS: Mapping[RunVerdict, Mapping[VerdictReason, str]] = {
-    RunVerdict.EXCLUDE: _EXCLUSIONS,
-    RunVerdict.NOT_SOLVED: _FAILURES,
-}
-"""The reasons of the verdicts that need one."""
-
-
-def form_for(actor: Actor) -> VerdictForm:
-    """Return what is asked about a run of a person or of an agent."""
-    return OF_A_PERSON if actor is Actor.PERSON else OF_AN_AGENT
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A verdict as filled in. The corrected time is in seconds."""
-
-    verdict: RunVerdict
-    reasons: tuple[VerdictReason, ...] = ()
-    note: str = ""
-    corrected_s: float | None = None
-    words: str = ""
-    """The reviewer's own words for the verdict."""
-
-    @classmethod
-    def by_word(cls, word: VerdictWord) -> Given:
-        """Return the verdict for a key."""
-        return cls(word.means, reasons_of(word.means, word.reasons), words=word.words)
-
-
-class VerdictDialog(Dialog[Given]):
-    """One of the verdicts of a form. Some need a reason, and a corrected time needs its seconds.
-
-    A key is also enough.
-    """
-
-    CSS_PATH = "../dialogs/dialogs.tcss"
-
-    verdicts = query_one("#verdicts", Options)
-
-    def __init__(self, form: VerdictForm, words: Sequence[VerdictWord]) -> None:
-        super().__init__(form.title)
-        self._form, self._words = form, words
-
-    def body(self) -> list[Widget]:
-        """Return verdicts, reasons, and fields for a time and a note, hiding what a verdict doesn't need."""
-        return [
-            Options(list(self._form.verdicts.values()), id="verdicts"),
-            *self._lists_of_reasons(),
-            Input(placeholder="corrected time in seconds", id="corrected"),
-            Input(placeholder="note", id="note"),
-            Plain("", id="verdict-problem", classes="dialog-hint"),
-            Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
-        ]
-
-    def _lists_of_reasons(self) -> list[Widget]:
-        """Return a list of reasons for each verdict of the form that needs one."""
-        return [
-            Options(list(_REASONS[verdict].values()), several=True, id=_list_id(verdict))
-            for verdict in self._form.verdicts
-            if verdict in _REASONS
-        ]
-
-    def on_key(self, event: events.Key) -> None:
-        """Outside the fields, take the key of a verdict as the answer."""
-        word = next((word for word in self._words if word.key == event.character), None)
-        if word is not None and not isinstance(self.focused, Input):
-            event.stop()
-            event.prevent_default()
-            self.dismiss(Given.by_word(word))
-
-    def on_mount(self) -> None:
-        """Start at the verdicts."""
-        self.verdicts.pick(0)
-        self.verdicts.focus()
-        self.fit()
-
-    @property
-    def verdict(self) -> RunVerdict:
-        """The chosen verdict."""
-        return list(self._form.verdicts)[next(iter(self.verdicts.chosen), 0)]
-
-    @on(Options.Changed)
-    def fit(self) -> None:
-        """Show the fields of the verdict."""
-        for verdict in self._form.verdicts.keys() & _REASONS.keys():
-            self.query_one(f"#{_list_id(verdict)}").display = verdict is self.verdict
-        self.query_one("#corrected").display = self.verdict is RunVerdict.ACCEPT_CORRECTED_TIME
-
-    @on(Button.Pressed)
-    @on(Input.Submitted)
-    def answer(self) -> None:
-        """Dismiss with the verdict if the form is complete."""
-        verdict = self.verdict
-        reasons = self._chosen_reasons(verdict)
-        corrected = _seconds(self.query_one("#corrected", Input).value)
-        problem = ""
-        if verdict in _REASONS and not reasons:
-            problem = "Choose at least one reason."
-        elif verdict is RunVerdict.ACCEPT_CORRECTED_TIME and corrected is None:
-            problem = "Give the corrected time as a number of seconds."
-        if problem:
-            self.query_one("#verdict-problem", Plain).update(problem)
-            return
-        self.dismiss(
-            Given(
-                verdict,
-                reasons,
-                self.query_one("#note", Input).value.strip(),
-                corrected if verdict is RunVerdict.ACCEPT_CORRECTED_TIME else None,
-            )
-        )
-
-    def _chosen_reasons(self, verdict: RunVerdict) -> tuple[VerdictReason, ...]:
-        """Return the reasons that are chosen for a verdict; empty for one without reasons."""
-        if verdict not in _REASONS:
-            return ()
-        chosen = self.query_one(f"#{_list_id(verdict)}", Options).chosen
-        return tuple(reason for number, reason in enumerate(_REASONS[verdict]) if number in chosen)
-
-
-def _list_id(verdict: RunVerdict) -> str:
-    return f"reasons-{verdict.value.replace('_', '-')}"
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value < 1e9 else None
 
 
 def _bound_characters() -> set[str]:
@@ -228,10 +35,10 @@ def _bound_characters() -> set[str]:
 
 
 class ReviewAnnotations:
-    """One reviewer's annotations of one run. All writing except `stopped` happens in the loader's thread."""
+    """A reviewer's annotations of one run. The loader's thread writes them, except in `stopped`."""
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
-        """The view is notified of each change on the UI thread, and once at the beginning."""
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
+        """`view` is notified on the UI thread of the stored annotations and of each change."""
         self._run, self._view = run, view
         self._reviewer: Reviewer | None = None
         self._key = ""
@@ -243,17 +50,17 @@ class ReviewAnnotations:
         self._form = OF_AN_AGENT
         self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
-        """The annotations; None while they are being read."""
+        """The annotations; None until they have been read."""
         self._live = view.settings.live
         self.others_reading: tuple[str, ...] = ()
-        """The other team members who read the run now."""
+        """The other team members who are reading the run."""
         self.seen: set[int] = set()
-        """The steps seen."""
+        """The indexes of the steps seen."""
 
     # Reading annotations
 
     def read(self, document: RunDocument) -> None:
-        """Read the stored annotations; in the loader's thread."""
+        """Read the stored annotations. Called in the loader's thread."""
         locations = self._view.settings.locations
         self._sets = read_label_sets(locations.config)
         labels = {label.key for labels in self._sets for label in labels.labels}
@@ -282,7 +89,7 @@ class ReviewAnnotations:
         self._take(review)
 
     def begin(self, *, resumes: bool) -> None:
-        """Show the stored annotations. `resumes` goes to the step at which the reviewer stopped."""
+        """Show the stored annotations; with `resumes`, go to the step at which the reviewer stopped."""
         view, review = self._view, self.review
         if review is None:
             return
@@ -299,14 +106,14 @@ class ReviewAnnotations:
             self.step_seen(self._run.step)
 
     def _look_for_others(self) -> None:
-        """Show who else reads the run."""
+        """Show who else is reading the run, if that has changed."""
         others = self._live.state.readers.get(beginning_of(self._key), ()) if self._live is not None else ()
         if others != self.others_reading and self.review is not None and self._view.run is self._run:
             self.others_reading = others
             self._view.review_changed(self.review)
 
     def find_again(self) -> None:
-        """Find the annotated steps again when the place of each step is known."""
+        """Find the annotated steps again after all steps have been counted, since some may have moved."""
         if self._document is None or self._found_again:
             return
         self._found_again = True
@@ -315,7 +122,7 @@ class ReviewAnnotations:
             self._change(lambda _reviewer, _run: "")
 
     def _take(self, review: Review) -> None:
-        """Take the annotations, and find their steps if these have moved."""
+        """Set the annotations, and find their steps if the steps were renumbered."""
         self.review = review
         if self._document is not None and self._document.renumbered:
             annotated = [label.step for label in review.labels] + [
@@ -328,10 +135,10 @@ class ReviewAnnotations:
     def _place_of(self, key: StepKey | None) -> int | None:
         return None if key is None else self._places.get(key, key.index)
 
-    # Showing them
+    # Showing annotations
 
     def mark_steps(self) -> None:
-        """Mark annotated and seen steps in the list."""
+        """Mark the annotated and the seen steps in the list of steps."""
         review, steps = self.review, self._view.steps
         if review is None:
             return
@@ -343,7 +150,7 @@ class ReviewAnnotations:
         steps.refresh()
 
     def words(self, step: int) -> list[str]:
-        """Return the labels and comments of a step."""
+        """Return the texts of a step's labels and comments."""
         return [words for _, words in self._annotations_of(step)]
 
     def annotated(self) -> set[int]:
@@ -356,7 +163,7 @@ class ReviewAnnotations:
         return {place for key in keys if (place := self._place_of(key)) is not None}
 
     def _annotations_of(self, step: int) -> list[tuple[str, str]]:
-        """Return the annotations of a step: the operation, and its text for display."""
+        """Return the annotations of a step: the id of each operation, and its text for display."""
         if self.review is None:
             return []
         labels = [
@@ -374,10 +181,10 @@ class ReviewAnnotations:
     def _label_name(self, id: str) -> str:
         return next((label.name for labels in self._sets if (label := labels.by_id(id)) is not None), id)
 
-    # Noting seen steps
+    # Recording seen steps
 
     def step_seen(self, step: Step) -> None:
-        """Note a step as seen."""
+        """Record that a step was seen."""
         reviewer, run, document = self._reviewer, self._key, self._document
         if reviewer is None or self.review is None or document is None:
             return
@@ -394,7 +201,7 @@ class ReviewAnnotations:
         self._view.steps.refresh_record(step.index)
 
     def stopped(self, step: Step) -> None:
-        """Note the step at which the reviewer stops. Written at once, since the program may end."""
+        """Record the step at which the reviewer stops. This writes at once, since the program may end."""
         if (
             self._reviewer is not None
             and self._document is not None
@@ -409,7 +216,7 @@ class ReviewAnnotations:
     # Annotating
 
     def ask(self, what: str) -> None:
-        """Ask for a label, a comment, a removal or a verdict, or switch blind judging."""
+        """Open the dialog for a label, a comment, a removal or a verdict, or switch blind judging."""
         asks = {
             "label": self._ask_label,
             "comment": self._ask_comment,
@@ -420,7 +227,7 @@ class ReviewAnnotations:
         asks[what]()
 
     def toggle_by_key(self, character: str) -> bool:
-        """Add or remove the label with a hot key. Return False if no label has it."""
+        """Add or remove the label with a hot key. Return whether there is such a label."""
         for labels in self._sets:
             label = labels.by_key(character)
             if label is not None:
@@ -429,20 +236,20 @@ class ReviewAnnotations:
         return False
 
     def judge_by_key(self, characters: str) -> bool:
-        """Give the verdict whose key is one of the characters. Return False if there is none."""
+        """Give the verdict whose key is among the characters. Return whether there is such a verdict."""
         word = next((word for word in self._words if word.key in characters), None)
         if word is not None and self._reviewer is not None:
-            self._give(Given.by_word(word))
+            self._give(GivenVerdict.by_word(word))
         return word is not None
 
     @property
     def hint(self) -> str:
-        """Return the keys that annotate a step and judge the run, in words."""
+        """The line of keys that annotate a step and judge the run."""
         first = "".join(f"{word.key} {word.words}  " for word in self._words[:1])
         return f"L labels  c comments  {first}V all verdicts"
 
     def _ask_label(self) -> None:
-        """Choose a label for the step, or for the selection in it."""
+        """Ask for a label for the step, or for the selection in it."""
         if self._reviewer is None:
             return
         place = self._selected()
@@ -480,7 +287,7 @@ class ReviewAnnotations:
         self._change(act)
 
     def _ask_comment(self) -> None:
-        """Write a comment on the step, or on the selection in it."""
+        """Ask for a comment on the step, or on the selection in it."""
         step, place = self._run.step, self._selected()
         if self._reviewer is None or step is None:
             return
@@ -501,7 +308,7 @@ class ReviewAnnotations:
         self._change(act)
 
     def _ask_removal(self) -> None:
-        """Take back an annotation of the step."""
+        """Ask which annotation of the step to remove."""
         step = self._run.step
         if self.review is None or step is None:
             return
@@ -524,18 +331,18 @@ class ReviewAnnotations:
             self._view.say("You have no label or comment on this step.")
 
     def _ask_verdict(self) -> None:
-        """Give a verdict on the run."""
+        """Ask for a verdict on the run."""
         if self._reviewer is None:
             return
 
-        def answered(given: Given | None) -> None:
+        def answered(given: GivenVerdict | None) -> None:
             if given is not None:
                 self._give(given)
 
         self._view.open(VerdictDialog(self._form, self._words), answered)
 
-    def _give(self, given: Given) -> None:
-        """Give a verdict. The same key again takes it back."""
+    def _give(self, given: GivenVerdict) -> None:
+        """Record a verdict, or take it back if the same key gave the current one."""
         minutes = round((time.monotonic() - self._begun) / 60, 2)
 
         def act(reviewer: Reviewer, run: str) -> str:
@@ -592,7 +399,7 @@ class ReviewAnnotations:
             self._run.loader.do(job, then, keeps=True)
 
     def _selected(self) -> TextRange | None:
-        """Return the range of the step's text that is selected."""
+        """Return the selected range of the step's text; None if there is none or it covers several texts."""
         view = self._view.step_page
         selection = view.text_selection
         if selection is None or view.terminal or selection.start is None or selection.end is None:

@@ -1,4 +1,4 @@
-"""Two runs of one task side by side, aligned by milestones."""
+"""The screen with two runs of one task side by side, aligned by milestones."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
 
 
 _NAME = 30
-"""Characters of the text that distinguishes the runs. A longer one is shortened in the middle."""
+"""The most characters of a run's name. A longer one is shortened in the middle."""
 _UNCHANGED = "Nothing changed so far."
 
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """Both runs, read to the end. `words` are the steps of each, one line per step."""
+    """Both runs, read to the end. `words` are the lines for the steps of each."""
 
     documents: tuple[RunDocument, RunDocument]
     comparison: RunComparison
     words: tuple[list[str], list[str]]
     title: str
-    """The title of their task, or its name."""
+    """The title of the runs' task, or its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The steps of a row, and the changes of each run up to them."""
+    """The steps in a row, and the repository of each run after them."""
 
     row: int
     steps: tuple[Step | None, Step | None]
@@ -66,7 +66,7 @@ class _Pair:
 
 
 class AlignedList(RecordList):
-    """A row for each pair of steps. Milestones are highlighted."""
+    """The aligned steps, a row for each pair. Milestones are highlighted."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -74,12 +74,12 @@ class AlignedList(RecordList):
         self._step_words: tuple[list[str], list[str]] = ([], [])
 
     def show(self, comparison: RunComparison, words: tuple[list[str], list[str]]) -> None:
-        """Show an alignment; `words` are the steps of both runs, one line each."""
+        """Show an alignment. `words` are the lines for the steps of both runs."""
         self.comparison, self._step_words = comparison, words
         self.set_count(len(comparison.rows), cursor=0)
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return both steps and the milestones between them."""
+        """Return both steps of a row, with its milestones between them."""
         if self.comparison is None:
             return []
         row = self.comparison.rows[index]
@@ -108,17 +108,17 @@ def _shows_change(state: RepositoryState | None) -> bool:
 
 
 class _Side(Vertical):
-    """A run's step, or its changes so far."""
+    """A step of one run, or the run's changes up to it."""
 
     def compose(self) -> ComposeResult:
-        """Lay out all three views, of which one is shown."""
+        """Lay out the three views, of which one is visible."""
         yield StepView(id=f"{self.id}-step")
         yield DiffView(id=f"{self.id}-diff")
         yield Plain(_UNCHANGED, id=f"{self.id}-unchanged")
 
 
 class CompareScreen(BaseScreen[None]):
-    """An alignment above, the steps or the diffs of both runs below."""
+    """The alignment of two runs, with the steps or the diffs of both below it."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.COMPARE)]
@@ -146,7 +146,7 @@ class CompareScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read both runs."""
+        """Start reading both runs."""
         self._place()
         self.rows.focus()
         self._jobs.do(self._read, self._show)
@@ -171,7 +171,7 @@ class CompareScreen(BaseScreen[None]):
         return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
-        """Return the file names if they are short and distinguish the runs, else the parts that differ."""
+        """Return the file names if they are short and different, else the parts of the paths that differ."""
         files = [PurePath(name).name for name in self._names]
         if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files
@@ -188,7 +188,7 @@ class CompareScreen(BaseScreen[None]):
 
     @on(RecordList.Moved, "#aligned")
     def moved(self) -> None:
-        """Show another pair of steps."""
+        """Show the steps of the row under the cursor."""
         self._look()
 
     def _look(self) -> None:
@@ -213,7 +213,7 @@ class CompareScreen(BaseScreen[None]):
         self._jobs.do(read, lambda pair: self._show_pair(both, pair), key="pair")
 
     def _show_pair(self, both: _Both, pair: _Pair) -> None:
-        """Show both steps, or the changes of both."""
+        """Fill both sides with the steps and the changes of a row, unless the cursor has moved on."""
         if pair.row != self.rows.cursor:
             return
         sides = (both.comparison.left, both.comparison.right)
@@ -243,11 +243,11 @@ class CompareScreen(BaseScreen[None]):
     # Keys
 
     def action_step(self, by: int) -> None:
-        """Move by a row."""
+        """Move the cursor by a number of rows."""
         self.rows.cursor += by
 
     def action_milestone(self, by: int) -> None:
-        """Go to the next or previous milestone."""
+        """Move to the next or the previous milestone."""
         if self._both is None:
             return
         rows, here = self._both.comparison.rows, self.rows.cursor
@@ -257,7 +257,7 @@ class CompareScreen(BaseScreen[None]):
             self.rows.cursor = place
 
     def action_diffs(self) -> None:
-        """Show the changes of each run so far, or the steps."""
+        """Switch between the steps and the changes of each run so far."""
         self._shows_diffs = not self._shows_diffs
         self._place()
 
@@ -269,7 +269,7 @@ class CompareScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#aligned")
     def chosen(self) -> None:
-        """Open the run on the left."""
+        """Open the run of the focused side, else the left one."""
         self.action_open()
 
     def action_open(self) -> None:
@@ -279,12 +279,12 @@ class CompareScreen(BaseScreen[None]):
         self.app.push_screen(self._settings.screens.run(name, self._settings, runs=self._names))
 
     def action_leave(self) -> None:
-        """Close."""
+        """Close the comparison."""
         self.dismiss(None)
 
 
 def budget_words(spent: Spent | None) -> list[str]:
-    """Return the used and remaining budget in words."""
+    """Return the used and the remaining budgets as texts; empty if nothing is known."""
     if spent is None:
         return []
     words = [f"{spent.calls} calls" + (f", {spent.calls_left} left" if spent.calls_left is not None else "")]

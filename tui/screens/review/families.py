@@ -1,4 +1,4 @@
-"""Families of steps, which a key hides and shows in the list of steps."""
+"""Families of steps, each hidden and shown by a key in the list of steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gistpoint.sessions.records.model import OWN_FORMAT, Actor, Step, StepKind
 
 
 class Family(StrEnum):
-    """Steps that are hidden together. Scores, ends, errors and unreadable steps belong to none."""
+    """Steps that are hidden together. Scores, endings, errors and unreadable steps belong to no family."""
 
     HARNESS = "harness"
     """Bookkeeping, and what the harness itself ran."""
@@ -39,11 +39,11 @@ _OF_KIND = {
 }
 _FOR_SOLVERS = frozenset({Family.FINDING, Family.COMMANDS, Family.PATCHES})
 _FLOOD = 0.25
-"""The share of steps from which those of a foreign harness itself are initially hidden."""
+"""The share of a run's steps from which those of a foreign harness itself are hidden initially."""
 
 
 def family_of(step: Step, format: str) -> Family | None:
-    """Return the family of a step in a run's format; None if the step is always listed."""
+    """Return the family of a step in a run of a format; None if the step is always listed."""
     family = _OF_KIND.get(step.kind)
     if format == OWN_FORMAT:
         return family if family is not Family.HARNESS or step.label != "comfort" else None
@@ -54,6 +54,6 @@ def family_of(step: Step, format: str) -> Family | None:
 
 
 def hidden_at_first(format: str, count: int, of_harness: int) -> frozenset[Family]:
-    """Return what is initially hidden in a run of `count` steps: those of the harness, if there are many."""
+    """Return the families hidden initially in a run of `count` steps, `of_harness` of them the harness's."""
     floods = of_harness and (format == OWN_FORMAT or of_harness >= _FLOOD * count)
     return frozenset({Family.HARNESS}) if floods else frozenset()

@@ -1,4 +1,4 @@
-"""Scores the gist of the open run on request."""
+"""Scoring the gist of the open run on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.settings import Judging
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
@@ -22,28 +22,25 @@ NO_TASK = "Its task is not here, so it can't be scored; the marks are those the 
 
 @runtime_checkable
 class ShowsGist(Protocol):
-    """A page that shows a gist."""
+    """A page with a gist."""
 
     text: str
     """The displayed gist; empty if there is none."""
 
 
 class GistScoring(ViewJob):
-    """Scores the displayed gist, one at a time."""
+    """Scores the displayed gist; one score at a time."""
 
     NAME = "gist score"
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         super().__init__(run, view)
         self.scores: dict[str, Mapping[str, Any]] = {}
         """The scores made on this screen, by the text of the gist."""
         self.backends: dict[str, str] = {}
 
     def look_for_gist(self) -> None:
-        """Show the tab of the gist page if the run writes a gist.
-
-        In the loader's thread, after the rows are read.
-        """
+        """Offer the tab of the gist page if the run writes a gist, after the list's rows have been read."""
         loader, pages = self._run.loader, self._view.pages
         loader.do(
             lambda: writes_gist(loader), lambda writes: pages.offer("gist") if writes else None, later=True
@@ -52,7 +49,7 @@ class GistScoring(ViewJob):
     # Scoring
 
     def toggle_shown(self) -> bool:
-        """Score the gist on its page, or stop scoring. Return False if that page is not visible."""
+        """Score the gist on its page, or stop scoring. Return whether that page or a score was active."""
         page = self._view.pages.made.get("gist")
         if not self.running and self._view.pages.current != "gist":
             return False
@@ -102,7 +99,7 @@ class GistScoring(ViewJob):
 
 
 def gist_task(loader: RunLoader) -> Task | None:
-    """Return the task of a run if it is a gist task and in the store."""
+    """Return the task of a run if it is a stored gist task, else None."""
     from gistpoint.core.kinds.gist.model import is_gist
 
     task = loader.task.task
@@ -110,7 +107,7 @@ def gist_task(loader: RunLoader) -> Task | None:
 
 
 def writes_gist(loader: RunLoader) -> bool:
-    """Return whether a run writes a gist, according to its record and the stored tasks."""
+    """Return whether a run writes a gist, judging by its record or by the stored task."""
     from gistpoint.core.kinds.gist.state import GistState
     from gistpoint.core.kinds.registry import blank_state
 

@@ -1,4 +1,4 @@
-"""The line at the top of a run under review: its solver, its end, its cost, and the review."""
+"""The header of a run under review: its solver, its ending, its cost, and the review's state."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 _NARROW = 20
-"""Characters of the model's name in a small terminal."""
+"""The most characters of a model's name in a narrow terminal."""
 
 
 def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) -> list[str]:
-    """Return who made a run, how it ended, and the first thing missing from it."""
+    """Return who made a run, how it ended, and the first of its warnings."""
     solver = solver_words(header)
     solver = solver if wide else shortened(solver, _NARROW)
     words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status, header.confirmation]
@@ -33,12 +33,10 @@ def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) ->
 def run_fields(
     header: Run, annotations: ReviewAnnotations | None, place: str, *, hides: bool, sums: bool = False
 ) -> list[HeaderField]:
-    """Return the fields of a run.
+    """Return the header's fields for a run.
 
-    They are its `place` in the list, its other readers, the reviewer's verdict and number of labels, cost,
-    tokens and format.
-
-    `sums` means that the header is not complete yet.
+    They are the `place` in the list, the other readers, the reviewer's verdict and number of labels, the
+    cost, the tokens and the format. `sums` means that the cost and the tokens are still being added up.
     """
     review = annotations.review if annotations is not None else None
     verdict = (

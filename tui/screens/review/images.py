@@ -1,4 +1,4 @@
-"""Opens an image of a step with the system's viewer. Without one, reports the file it is in."""
+"""Opening an image of a step in the system's viewer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SIZE = re.compile(r"[\d,]+ bytes(?=\]|$)")
 
 
 def opened_image(document: RunDocument, step: int, number: int, places: Sequence[str]) -> str:
-    """Open the image at one of `places`, lines of a step's text, and return the outcome in words.
+    """Open the image at one of `places`, which are lines of a step's text. Return a report of the outcome.
 
-    Records may contain an image twice that the step shows once. The image is written to a file that only this
-    user can read, which is left for the viewer.
+    A record may contain an image twice that its step shows once, so such duplicates are dropped. The image is
+    written to a file that only this user can read; the file remains for the viewer.
     """
     image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:
@@ -48,7 +48,7 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
 
 
 def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Image | None:
-    """Return the image of a place, by its size, or by its order if no place has one; None if uncertain."""
+    """Return the image of a place, found by size, or by order if no place has a size; None if ambiguous."""
     sizes = [found[0] if (found := _SIZE.search(place)) else "" for place in places]
     alike = [image for image in images if not sizes[number] or image.size == sizes[number]]
     same = [place for place, size in enumerate(sizes) if size == sizes[number]]
@@ -60,7 +60,7 @@ def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Im
 
 
 def _viewer() -> list[str]:
-    """Return the desktop's command to open a file; empty without one, or without a desktop."""
+    """Return the desktop's command for opening a file; empty if there is no such command or no desktop."""
     if sys.platform == "darwin":
         return ["open"]
     has_desktop = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""Loads a run in one thread: the current step first, then pages, rows, the index, facts of every step."""
+"""Loading of a run in one thread: the current step first, then pages, rows, the index, and the survey."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _QUIET_S = 0.8
-"""Steps are surveyed only after this many seconds without a key."""
+"""Seconds without a key before steps are surveyed."""
 _DRAWN_S = 0.15
-"""They are counted after this time, which leaves time to draw a step just read."""
+"""Seconds without a key before steps are counted: the step read last must be drawn first."""
 _BREATH_S = 0.001
-"""The time for the screen between two slices of counting."""
+"""The pause between two slices of counting, in which the screen can draw."""
 _FRAME_S = 0.05
-"""The time for the screen to draw the last step before all others are counted."""
+"""The pause in which the screen can draw the last step, before all others are counted."""
 _REPORT_S = 0.5
 _AHEAD_S = 0.02
-"""The time that reading a run ahead of its screen may take, and for one step."""
+"""Seconds that reading a run ahead may take, not counting the last step begun."""
 _ROWS = 2_000
 _SLICE = 48
 _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
-"""The size in bytes up to which a run's index is made at once."""
+"""The size, in bytes, up to which a run is indexed at once."""
 _QUICKLY_COUNTED = 16_000_000
-"""The size in bytes up to which counting is faster than drawing the last step separately."""
+"""The size, in bytes, up to which counting is faster than reading the last step separately."""
 
 
 class Rank(IntEnum):
-    """The kinds of work of the thread, the most urgent first."""
+    """Priorities of the thread's jobs, the most urgent first."""
 
     OPEN = 0
     STEP = 1
@@ -66,11 +66,11 @@ class Rank(IntEnum):
 
 
 class SeveralRunsError(UserError):
-    """A name refers to several runs, one of which has to be chosen."""
+    """A name matches several runs: the user has to choose one."""
 
 
 def opener(name: str) -> Callable[[], RunDocument]:
-    """Return a function that opens a run by name. It imports its modules when called."""
+    """Return a function that opens a run by name. It imports its modules when it is called."""
 
     def opening() -> RunDocument:
         from gistpoint.sessions.records.archives import RunFileError
@@ -88,7 +88,7 @@ def opener(name: str) -> Callable[[], RunDocument]:
 
 
 class BegunRun(NamedTuple):
-    """A run that is open, and its first steps."""
+    """An open run, with its first steps."""
 
     document: RunDocument
     steps: Sequence[Step]
@@ -97,7 +97,7 @@ class BegunRun(NamedTuple):
 def begin(name: str) -> BegunRun | None:
     """Open a run ahead of its screen and read its first steps.
 
-    None if it can't be opened; its screen reports why.
+    Return None if it can't be opened; its screen will report the reason.
     """
     with suppress(UserError):
         document = opener(name)()
@@ -106,7 +106,7 @@ def begin(name: str) -> BegunRun | None:
 
 
 def _first_steps(document: RunDocument) -> list[Step]:
-    """Return the steps that a screen shows first, as far as they can be read at once."""
+    """Return the steps that a screen shows first, as many as can be read within a short time."""
     steps: list[Step] = []
     until = time.monotonic() + _AHEAD_S
     while len(steps) < _SLICE and document.ensure(len(steps)):
@@ -118,14 +118,14 @@ def _first_steps(document: RunDocument) -> list[Step]:
 
 
 def _first_listed(steps: Sequence[Step], format: str) -> int:
-    """Return the first step that is not initially hidden, judging by these first ones."""
+    """Return the index of the first step that is not hidden initially, judging by the first steps alone."""
     families = [family_of(step, format) for step in steps]
     hidden = hidden_at_first(format, len(steps), families.count(Family.HARNESS))
     return next((number for number, family in enumerate(families) if family not in hidden), 0)
 
 
 def _index(document: RunDocument, first: int) -> bool:
-    """Index the run up to a step and a little further, or a small run in full.
+    """Index a run up to a step and a little further, or a small run completely.
 
     Return whether the step exists.
     """
@@ -138,7 +138,7 @@ def _index(document: RunDocument, first: int) -> bool:
 
 
 class RowFact(NamedTuple):
-    """The content of a row of the step list."""
+    """The data for a row in the list of steps."""
 
     kind: StepKind
     words: str
@@ -146,13 +146,13 @@ class RowFact(NamedTuple):
     starts: bool = False
     """Whether the step started another run."""
     ended_well: bool = False
-    """Whether a command of the step ended with the code 0."""
+    """Whether a command of the step exited with 0."""
     unanswered: bool = False
     """Whether a call of the step has no recorded result."""
 
 
 class OfRun(Message):
-    """Sent by the loader of a run, which need not be the visible one."""
+    """A message from the loader of a run, which may no longer be the visible run."""
 
     def __init__(self, loader: RunLoader) -> None:
         super().__init__()
@@ -160,11 +160,11 @@ class OfRun(Message):
 
 
 class RunOpened(OfRun):
-    """The run is open and its first step was read."""
+    """The run is open, and its first step has been read."""
 
 
 class StepRead(OfRun):
-    """The requested step was read."""
+    """The requested step has been read."""
 
     def __init__(self, loader: RunLoader, step: Step) -> None:
         super().__init__(loader)
@@ -172,37 +172,37 @@ class StepRead(OfRun):
 
 
 class LastStepRead(StepRead):
-    """The last step was read. Its number is not known yet."""
+    """The last step has been read, before its number is known."""
 
 
 def has_error(step: Step) -> bool:
-    """Return whether a step or one of its results reports an error."""
+    """Return whether a step, or one of its results, reports an error."""
     return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
         result.is_error or (result.returncode or 0) != 0 for result in step.results
     )
 
 
 def solver_words(header: Run) -> str:
-    """Return who made a run: its model, a person, or the calling program; empty if nobody is named."""
+    """Return who made a run: the model, a person, or the program; empty if none is recorded."""
     return header.model or ("a person" if header.actor is Actor.PERSON else header.agent)
 
 
 def is_our_id(task: str) -> bool:
-    """Return whether the name of a task is the id of one of ours."""
+    """Return whether the name of a task has the form of a task's id."""
     return _OUR_ID.fullmatch(task) is not None
 
 
 def short_task(task: str) -> str:
-    """Return a task's name; of one of our ids, the beginning, as everywhere."""
+    """Return the short form of a task's name: an id is cut, any other name is returned unchanged."""
     return task[:_SHORTEST_ID] if is_our_id(task) else task
 
 
 class RunRewritten(OfRun):
-    """The file was replaced and has to be reopened."""
+    """The file was replaced: the run has to be opened again."""
 
 
 def check_format(document: RunDocument) -> None:
-    """Raise `NoRunError` if the run hardly fits the format it was read as."""
+    """Raise `NoRunError` if a run hardly fits the format in which it was read."""
     from gistpoint.sessions.records.archives import NoRunError
     from gistpoint.sessions.runs.opening import doubt_of
 
@@ -211,19 +211,19 @@ def check_format(document: RunDocument) -> None:
 
 
 class RowsRead(Message):
-    """Rows of the list can be drawn."""
+    """More rows of the list can be drawn."""
 
 
 class IndexGrew(Message):
-    """More steps are known, or more of them were surveyed."""
+    """More steps have been indexed or surveyed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Only the latest count matters."""
+        """Return whether a message of the same kind can be dropped: only the latest counts matter."""
         return isinstance(message, IndexGrew)
 
 
 class KnownTask(NamedTuple):
-    """The task and tree at the start of a run, None if not in the store, and the functions to be repaired."""
+    """The task of a run, its initial tree, and the functions to repair, as far as the store has them."""
 
     tree: SourceTree | None = None
     goals: tuple[Goal, ...] = ()
@@ -231,7 +231,7 @@ class KnownTask(NamedTuple):
 
 
 def known_task(task_id: str, locations: Locations) -> KnownTask:
-    """Return the known facts about a task; empty ones if no stored task has the id."""
+    """Return the stored facts about a task; empty ones if no stored task has the id."""
     from gistpoint.core.kinds.folder import read_answer
     from gistpoint.core.trees import SourceTree
     from gistpoint.sessions.runs.facts import goals_of
@@ -248,7 +248,7 @@ def known_task(task_id: str, locations: Locations) -> KnownTask:
 
 
 def title_known(header: Run, known: KnownTask) -> str:
-    """Return the title of a run's task, which reveals the answer only after its end; empty if unknown."""
+    """Return the title of a run's task; empty if unknown. Before the run's end it hides the answer."""
     from gistpoint.tui.titles import revealed_title, title_of
 
     if known.task is None:
@@ -261,9 +261,9 @@ def title_known(header: Run, known: KnownTask) -> str:
 
 
 class RunLoader:
-    """One thread per open run, the only one that parses it.
+    """Reads a run in one thread, the only one that parses it.
 
-    All methods except the bodies of jobs return at once.
+    The methods for the screen return at once.
     """
 
     def __init__(
@@ -273,20 +273,20 @@ class RunLoader:
         locations: Locations,
         failed: Callable[[Exception], object],
     ) -> None:
-        """`opening` is called in the thread. `locations` has the paths of tasks.
+        """`opening` is called in the thread. `locations` contains the paths of the stored tasks.
 
-        `failed` gets errors on the UI thread.
+        `failed` is called on the UI thread with each error.
         """
         self._opening, self._locations = opening, locations
-        self._tell_failure = failed
+        self._report_failure = failed
         self._jobs = Jobs(owner, "run loader", failed=self._fail)
         self.opened = self.failed = False
-        """Whether the run is open, and whether something could not be read."""
+        """Whether the run is open, and whether reading failed."""
         self.first = 0
-        """The step at which the run is first shown; known after it is open."""
+        """The step at which the run opens; valid only after it is open."""
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
-        """Facts of every step; None until the index is complete."""
+        """The facts about every step; None until all steps have been surveyed."""
         self.rows: OrderedDict[int, RowFact] = OrderedDict()
         self._history: RunHistory | None = None
         self._looked_at = self._grown_from = 0
@@ -297,20 +297,20 @@ class RunLoader:
     # Called by the screen
 
     @property
-    def comes_first(self) -> bool:
-        """Whether the run is being opened, counted or stepped through, so that other runs have to wait."""
+    def must_load_first(self) -> bool:
+        """Whether the run is being opened, counted or stepped through, so that other runs must wait."""
         if self.failed:
             return False
         counting = self.document is None or not self.document.finished
         return counting or time.monotonic() < self._used_at + _QUIET_S
 
     def start(self, first: int = 0) -> None:
-        """Open the run and read the step `first`."""
+        """Open the run, and read the step with the index `first`."""
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
         self.want(first)
 
     def go_on(self, begun: BegunRun) -> Step | None:
-        """Take over an open run, instead of `start`. Return its first step."""
+        """Take over an open run, in place of `start`. Return the step to show; None if there is none."""
         self.document, self.opened = begun.document, True
         self._take_first(begun.steps)
         self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)
@@ -322,26 +322,26 @@ class RunLoader:
 
     def _fail(self, error: Exception) -> object:
         self.failed = True
-        return self._tell_failure(error)
+        return self._report_failure(error)
 
     def wait(self) -> None:
-        """Continue to read only after a pause, since the keyboard is in use."""
+        """Delay further reading, because the keyboard is in use."""
         self._used_at = time.monotonic()
 
     def want(self, index: int) -> None:
-        """Read a step next. Only the latest request counts."""
+        """Read a step next. A new request replaces the one before."""
         self._looked_at = index
         self.wait()
         self._jobs.do(lambda job: self._read(job, index), key="step", priority=Rank.STEP)
 
     def want_rows(self, rows: Iterable[int]) -> None:
-        """Read rows of the list. Only the latest request counts."""
+        """Read rows of the list. A new request replaces the one before."""
         missing = [row for row in rows if row not in self.rows]
         if missing:
             self._jobs.do(lambda job: self._read_rows(job, missing), key="rows", priority=Rank.ROWS)
 
     def want_page(self, load: Callable[[Job], Result], show: Callable[[Result], object]) -> None:
-        """Load the content of a page, then show it. Only the latest request counts."""
+        """Load the content of a page, and show it. A new request replaces the one before."""
         self._jobs.do(load, show, key="page", priority=Rank.PAGE)
 
     def do(
@@ -352,47 +352,48 @@ class RunLoader:
         later: bool = False,
         keeps: bool = False,
     ) -> None:
-        """Run something else in the thread before it reads on; with `later`, after reading the visible rows.
+        """Run a function in the thread, before pages that wait or, with `later`, after the visible rows.
 
-        A job that `keeps` something is done even if the screen is left before it begins.
+        `then` is called on the UI thread with the result. With `keeps`, the function is run even if the
+        screen is left before it begins.
         """
         self._jobs.do(lambda _: body(), then, priority=Rank.LATER if later else Rank.PAGE, keeps=keeps)
 
     def hurry(self) -> None:
-        """Read the last step, then index all those before it without a pause."""
+        """Read the last step, then index all steps before it without pauses."""
         self._hurried = True
         self._jobs.do(self._read_last, key="last", priority=Rank.LAST)
         self._read_on()
 
     def look_for_growth(self) -> None:
-        """Continue to read if the file has grown since it was indexed."""
+        """Read on if the file has grown since it was indexed."""
         self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
 
     def open_again(self) -> None:
-        """Have the run reopened, since another file has its name now."""
+        """Request that the run be opened again, because another file now has its name."""
         self._jobs.do(lambda job: job.post(RunRewritten(self)), key="growth", priority=Rank.PAGE)
 
-    # Called by the thread's own jobs
+    # Called by jobs in the thread
 
     @cached_property
     def task(self) -> KnownTask:
-        """The known facts about the run's task; in the thread, when the run is open."""
+        """The stored facts about the run's task. Used in the thread after the run is open."""
         assert self.document is not None
         return known_task(self.document.header.task, self._locations)
 
     @property
     def history(self) -> RunHistory:
-        """The repository during the run; in the thread, when the run is open."""
+        """The repository during the run. Used in the thread after the run is open."""
         if self._history is None:
             assert self.document is not None
             self._history = RunHistory(self.document, self.task)
         return self._history
 
     def forget_history(self) -> None:
-        """Follow the repository from the start again, since the end of the run has changed."""
+        """Follow the repository from the start again, because the end of the run has changed."""
         self._history = None
 
-    # In the thread
+    # Jobs of the thread
 
     def _open(self, job: Job, first: int) -> None:
         self.document = document = self._opening()
@@ -475,11 +476,11 @@ class RunLoader:
         self._read_on()
 
     def _read_on(self) -> None:
-        """Continue in slices. Waiting jobs go first, unless the end is wanted at once."""
+        """Schedule further reading, after all other jobs unless the end is wanted at once."""
         self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._hurried else Rank.REST)
 
     def _read_rest(self, job: Job) -> None:
-        """Index the steps, sum up, then gather facts about steps, in slices while the keyboard is quiet."""
+        """Index the steps, add up the totals, then survey the steps, in slices while no key is pressed."""
         document = self.document
         while document is not None:
             if self._hurried and document.finished:
@@ -532,7 +533,7 @@ class RunLoader:
 
 
 class RunHistory:
-    """Follows the repository through a run. Used only in the loader's thread."""
+    """The repository at each step of a run. Used only in the loader's thread."""
 
     def __init__(self, document: RunDocument, task: KnownTask) -> None:
         from gistpoint.sessions.runs.repository import RepositoryHistory
@@ -542,10 +543,10 @@ class RunHistory:
         self._history = RepositoryHistory(task.tree, target=goals[0].ref if len(goals) == 1 else None)
         self._ended = False
         self.scores: list[tuple[int, object]] = []
-        """The scores recorded by the steps followed so far, each with its step."""
+        """The recorded scores of the steps followed so far, each with the step's index."""
 
     def after(self, step: int, job: Job) -> RepositoryState:
-        """Follow all steps up to one and return the repository after it. Gives way to urgent jobs."""
+        """Follow the run up to a step and return the repository after it, giving way to urgent jobs."""
         while self._history.fed <= step:
             job.give_way()
             followed = self._document.step(self._history.fed)
@@ -558,9 +559,9 @@ class RunHistory:
         return self._history.at(step)
 
     def at(self, step: int) -> RepositoryState:
-        """Return the repository after a step already followed."""
+        """Return the repository after a step that was already followed."""
         return self._history.at(step)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
-        """Add the files that a replay found after a step."""
+        """Add the contents of files that a replay found after a step; None marks a deleted file."""
         self._history.put(step, files)

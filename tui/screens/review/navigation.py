@@ -1,4 +1,4 @@
-"""Navigation in a run: to the next step of a kind, to the ends, or at the run's own pace."""
+"""Movement in a run: to the next step of a kind, to its first or last step, or at the run's own pace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from gistpoint.sessions.records.archives import FileBlob, SliceBlob
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
@@ -36,12 +36,12 @@ MILESTONES: dict[str, tuple[str, int]] = {
     "submission": ("submission", -1),
     "end": ("", -1),
 }
-"""Where runs of a list can be opened: the kind of step, and whether the first (1) or last (-1) one."""
+"""The milestones at which runs can open: the kind of step, and 1 for its first or -1 for its last."""
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STEADY_S = 1.0
-"""Seconds for a step whose time is unknown."""
+"""The seconds for which a step is shown if its duration is unknown."""
 LONGEST_S = 10.0
-"""Longer waits are cut to this."""
+"""The most seconds for which a step is shown."""
 
 
 def _ahead(here: int, by: int, count: int) -> Iterable[int]:
@@ -49,7 +49,10 @@ def _ahead(here: int, by: int, count: int) -> Iterable[int]:
 
 
 def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tuple[int | None, bool]:
-    """Return the nearest step of a kind after or before `here`, and whether all steps between were surveyed."""
+    """Return the nearest step of a kind from `here` on, forwards or backwards, None if there is none.
+
+    Also return whether all steps on the way were surveyed; if not, there may be a nearer one.
+    """
     from gistpoint.tui.screens.review.survey import bit_of
 
     bits = sum(bit_of(name) for name in WANTED[kind])
@@ -69,12 +72,12 @@ def _fate_of(document: RunDocument) -> str:
 
 
 class Player:
-    """A timer that moves to the next step."""
+    """A timer that moves to the next step at the recorded pace."""
 
     def __init__(self, view: ReviewView, seconds_of: Callable[[], float], go_on: Callable[[], bool]) -> None:
-        """`seconds_of` returns the seconds of the current step, 0 if unknown.
+        """`seconds_of` returns the duration of the current step, 0 if unknown.
 
-        `go_on` returns False at the end.
+        `go_on` moves to the next step, and returns False at the end.
         """
         self._view, self._seconds_of, self._go_on = view, seconds_of, go_on
         self._timer: Timer | None = None
@@ -82,7 +85,7 @@ class Player:
 
     @property
     def playing(self) -> bool:
-        """Whether the next step will be shown automatically."""
+        """Whether the run is playing."""
         return self._timer is not None
 
     @property
@@ -91,7 +94,7 @@ class Player:
         return SPEEDS[self._speed]
 
     def faster(self, by: int) -> None:
-        """Play at another speed."""
+        """Play at a speed that is `by` places further on in `SPEEDS`."""
         self._speed = min(max(0, self._speed + by), len(SPEEDS) - 1)
         if self.playing:
             self._schedule()
@@ -121,28 +124,25 @@ class Player:
 
 
 class Navigation:
-    """Moves the cursor of the review screen in one run."""
+    """Moves the cursor of the review screen within one run."""
 
-    def __init__(self, run: RunInSight, view: ReviewView, *, opens_at: str = "") -> None:
-        """`opens_at` is the milestone at which the run opens.
-
-        Without one, it opens where the reviewer stopped.
-        """
+    def __init__(self, run: VisibleRun, view: ReviewView, *, opens_at: str = "") -> None:
+        """`opens_at` is the milestone at which the run opens; if empty, where the reviewer stopped."""
         self._run, self._view, self.opens_at = run, view, opens_at
         self._arriving = opens_at
         self.player = Player(view, self._seconds, self._play_on)
         self.following = False
-        """Whether the cursor stays at the end of a run that is being written."""
+        """Whether the cursor stays at the end of a run that is still being written."""
         self.uncounted = False
-        """Whether the last step is shown while its number is not known yet."""
+        """Whether the visible step is the last one, with a number that is not known yet."""
         self._to_end = False
         self._fate = ""
-        """The last reported fate of the run's file."""
+        """The last reported change of the run's file, such as `deleted`; empty if there is none."""
 
-    # To a step
+    # Moving to a step
 
     def edge(self, end: int) -> None:
-        """Go to the first or last step. The end is read first if unknown."""
+        """Move to the first step, or, if `end` is positive, to the last one, which may not be known yet."""
         view, document = self._view, self._run.loader.document
         if end > 0 and (document is None or not document.finished):
             self._to_end = True
@@ -157,7 +157,7 @@ class Navigation:
             view.show_step()
 
     def ask_number(self) -> None:
-        """Ask for a step's number, and go there."""
+        """Ask for the number of a step, and move there."""
         from gistpoint.tui.screens.dialogs.ask import TextDialog
 
         steps = self._view.steps
@@ -169,7 +169,7 @@ class Navigation:
         self._view.open(TextDialog("Go to step", placeholder=f"1 to {steps.count:,}"), answered)
 
     def go(self, kind: str, by: int) -> None:
-        """Go to the next or previous step of a kind known to the survey."""
+        """Move to the next or previous step of a kind that the survey knows."""
         survey, steps = self._run.loader.survey, self._view.steps
         place, known = (
             (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
@@ -177,19 +177,19 @@ class Navigation:
         self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
 
     def go_among(self, places: Collection[int], name: str, by: int) -> None:
-        """Go to the next or previous of some steps."""
+        """Move to the next or previous one of some steps."""
         here = self._view.steps.cursor
         ahead = [place for place in places if (place > here if by > 0 else place < here)]
         self._go_to(min(ahead, key=lambda place: abs(place - here), default=None), name, by, "none")
 
     def go_outside(self, places: Collection[int], name: str, by: int) -> None:
-        """Go to the next or previous step outside some."""
+        """Move to the next or previous listed step that is not among some steps."""
         steps = self._view.steps
         ahead = (n for n in _ahead(steps.cursor, by, steps.count) if n not in places and steps.lists(n))
         self._go_to(next(ahead, None), name, by, "none")
 
     def turn(self, by: int) -> None:
-        """Go to the next or previous step that the solver took."""
+        """Move to the next or previous step that the solver took."""
         survey, steps = self._run.loader.survey, self._view.steps
         turns = survey.turns if survey is not None else ()
         place = next((n for n in _ahead(steps.cursor, by, len(turns)) if turns[n]), None)
@@ -204,10 +204,13 @@ class Navigation:
         else:
             self._view.say(f"{'Next' if by > 0 else 'Previous'} {name}: {words}")
 
-    # To the milestone at which runs open
+    # Opening at a milestone
 
     def open_at_next(self) -> None:
-        """Open this and later runs at the next kind of milestone, or after the last, where one stopped."""
+        """Choose the next milestone at which runs open, and move there in this run.
+
+        After the last milestone, runs open where the reviewer stopped.
+        """
         order = ["", *MILESTONES]
         self.opens_at = self._arriving = order[(order.index(self.opens_at) + 1) % len(order)]
         self._view.say(
@@ -216,7 +219,10 @@ class Navigation:
         self.arrive()
 
     def arrive(self) -> None:
-        """Go to the milestone when all steps are known. Any other movement before that ends the wait."""
+        """Move to the milestone at which runs open, after all steps were surveyed.
+
+        If the cursor was moved before that, do nothing.
+        """
         survey, steps = self._run.loader.survey, self._view.steps
         if not self._arriving or survey is None or not survey.finished:
             return
@@ -232,15 +238,15 @@ class Navigation:
         else:
             self._view.say(f"{name.capitalize()}: this run has none.")
 
-    # Automatic movement
+    # Playing and following
 
     def play(self) -> None:
-        """Play or pause."""
+        """Play or pause, and show which."""
         self.player.toggle()
         self._say_playing()
 
     def faster(self, by: int) -> None:
-        """Play faster or slower."""
+        """Play at the next higher or lower speed, and show it."""
         self.player.faster(by)
         self._say_playing()
 
@@ -261,17 +267,17 @@ class Navigation:
         return steps.cursor != here
 
     def follow(self) -> None:
-        """Stay at the end of a run that is being written, or stop doing so."""
+        """Stay at the end of a run that is still being written, or stop doing so."""
         self.following = not self.following
         if self.following:
             self._view.steps.action_edge(1)
         words = "Following: new steps are shown as they are written." if self.following else "Not following."
         self._view.say(words)
 
-    # Called for the loader's messages
+    # Reactions to the loader's messages
 
     def look_for_growth(self) -> None:
-        """Continue to read if the run's file has grown. Report a deletion once, and read a replacement."""
+        """Read on if the run's file has grown, report once if it was deleted, or read its replacement."""
         document = self._run.loader.document
         if document is None or not document.finished:
             return
@@ -286,23 +292,23 @@ class Navigation:
             self._run.loader.look_for_growth()
 
     def step_shown(self) -> None:
-        """Note that a step with a known number is shown."""
+        """Record that the number of the visible step is known."""
         self.uncounted = False
 
     def moved(self) -> None:
-        """Note that the cursor was moved, which ends the wait for the end."""
+        """Record that the cursor was moved, which cancels a pending movement to the end or to a milestone."""
         self._to_end = False
         self._arriving = ""
 
     def takes_last_step(self) -> bool:
-        """Whether to show the last step while those before it are being counted."""
+        """Return whether to show the last step while the steps before it are being counted."""
         if not self._to_end or self._view.pages.current != "step":
             return False
         self.uncounted = True
         return True
 
     def run_grew(self) -> None:
-        """Go to the end if that was requested and the end is known. Stay there when following."""
+        """Move to a milestone, or to the end if that was requested or is followed, once the end is known."""
         document, steps = self._run.loader.document, self._view.steps
         self.arrive()
         if document is not None and document.finished and (self.following or self._to_end):

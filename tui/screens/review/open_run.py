@@ -1,4 +1,4 @@
-"""The visible run with everything specific to it. Another run gets a new object."""
+"""The run under review, with all that belongs to it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.annotations import ReviewAnnotations
 
 _DRAWN_S = 0.2
-"""The time after which a run is drawn and being counted. Reading here imports as much as the screen."""
+"""Seconds until a run has been drawn. Reading further imports modules, which would delay the screen."""
 
 
 class OpenRun:
-    """A run under review. The screen replaces it as a whole when it shows another run."""
+    """A run under review. The screen replaces the whole object when it shows another run."""
 
     def __init__(
         self,
@@ -34,19 +34,22 @@ class OpenRun:
         opens_at: str = "",
         found: FoundHits | None = None,
     ) -> None:
-        """For `hides` and `opens_at` see `RunInSight` and `Navigation`. `found` are hits to continue from."""
+        """`hides` and `opens_at` are those of `VisibleRun` and `Navigation`.
+
+        `found` are hits of a search to continue from.
+        """
         self.name, self.loader, self._view = name, loader, view
         self.header: Run | None = None
         self._summed_up: RunDocument | None = None
-        """The run with its complete header."""
+        """The document whose header is complete; None before that."""
         self.title = ""
-        """The title of the run's task, if it is known here."""
+        """The title of the run's task; empty if it is unknown."""
         self.step: Step | None = None
         self.hides, self.found = hides, found
         self.annotations: ReviewAnnotations | None = None
         """The annotations of the run; None while they are being read."""
         self._early = ""
-        """What was typed before the annotations were read; a verdict counts even then."""
+        """The keys typed before the annotations were read: a verdict among them still counts."""
         self.navigation = Navigation(self, view, opens_at=opens_at)
         self.replay, self.gist = ReplayJob(self, view), GistScoring(self, view)
 
@@ -56,23 +59,23 @@ class OpenRun:
         return self.annotations.review if self.annotations is not None else None
 
     def stop(self) -> None:
-        """Stop everything that runs for the run."""
+        """Stop all work on the run."""
         for part in (self.loader, self.replay, self.gist, self.navigation.player):
             part.stop()
 
     def left(self) -> None:
-        """Note the step at which the reviewer leaves the run."""
+        """Record the step at which the reviewer leaves the run."""
         if self.annotations is not None and self.step is not None:
             self.annotations.stopped(self.step)
 
     def reopen(self, loader: RunLoader) -> None:
-        """Switch to another loader, since another file has the run's name now. The place in it stays."""
+        """Switch to a loader of the file that now has the run's name, and keep the place in the run."""
         self.loader.stop()
         self.loader, self.header = loader, None
         self.step = None if self.navigation.following else self.step
 
     def grew(self) -> None:
-        """Use the header at the end of the run, and find annotated steps again."""
+        """Use the header as it is at the end of the run, and find annotated steps again."""
         document = self.loader.document
         if document is None or not document.finished:
             return
@@ -84,10 +87,10 @@ class OpenRun:
         if self.annotations is not None:
             self.annotations.find_again()
 
-    # Facts from elsewhere
+    # Facts from outside the record
 
     def look_further(self) -> None:
-        """Read task, gist and annotations in the loader's thread, after the run was drawn."""
+        """Read title, gist and annotations in the loader's thread, after the run has been drawn."""
         loader = self.loader
         self._view.set_timer(_DRAWN_S, lambda: self._look(loader))
 
@@ -120,7 +123,7 @@ class OpenRun:
     # Keys
 
     def go(self, what: str, by: int) -> None:
-        """Go to the next or previous step of a kind."""
+        """Move to the next or previous step of a kind."""
         annotations = self.annotations
         if what == "label":
             self.navigation.go_among(annotations.annotated() if annotations is not None else (), what, by)
@@ -132,12 +135,12 @@ class OpenRun:
             self.navigation.go(what, by)
 
     def annotate(self, what: str) -> None:
-        """Label, comment or judge, take an annotation back, or hide what could bias the verdict."""
+        """Open the dialog for an annotation or a removal, or switch blind judging."""
         if self.annotations is not None:
             self.annotations.ask(what)
 
     def annotate_by_key(self, character: str) -> bool:
-        """Give the label or verdict with a hot key. Return whether there is one."""
+        """Give the label or the verdict with a hot key. Return whether there is one."""
         annotations = self.annotations
         if annotations is None:
             self._early += character

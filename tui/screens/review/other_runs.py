@@ -1,4 +1,4 @@
-"""The other runs of a list: the neighbours of the open one, prepared in advance, and those it links to."""
+"""The other runs of a list: neighbours of the open run, prepared in advance, and runs that it links to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gistpoint.tui.screens.review.view import ReviewView
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
-    """Return different paths without the folders at the start and the parts at the end that all share."""
+    """Return paths without the folders at the start and the parts at the end that all of them share."""
     parts = [name.split("/") for name in names]
     columns = enumerate(zip(*parts, strict=False))
     first = next((at for at, column in columns if len(set(column)) > 1), min(map(len, parts)) - 1)
@@ -23,12 +23,12 @@ class ReadyRuns:
     """Loaders of the likely next runs, each opened, indexed and surveyed in its own thread."""
 
     def __init__(self, make: Callable[[str], RunLoader]) -> None:
-        """`make` makes the loader of a run."""
+        """`make` returns the loader of a run, which is not started yet."""
         self._make = make
         self._loaders: dict[str, RunLoader] = {}
 
     def prepare(self, names: Sequence[str]) -> None:
-        """Open these runs, and no others."""
+        """Open the runs with these names, and stop those with other names."""
         for name in [name for name in self._loaders if name not in names]:
             self._loaders.pop(name).stop()
         for name in names:
@@ -37,7 +37,7 @@ class ReadyRuns:
                 self._loaders[name].start()
 
     def take(self, name: str) -> RunLoader:
-        """Return the loader of a run. Make a new one if none is ready or it could not open the run."""
+        """Return the loader of a run: the prepared one, or a new one if there is none or it has failed."""
         loader = self._loaders.pop(name, None)
         if loader is None or loader.failed:
             if loader is not None:
@@ -47,39 +47,39 @@ class ReadyRuns:
         return loader
 
     def wait(self) -> None:
-        """Let the visible run be read and drawn first."""
+        """Delay all loaders, so that the visible run is read and drawn first."""
         for loader in self._loaders.values():
             loader.wait()
 
     def stop(self) -> None:
-        """End all their threads."""
+        """Stop all loaders."""
         self.prepare(())
 
 
 class OtherRuns:
-    """Opens other runs. `names` are the runs of the list from which this one was chosen."""
+    """Opens other runs. `names` are the runs of the list from which the open one was chosen."""
 
     def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
         self._view, self.names = view, names
 
     def neighbour(self, by: int) -> str | None:
-        """Return the name of the next or previous run of the list; None if there is none."""
+        """Return the name of the run `by` places further on in the list; None at either end."""
         names, here = self.names, self._view.run.name
         at = names.index(here) + by if here in names else -1
         return names[at] if 0 <= at < len(names) else None
 
     def end_words(self, by: int) -> str:
-        """Return words for a missing next or previous run."""
+        """Return the message that there is no next or previous run."""
         return f"This is the {'last' if by > 0 else 'first'} of {len(self.names):,} runs."
 
     @property
     def place(self) -> str:
-        """The place of this run in the list, in words; empty for the only one."""
+        """The place of the run in the list, such as `3 of 12`; empty if it is the only run."""
         names, here = self.names, self._view.run.name
         return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
 
     def linked(self, links: Sequence[str]) -> list[str]:
-        """Return the links of a step whose runs are available."""
+        """Return the links of a step whose runs exist, each once."""
         return [link for link in dict.fromkeys(links) if self._name(link) is not None]
 
     def _name(self, link: str) -> str | None:
@@ -88,7 +88,7 @@ class OtherRuns:
         return linked_name(self._view.run.name, link)
 
     def follow_link(self) -> None:
-        """Open the run that the step started. From the last step, offer all runs that this one leads to."""
+        """Open the run that the step started; from the last step, choose among all linked runs."""
         view = self._view
         links = view.run.step.links if view.run.step else ()
         at_end = not links and view.steps.cursor == view.steps.count - 1
@@ -115,7 +115,7 @@ class OtherRuns:
     def _pick(
         self, title: str, names: list[str], then: Callable[[str], object], *, asks: bool = False
     ) -> None:
-        """Choose one of several runs. A single one is taken at once, unless it `asks`."""
+        """Choose one of several runs and call `then`. A single one is chosen at once unless `asks`."""
         from gistpoint.tui.screens.dialogs.ask import PickDialog
 
         def answered(name: str | None) -> None:

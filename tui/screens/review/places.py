@@ -1,4 +1,4 @@
-"""A search in all runs of a list. Its hits are places, each of which opens its run at the step."""
+"""The screen for a search in all runs of a list. Enter on a hit opens its run at the step."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class PlaceTable(Table["Hit"]):
-    """A hit in each row: run, step, the part of the step, and the line."""
+    """The table of hits: run, model, step, the part of the step, and the line."""
 
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
-        """`runs` are the rows of the runs, by name."""
+        """`runs` are the rows of the searched runs, by name."""
         names = names_apart(runs)
         columns: tuple[Column[Hit], ...] = (
             Column("run", lambda hit: names[hit.run], width=22, rank=1, keeps_end=True),
@@ -49,7 +49,7 @@ class PlaceTable(Table["Hit"]):
 
 
 def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
-    """Return names for runs: their task's words, after what distinguishes the files of several runs."""
+    """Return a distinct name for each run: the differing parts of the files, if any, and the task."""
     of_task: defaultdict[str, list[str]] = defaultdict(list)
     for name, row in runs.items():
         of_task[task_words(row)].append(name)
@@ -63,9 +63,9 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
 
 
 def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
-    """Return what distinguishes names, in whole words.
+    """Return the part of each name that differs from the others, cut at whole words.
 
-    Nothing for a single one, numbers if names reveal too much.
+    A single name returns an empty text. If `hidden`, return numbers, since names may reveal the model.
     """
     if len(names) < 2:
         return [""]
@@ -77,8 +77,9 @@ def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
 
 
 def _shared_words(names: Sequence[str]) -> str:
-    """Return the common start of names, without trailing letters and digits."""
-    pairs = zip(min(names), max(names), strict=False)  # all names between these two share what they share
+    """Return the common start of names, up to the last character that is neither letter nor digit."""
+    # the names between these two share at least what the two share
+    pairs = zip(min(names), max(names), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while end and names[0][end - 1].isalnum():
         end -= 1
@@ -86,7 +87,7 @@ def _shared_words(names: Sequence[str]) -> str:
 
 
 class PlacesScreen(BaseScreen[None]):
-    """Searches in runs during typing."""
+    """A search in all runs, repeated while the query is typed."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES_IN_RUNS)]
@@ -107,14 +108,14 @@ class PlacesScreen(BaseScreen[None]):
         self._found_in: set[str] = set()
 
     def compose(self) -> ComposeResult:
-        """Lay out the line and the places below it."""
+        """Lay out the search bar with the hits below it."""
         yield HeaderBar("Search", f"in {plural(len(self._runs), 'run')}")
         yield SearchBar(id="places-search")
         yield framed(PlaceTable(self._runs, id="places"), "Places")
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Wait for words."""
+        """Open the search bar."""
         self.bar.open(all_runs=True)
 
     def on_unmount(self) -> None:
@@ -123,7 +124,7 @@ class PlacesScreen(BaseScreen[None]):
 
     @on(SearchBar.Asked)
     def asked(self, message: SearchBar.Asked) -> None:
-        """Search for the typed words."""
+        """Search for the typed query, and drop the hits before."""
         self._wanted = message.wanted
         self._hits, self._found_in = [], set()
         self.table.show(())
@@ -145,7 +146,7 @@ class PlacesScreen(BaseScreen[None]):
         return collected(job, seen, self._found)
 
     def _found(self, batch: SearchBatch) -> None:
-        if self._wanted is None:  # dropped while this message was under way
+        if self._wanted is None:  # the query was cleared while this message was under way
             return
         self._hits.extend(batch.hits)
         self._found_in.update(hit.run for hit in batch.hits)
@@ -164,7 +165,7 @@ class PlacesScreen(BaseScreen[None]):
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
-        """Go to the places. Without any, Escape goes back to the list of runs."""
+        """Focus the hits. Escape without hits closes the screen."""
         if message.go or self._hits:
             self.set_focus(self.table)
         else:
@@ -172,7 +173,7 @@ class PlacesScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#places")
     def chosen(self) -> None:
-        """Open the run at the place under the cursor. `n` and `N` continue from there."""
+        """Open the run of the chosen hit at its step. There, `n` and `N` continue through the hits."""
         wanted, hit = self._wanted, self.table.chosen
         at = next((n for n, found in enumerate(self._hits) if found is hit), None)
         if wanted is not None and hit is not None and at is not None:
@@ -182,9 +183,9 @@ class PlacesScreen(BaseScreen[None]):
             )
 
     def action_search(self) -> None:
-        """Go back to the line."""
+        """Open the search bar again."""
         self.bar.open(all_runs=True)
 
     def action_leave(self) -> None:
-        """Go back to the list of runs."""
+        """Close the screen."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Many runs at a glance: their profiles below one another, by task."""
+"""The screen with the profiles of many runs, below one another and grouped by task."""
 
 from __future__ import annotations
 
@@ -33,27 +33,24 @@ from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 
 _SHOW_S = 0.5
-"""Seconds between drawings while the runs are being read."""
+"""Seconds between two drawings while the runs are being read."""
 _MOST_KNOWN = 1_000
 _Stamp: TypeAlias = tuple[int, int]
 
 
 class KnownProfiles:
-    """Profiles and headers of runs already read, kept as long as their files don't change. For one thread."""
+    """A cache of the profiles and headers of runs, valid while their files don't change. For one thread."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[_Stamp, Run, Profile]] = OrderedDict()
 
     def find(self, name: str) -> tuple[Run, Profile] | None:
-        """Return header and profile of a run; None if unknown or if its file has changed."""
+        """Return the header and profile of a run; None if it is unknown or its file has changed."""
         known = self._known.get(name)
         return known[1:] if known is not None and known[0] == stamp_of(name) else None
 
     def put(self, name: str, stamp: _Stamp | None, run: Run, profile: Profile) -> None:
-        """Remember a run by its file's stamp from before the reading.
-
-        One without a stamp is not remembered.
-        """
+        """Remember a run under the stamp that its file had before it was read; without one, do nothing."""
         if stamp is not None:
             self._known[name] = stamp, run, profile
         while len(self._known) > _MOST_KNOWN:
@@ -61,7 +58,7 @@ class KnownProfiles:
 
 
 def stamp_of(name: str) -> _Stamp | None:
-    """Return the size and modification time of a run's file; None for a folder or a missing file."""
+    """Return the size and modification time of a run's file; None if it is a folder or missing."""
     path, _ = split_name(name)
     try:
         found = path.stat()
@@ -71,7 +68,7 @@ def stamp_of(name: str) -> _Stamp | None:
 
 
 class ProfilesScreen(BaseScreen[None]):
-    """The profiles of the runs of a list, drawn as they are read."""
+    """The profiles of a list's runs, drawn while they are being read."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PROFILES)]
@@ -81,7 +78,7 @@ class ProfilesScreen(BaseScreen[None]):
     view = query_one(DrawnProfile)
 
     def __init__(self, rows: Sequence[RunRow], settings: ReviewSettings, known: KnownProfiles) -> None:
-        """`rows` are the rows of the list, `known` the profiles made for it before."""
+        """`rows` are the rows of the list, `known` the cache of profiles."""
         super().__init__()
         self._rows, self._settings, self._known = rows, settings, known
         self._found: list[ProfiledRun] = []
@@ -91,18 +88,18 @@ class ProfilesScreen(BaseScreen[None]):
         self._jobs = Jobs(self, "profiles")
 
     def compose(self) -> ComposeResult:
-        """Lay out the header and the rows."""
+        """Lay out the header and the profiles."""
         yield HeaderBar("Profiles", plural(len(self._rows), "run"))
         yield framed(DrawnProfile(id="profiles"), "At a glance", "reading …")
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read the runs."""
+        """Start reading the runs."""
         self.view.focus()
         self._jobs.do(self._read, self._take)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw the rows as wide as possible."""
+        """Draw the profiles in the new width."""
         self._width = event.size.width - 4
         self._draw()
 
@@ -165,5 +162,5 @@ class ProfilesScreen(BaseScreen[None]):
             self.app.push_screen(self._settings.screens.run(name, self._settings, runs=names))
 
     def action_leave(self) -> None:
-        """Go back to the list."""
+        """Close the screen."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Replays the calls of the open run, and keeps the outcomes by step."""
+"""The replay of the open run's calls, with the outcomes by step."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import opener
 from gistpoint.tui.screens.review.settings import Replaying
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
     from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
 
 GLYPHS = {"differs": "≠", "could not run": "∅", "not recorded": "?", "same": "="}
-"""The glyphs by the word for the outcome of a call, the worst first."""
+"""The glyph for each outcome of a call, the worst outcome first."""
 
 
 class ReplayJob(ViewJob):
-    """The replay of the open run, in its own workspace."""
+    """Replays the open run in a workspace of its own."""
 
     NAME = "replay"
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         super().__init__(run, view)
         self._results: dict[int, list[ReplayedCall]] = {}
 
@@ -43,7 +43,7 @@ class ReplayJob(ViewJob):
             view.say("Repeating the calls …")
             self._job = self._jobs.do(lambda job: self._replay(job, replaying), self._ended)
 
-    # In the thread
+    # In the job's thread
 
     def _replay(self, job: Job, replaying: Replaying) -> str:
         def progress(run: RunProgress) -> None:
@@ -77,15 +77,15 @@ class ReplayJob(ViewJob):
     def _ended(self, words: str) -> None:
         self._view.say(f"{self.counts()}. {words}")
 
-    # Its results
+    # Results
 
     def _badge(self, step: int) -> str:
-        """Return the glyph of a step, which is that of its worst call."""
+        """Return the glyph for the worst outcome of a step's calls; empty if none was replayed."""
         found = {replayed.sameness.value for replayed in self._results.get(step, ())}
         return next((glyph for word, glyph in GLYPHS.items() if word in found), "")
 
     def counts(self) -> str:
-        """Return the number of calls by outcome, in words."""
+        """Return the number of calls with each outcome, as text."""
         counted = Counter(replayed.sameness.value for step in self._results.values() for replayed in step)
         return (
             ", ".join(f"{counted[word]} {word}" for word in reversed(GLYPHS) if counted[word])
@@ -93,14 +93,14 @@ class ReplayJob(ViewJob):
         )
 
     def words(self, step: int) -> str:
-        """Return the outcomes of a step's calls, for the line above a page."""
+        """Return the outcomes of a step's calls for the line above a page; empty if none was replayed."""
         found = [
             f"{r.sameness.value}{f' ({r.reason})' if r.reason else ''}" for r in self._results.get(step, ())
         ]
         return f"made again: {', '.join(found)}" if found else ""
 
     def text(self, step: int) -> str:
-        """Return the full replay of a step: each call, its outcome, and the differences of the results."""
+        """Return the replay of a step in full: each call, its outcome, and the differences of its results."""
         from gistpoint.core.kinds.commandline import spelled
 
         parts = []

@@ -1,4 +1,4 @@
-"""The course of a run along its steps: marks, durations, tokens, costs and remaining budgets."""
+"""The strip along a run's steps: marks, durations, tokens, costs and remaining budgets."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 BLOCKS = " ▁▂▃▄▅▆▇█"
 GUTTER = 9
 _WIDEST = 4
-"""The most cells of a step."""
+"""The most cells that a step takes."""
 _MANY = 4
-"""From so many steps on, a cell shows the share of errors, and on top of it a rare mark."""
+"""The number of steps per cell above which a cell shows the share of errors instead of a mark."""
 _FEW = 4
-"""One in so many cells may show a rare mark."""
+"""One in this many cells may show a rare mark."""
 
 
 class Ruler(Widget):
-    """Draws rows of values along the steps.
+    """Draws a row of marks and rows of values along the steps of a run.
 
-    A click goes to the step under the mouse, dragging through steps.
+    A click goes to the step under the mouse, and dragging goes through the steps.
     """
 
     DEFAULT_CSS = """
@@ -44,7 +44,7 @@ class Ruler(Widget):
     """
 
     class StepAsked(Message):
-        """The strip was clicked at a step, or the mouse was dragged there."""
+        """Asks for the step on which the strip was clicked, or to which the mouse was dragged."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -55,32 +55,32 @@ class Ruler(Widget):
         self.steps = 0
         self.cursor = 0
         self.weights: Sequence[int] = ()
-        """The most important mark of each step, 0 for none."""
+        """The rank of each step's most important mark, 0 for none."""
         self._survey: Survey | None = None
         self.glyphs: Sequence[tuple[str, str]] = ()
-        """Glyph and style by importance, from 1."""
+        """The glyph and the style of each mark, by its rank from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
-        """The name, a value per step, and the style of each row below the marks."""
+        """The rows below the marks: name, a value per step, and style."""
         self.hits: Sequence[int] = ()
-        """The step of each hit of a search."""
+        """The step of each search hit."""
         self.columns = 1
-        """The cells over which the steps are spread."""
+        """The number of cells over which the steps are spread."""
         self._rows: dict[int, list[tuple[str, str]]] = {}
         self._styles: dict[str, RichStyle] = {}
 
     def notify_style_update(self) -> None:
-        """Drop the cache of lines drawn in other colours."""
+        """Drop the cached styles, since the colours have changed."""
         super().notify_style_update()
         self._styles.clear()
 
     def clear(self) -> None:
-        """Clear the course before another run is shown."""
+        """Clear the strip before another run is shown."""
         self.steps = self.cursor = 0
         self.weights, self.series, self.hits, self._survey = (), (), (), None
         self._redraw()
 
     def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
-        """Show the known part of a run. Only a `wide` screen has room for all rows. `hides` the cost."""
+        """Show the known part of a run: all rows if the screen is `wide`. `hides` leaves out the cost."""
         self.steps = steps
         if survey is not None:
             from gistpoint.tui.screens.review.survey import LOOKS, legend
@@ -106,11 +106,11 @@ class Ruler(Widget):
         return [("hits", counts, "$text-warning")] if self.hits else []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return one line for the marks, and one for each row of values."""
+        """Return the height: a line for the marks, and one for each row of values."""
         return 1 + len(self.series)
 
     def move(self, cursor: int) -> None:
-        """Move the cursor. The strip is redrawn only if the cursor's column changes."""
+        """Move the cursor, and redraw the strip only if the cursor's column changes."""
         old, self.cursor = self.column_of(self.cursor), cursor
         if self.column_of(cursor) != old:
             self.refresh()
@@ -120,17 +120,17 @@ class Ruler(Widget):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Spread the steps over another width."""
+        """Spread the steps over the new width."""
         self._rows.clear()
         self.columns = max(1, self.size.width - GUTTER)
 
     @property
     def _used(self) -> int:
-        """The cells that the steps take: all, unless that is more than a few for each."""
+        """The number of cells that the steps take, at most a few for each step."""
         return min(self.columns, _WIDEST * self.steps)
 
     def column_of(self, step: int) -> int:
-        """Return the first cell (from 0) of a step."""
+        """Return the first cell of a step, from 0."""
         if self.steps <= self.columns:
             return -(-step * self._used // max(1, self.steps))
         return step * self.columns // self.steps
@@ -142,14 +142,14 @@ class Ruler(Widget):
         return -(-column * self.steps // self.columns)
 
     def style(self, text: str) -> RichStyle:
-        """Return a style on top of the widget's own."""
+        """Return a style laid over the widget's own."""
         found = self._styles.get(text)
         if found is None:
             found = self._styles[text] = laid_over(self.visual_style, text)
         return found
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row: the marks, then the values."""
+        """Draw the marks, or a row of values."""
         width = self.size.width
         if y > len(self.series):
             return Strip.blank(width, self.style(""))
@@ -161,14 +161,15 @@ class Ruler(Widget):
         segments = [gutter, Segment("▏", self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                marked = y == 0 and glyph not in f"{BLOCKS}·"  # a reversed bar would look like another height
+                # a reversed bar would look like a bar of another height
+                marked = y == 0 and glyph not in f"{BLOCKS}·"
                 glyph = glyph if marked or y else "▾"
                 style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """Yield the first and last step (exclusive) of each cell, without cells beyond the last step."""
+        """Yield for each cell the first step in it and the first step after it."""
         if self.steps <= self.columns:
             for column in range(self._used):
                 yield self.step_of(column), self.step_of(column) + 1
@@ -179,7 +180,7 @@ class Ruler(Widget):
 
     @property
     def _has_many(self) -> bool:
-        """Whether each cell covers many steps, so that its most important mark would hide the differences."""
+        """Whether a cell covers so many steps that the most important mark would hide the differences."""
         return self.steps > _MANY * self.columns
 
     def _dense_cells(self, survey: Survey) -> list[tuple[str, str]]:
@@ -221,12 +222,12 @@ class Ruler(Widget):
         return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Go to the step under the mouse, and to those it is dragged over."""
+        """Go to the step under the mouse, and start dragging."""
         if self._ask(event):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Go to the step that the mouse is dragged to."""
+        """Go to the step to which the mouse was dragged."""
         if self.app.mouse_captured is self:
             self._ask(event)
 
@@ -235,7 +236,7 @@ class Ruler(Widget):
         self.release_mouse()
 
     def _ask(self, event: events.MouseEvent) -> bool:
-        """Ask for the step under the mouse. Return False outside the strip."""
+        """Ask for the step under the mouse. Return whether the mouse is on the strip."""
         column = event.x - self.gutter.left - GUTTER
         if not self.steps or (column < -1 and self.app.mouse_captured is not self):
             return False

@@ -1,4 +1,4 @@
-"""The pages of the review screen under their tabs: the interface of a page, and its loading."""
+"""The tabbed pages of the review screen: the interface of a page, and the loading of its content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """The data from which a page loads a step (`index`, from 0): the run, and facts from outside its record."""
+    """The sources from which a page loads the content for a step.
+
+    `index` is the step's, from 0.
+    """
 
     document: RunDocument
     index: int
@@ -34,25 +37,25 @@ class PageContext:
     gist: GistScoring
 
     def repository(self, job: Job) -> RepositoryState:
-        """Return the repository after the step."""
+        """Return the repository after the step. Called in the loader's thread."""
         return self.loader.history.after(self.index, job)
 
 
 class RunPage(Generic[Content]):
     """The interface of a page about a step.
 
-    Pages filled by others, such as the hits of a search, don't have it.
+    Pages with other content, such as the hits of a search, don't implement it.
     """
 
     def read(self, context: PageContext, job: Job) -> Content:
         """Return the page's content for a step.
 
-        Runs in the loader's thread, and restarts after giving way.
+        This runs in the loader's thread, from the start again after it has given way to another job.
         """
         raise NotImplementedError
 
     def fill(self, content: Content) -> str:
-        """Show the content on the UI thread. Return a note for the line above the page."""
+        """Show the content, on the UI thread. Return a note for the line above the page."""
         raise NotImplementedError
 
 
@@ -67,29 +70,29 @@ class RunPages(Pages):
             keys={page.name: shown_key(page.keys.partition(",")[0]) for page in PAGES},
         )
         self._loaded: dict[str, int] = {}
-        """The step for which each page was loaded."""
+        """The step for which each page was last loaded, by the page's name."""
         self._wanted: tuple[str, int, RunLoader] | None = None
-        """The page being loaded, its step, and its loader."""
+        """The page being loaded, the step, and the loader."""
         self._notes: dict[str, str] = {}
 
     def note_for(self, page: str, words: str) -> None:
-        """Show a line above a page if it is the current one."""
+        """Set the line above a page, and show it if the page is the current one."""
         self._notes[page] = words
         self.note(self._notes.get(self.current, ""))
 
     def outdate(self) -> None:
-        """Load every page again when it is shown next: the step, or what pages show about it, has changed."""
+        """Load each page again when it is next shown, because its step or its content has changed."""
         self._loaded.clear()
         self._wanted = None
 
     def begin_again(self) -> None:
-        """Forget what was loaded and noted about a run, before another one is shown."""
+        """Forget all that was loaded and noted for a run, before another one is shown."""
         self.outdate()
         self._notes.clear()
         self.hide_tabs(frozenset(page.name for page in PAGES if page.later))
 
     def load(self, context: PageContext, *, reload: bool = False) -> None:
-        """Load the current page if it was not loaded for the step yet, or always with `reload`."""
+        """Load the current page unless it was loaded for the step before; with `reload`, in any case."""
         name, widget, index = self.current, self.made[self.current], context.index
         if name != "step" and self._loaded.get(name) != index:
             self._notes[name] = ""
@@ -113,7 +116,7 @@ class RunPages(Pages):
         context.loader.want_page(read, fill)
 
     def toggle_wrap(self) -> None:
-        """Wrap the lines of the current page, or scroll them."""
+        """Switch between wrapping and scrolling the lines of the current page."""
         views = self.made[self.current].walk_children(LineView, with_self=True)
         if (view := next((view for view in views if view.size), None)) is not None:
             view.action_toggle_wrap()

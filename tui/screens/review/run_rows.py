@@ -1,4 +1,4 @@
-"""The rows of the list of recorded runs: their columns, and the summaries of groups of runs."""
+"""The rows of the list of runs: their columns, and the summaries of groups."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of the list, with the reviewer's annotations."""
+    """A run in the list, with the reviewer's annotations."""
 
     listed: ListedRun
     review: Review | None = None
-    """None until the run has been read."""
+    """None until the annotations have been read, or if there are none."""
     hides: bool = False
     """Whether model and outcome are hidden."""
     title: str = ""
-    """The title of its task, if the task is known here."""
+    """The title of the task; empty if it is unknown."""
     warning: str = ""
-    """The first thing damaged or missing in its file."""
+    """The first problem with the file; empty if there is none."""
     readers: tuple[str, ...] = ()
-    """The other team members who read it now."""
+    """The other team members who are reading the run."""
 
     @property
     def name(self) -> str:
@@ -43,12 +43,12 @@ class RunRow:
 
     @property
     def header(self) -> Run:
-        """Its header."""
+        """The run's header; an empty one if it could not be read."""
         return self.listed.header or Run("")
 
 
 def task_words(row: RunRow) -> str:
-    """Return the title or name of a run's task, or else its file's name."""
+    """Return the title or the name of a run's task, else the name of the run's file."""
     return row.title or short_task(row.header.task) or PurePath(row.name).name
 
 
@@ -69,7 +69,7 @@ def _ending(row: RunRow) -> str:
 
 
 def model_words(row: RunRow) -> str:
-    """Return who made a run unless that is hidden."""
+    """Return who made a run, or that this is hidden."""
     return "hidden" if row.hides else solver_words(row.header)
 
 
@@ -81,7 +81,7 @@ def _labels(row: RunRow) -> str:
 
 
 def _seen(row: RunRow) -> float | None:
-    """Return the percentage of steps that the reviewer has seen; None if there are none."""
+    """Return the percentage of steps that the reviewer has seen; None if no step was seen."""
     count, review = row.header.step_count, row.review
     return (
         min(100.0, 100 * len(review.seen) / count) if review is not None and review.seen and count else None
@@ -108,13 +108,14 @@ def _measure(
     rank: int = 0,
     total: bool = False,
 ) -> Column[RunRow]:
-    """Return a column of numbers that may be unknown. Its summary of a group is the median or the total.
+    """Return a column of numbers that may be unknown, summarised for a group by its median or total.
 
-    A tilde marks derived values that the file doesn't contain: the `field` of a header, or sums of such.
+    A tilde marks numbers that the file doesn't contain but that were derived; `field` is the name of the
+    number in the header.
     """
 
     def summary(rows: Sequence[RunRow]) -> Summary:
-        from statistics import median  # only needed when a list is grouped
+        from statistics import median  # needed only for the summary of a group
 
         known = [(found, tilde_of(row.header, field)) for row in rows if (found := number(row)) is not None]
         values = [value for value, _ in known]
@@ -131,7 +132,7 @@ def _measure(
 
 
 def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
-    """Return the summary of a column of words: the word shared by all rows, or the number of words."""
+    """Return the summary for a column of texts: the text of all rows, or the number of different texts."""
 
     def summary(rows: Sequence[RunRow]) -> Summary:
 
@@ -144,14 +145,14 @@ def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunR
 
 
 def known_verdicts(rows: Sequence[RunRow]) -> list[AttemptResult]:
-    """Return the verdicts of the runs that have one and don't hide it."""
+    """Return the verdicts on the runs, without those that are hidden."""
     known = {str(result): result for result in AttemptResult}
     found = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
     return [known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in found]
 
 
 def _share_solved(rows: Sequence[RunRow]) -> Summary:
-    """Return how many of the runs with a verdict were solved, with the maximum if some need a review."""
+    """Return how many runs with a verdict were solved, as a range if some still need a review."""
     verdicts = known_verdicts(rows)
     least, more = verdicts.count(AttemptResult.SOLVED), verdicts.count(AttemptResult.TO_BE_READ)
     if not verdicts:
@@ -261,7 +262,7 @@ GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name
 
 
 def solved(rows: Sequence[RunRow]) -> str:
-    """Return how many of the runs with a verdict were solved, in words; empty if none has one."""
+    """Return how many runs with a verdict were solved, as text; empty if none has a verdict."""
     verdicts = known_verdicts(rows)
     shown = [row.header for row in rows if row.header.verdict and not row.hides]
     return solved_and_by_tests(verdicts, [header.confirmation for header in shown])

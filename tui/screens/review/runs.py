@@ -1,4 +1,4 @@
-"""The list of recorded runs, which can be sorted, filtered and grouped while it is still being read."""
+"""The screen with the list of runs, which can be sorted, filtered and grouped while it is being read."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 _BATCH_S = 0.1
 _REST_S, _PAUSE_S = 0.002, 0.05
 _MOST_NAMED = 200
-"""The most unread files that are named."""
+"""The most unread files whose names are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """New or updated rows. `listed` after the headers of all runs were read."""
+    """New or updated rows. `listed` is True after the headers of all runs have been read."""
 
     rows: Sequence[RunRow]
     listed: bool = True
@@ -63,10 +63,10 @@ def read_rows(
     take: Callable[[RowBatch], object],
     is_second: Callable[[], bool],
 ) -> None:
-    """Read a list in a job: first all headers, then the full runs for the other columns, small ones first.
+    """Read a list of runs in a job: first all headers, then the runs in full, small ones first.
 
-    `take` gets the rows in batches on the UI thread. Nothing is read in full while `is_second`: two reading
-    threads slow each other down. Raises `UserError`.
+    `take` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read in
+    full: two threads that read slow each other down. Raises `UserError`.
     """
     every: list[RunRow] = []
     headers = (
@@ -87,7 +87,7 @@ def read_rows(
 def read_again(
     job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]
 ) -> None:
-    """Reload in a job the runs that the reviewer has annotated since they were read."""
+    """Read again, in a job, the runs that the reviewer has annotated since they were read."""
     book = _book(settings)
     _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
 
@@ -100,7 +100,7 @@ def _book(settings: ReviewSettings) -> ReviewBook:
 
 
 def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
-    """Return whether a reviewer may have annotated a run since its row was read."""
+    """Return whether the reviewer may have annotated a run since its row was read."""
     if row.review is None:
         return True
     known = book.runs_like(row.review.run)
@@ -182,7 +182,7 @@ def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 class RunTable(Table[RunRow]):
-    """One row per run. Picked ones are marked."""
+    """The table of runs, one per row. Picked runs are marked."""
 
     MARGIN = 2
     SPARING = True
@@ -192,13 +192,13 @@ class RunTable(Table[RunRow]):
 
 
 class RunsScreen(BaseScreen[None]):
-    """A list of runs to choose from."""
+    """The screen with a list of runs to choose from."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNS)]
     HELP_PAGE = "runs"
     AUTO_FOCUS = "RunTable"
-    """Not the filter, which is hidden: a key pressed while the screen opens must not end up in it."""
+    """The table and not the hidden filter: a key pressed while the screen opens must not end up there."""
     SCOPES = (KeyScope.RUNS,)
 
     table = query_one(RunTable)
@@ -210,19 +210,19 @@ class RunsScreen(BaseScreen[None]):
         self._paths, self._settings = tuple(paths), settings
         self._rows: dict[str, RunRow] = {}
         self._unread: dict[str, str] = {}
-        """Why files can't be read as runs."""
+        """The reasons why files can't be read as runs, by name."""
         self._profiles: KnownProfiles | None = None
-        """The profiles of runs shown at a glance since the list was read."""
+        """A cache of profiles, None until it is needed. It is dropped when the list is read again."""
         self._listed = False
         self._wrong: QueryError | None = None
-        """The error in the filter's query."""
+        """The error in the filter's query; None if the query is valid."""
         self._jobs, self._jobs_for_others = Jobs(self, "run list"), Jobs(self, "others' reviews")
         self._watch: OthersWatch | None = None
         self._others: Others | None = None
-        """The activity of others in the team, if a store is chosen."""
+        """The activity of the others in the team; None unless a store is chosen."""
 
     def compose(self) -> ComposeResult:
-        """Lay out header, rows and filter."""
+        """Lay out header, table and filter."""
         yield HeaderBar("Runs")
         yield framed(RunTable(id="runs"), "Runs")
         yield Input(
@@ -231,7 +231,7 @@ class RunsScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read the list."""
+        """Read the list, and start watching the others in the team."""
         self.words.display = False
         self.table.focus()
         self.action_reload()
@@ -243,7 +243,7 @@ class RunsScreen(BaseScreen[None]):
             self._watch.begin(self._jobs_for_others, self._take_others)
 
     def on_screen_resume(self) -> None:
-        """Let the team know that no run is being read."""
+        """Report to the team that no run is being read."""
         if self._settings.live is not None:
             self._settings.live.reading("")
 
@@ -253,7 +253,7 @@ class RunsScreen(BaseScreen[None]):
         self._jobs_for_others.stop()
 
     def _take_others(self, others: Others) -> None:
-        """Show who else reads which run, and how far the reviewers agree."""
+        """Show who else is reading which run, and how far the reviewers agree."""
         from gistpoint.sessions.annotations.keys import beginning_of
 
         self._others = others
@@ -276,7 +276,7 @@ class RunsScreen(BaseScreen[None]):
 
     @on(Table.Arranged)
     def draw_title(self) -> None:
-        """Show the number of runs, how many were solved, and how they are arranged."""
+        """Show the number of runs, the number solved, and their order in the frame, or the query's error."""
         table = self.table
         if self._wrong is not None:
             framed(table, self._wrong.message, self._wrong.hint)
@@ -295,7 +295,7 @@ class RunsScreen(BaseScreen[None]):
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
 
     def _note(self) -> str:
-        """Return what others do, how many runs were solved, and how many are unread or damaged."""
+        """Return a note on the others in the team, the solved runs, and the files not read or damaged."""
         unread, damaged = len(self._unread), sum(bool(fault_of(row)) for row in self._rows.values())
         notes = [
             solved(self.table.shown),
@@ -315,11 +315,11 @@ class RunsScreen(BaseScreen[None]):
         return f"{count}: none matches the filter (Esc: all)" if filtered_out and self.words.value else count
 
     def _place(self) -> str:
-        """Return the place of the runs, by the name of the last folder."""
+        """Return where the runs are, by the names of the last folders."""
         names = [PurePath(path).name or path for path in self._paths]
         return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
 
-    # Choosing
+    # Choosing runs
 
     @on(RecordList.Chosen, "#runs")
     def chosen(self) -> None:
@@ -344,7 +344,7 @@ class RunsScreen(BaseScreen[None]):
         return tuple(row.name for row in self.table.shown)
 
     def _reviewed(self, _answer: object = None) -> None:
-        """Reload the runs that were annotated."""
+        """Read the runs again that have been annotated."""
         if self._watch is not None:
             self._watch.changed()
         if self._jobs.busy:
@@ -372,7 +372,7 @@ class RunsScreen(BaseScreen[None]):
         self.app.push_screen(CompareScreen(left, right, self._settings))
 
     def action_profile(self) -> None:
-        """Show the picked runs, or all visible ones, at a glance."""
+        """Show the profiles of the picked runs, or of all displayed ones."""
         picked = {str(name) for name in self.table.picked}
         chosen = [row for row in self.table.shown if row.name in picked] or self.table.shown
         from gistpoint.tui.screens.review.profiles import KnownProfiles, ProfilesScreen
@@ -382,7 +382,7 @@ class RunsScreen(BaseScreen[None]):
         self.app.push_screen(ProfilesScreen(chosen, self._settings, self._profiles))
 
     def action_search(self) -> None:
-        """Search in all runs of the list."""
+        """Search in all displayed runs."""
         runs = {row.name: row for row in self.table.shown}
         if runs:
             from gistpoint.tui.screens.review.places import PlacesScreen
@@ -410,14 +410,14 @@ class RunsScreen(BaseScreen[None]):
         self.app.push_screen(MessageDialog(title, "\n".join([*faulty[:_MOST_NAMED], *more])))
 
     def _short(self, name: str) -> str:
-        """Return a name without the named folder."""
+        """Return a run's name without the folder that was given on the command line."""
         folders = (path.rstrip("/") + "/" for path in self._paths)
         return name.removeprefix(next(filter(name.startswith, folders), ""))
 
-    # Arranging
+    # Sorting, grouping and filtering
 
     def action_sort(self) -> None:
-        """Sort by the next column; after the last, by none."""
+        """Sort by the next column; after the last column, restore the original order."""
         self.table.sort_next()
 
     def action_reverse(self) -> None:
@@ -425,12 +425,12 @@ class RunsScreen(BaseScreen[None]):
         self.table.turn_round()
 
     def action_group(self) -> None:
-        """Group by the next column."""
+        """Group by the next column in `GROUPS`."""
         self.table.group_by(GROUPS[(GROUPS.index(self.table.group) + 1) % len(GROUPS)])
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable folding while there are groups."""
+        """Offer folding only while there are groups."""
         return action not in ("fold", "fold_all") or (self.is_mounted and self.table.group is not None)
 
     def action_fold(self, folded: bool) -> None:
@@ -442,13 +442,13 @@ class RunsScreen(BaseScreen[None]):
         self.table.fold_all()
 
     def action_filter(self) -> None:
-        """Put the focus into the filter."""
+        """Show the filter and focus it."""
         self.words.display = True
         self.words.focus()
 
     @on(Input.Changed, "#runs-filter")
     def narrow(self, event: Input.Changed) -> None:
-        """Show the matching rows while the query is typed."""
+        """Filter the rows with the query typed so far."""
         self._wrong = None
         try:
             self.table.narrow(event.value)
@@ -458,11 +458,11 @@ class RunsScreen(BaseScreen[None]):
 
     @on(Input.Submitted, "#runs-filter")
     def leave_filter(self) -> None:
-        """Go to the remaining rows."""
+        """Focus the table."""
         self.table.focus()
 
     def action_blind(self) -> None:
-        """Hide models and outcomes, or show them again."""
+        """Hide models and outcomes until the verdicts, or stop doing so."""
         from dataclasses import replace
 
         self._settings = replace(self._settings, blind=not self._settings.blind)
@@ -476,14 +476,14 @@ class RunsScreen(BaseScreen[None]):
 
         def is_second() -> bool:
             return any(
-                isinstance(screen, ReviewScreen) and screen.run.loader.comes_first
+                isinstance(screen, ReviewScreen) and screen.run.loader.must_load_first
                 for screen in app.screen_stack
             )
 
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
 
     def action_back(self) -> None:
-        """Clear the query, then go back to where the user came from, but never out of the program."""
+        """Clear the filter, or close the list, but don't leave the program."""
         if self.words.display:
             self.words.value = ""
             self.words.display = False

@@ -1,4 +1,4 @@
-"""Review: one recorded run, step by step, with a reviewer's annotations."""
+"""The review screen: one recorded run, step by step, with a reviewer's annotations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FOLLOW_S = 1.0
 
 
 class ReviewScreen(BaseScreen[None]):
-    """A run under review, dismissed when left. Its parts do the work, and see it as a `ReviewView`."""
+    """A run under review. Its parts do most of the work, and see the screen as a `ReviewView`."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.REVIEW)]
@@ -71,7 +71,10 @@ class ReviewScreen(BaseScreen[None]):
         found: FoundHits | None = None,
         begun: BegunRun | None = None,
     ) -> None:
-        """`runs` are the names of the list it was chosen from, `found` are hits to continue from."""
+        """`runs` are the names in the list from which the run was chosen, `found` are hits to continue from.
+
+        `begun` is the run if it was opened ahead of the screen.
+        """
         super().__init__()
         self.settings = settings
         self._ready = ReadyRuns(self._new_loader)
@@ -81,7 +84,7 @@ class ReviewScreen(BaseScreen[None]):
         self.others = OtherRuns(self, runs)
 
     def compose(self) -> ComposeResult:
-        """Lay out header, course, steps and pages."""
+        """Lay out header, strip, steps and pages."""
         yield HeaderBar(PurePath(self.run.name).name)
         yield framed(Ruler(id="ruler"), "Course")
         steps = framed(StepList(id="steps"), "Steps")
@@ -91,7 +94,7 @@ class ReviewScreen(BaseScreen[None]):
         yield self.search
 
     def on_mount(self) -> None:
-        """Open the run."""
+        """Open the run, or show the one opened ahead."""
         self.steps.facts = self.run.loader.rows
         self.steps.focus()
         if self._begun is None:
@@ -104,18 +107,18 @@ class ReviewScreen(BaseScreen[None]):
         self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay steps and pages out in a row if there is room. The screen gets its width class later."""
+        """Lay out steps and pages side by side if there is room, else below one another."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
         self.call_later(self.call_later, self.steps.together.release)
 
     def on_unmount(self) -> None:
-        """Stop everything that runs."""
+        """Stop all work on this run and its neighbours."""
         self._ready.stop()
         self.run.stop()
 
     @property
     def header_bar(self) -> HeaderBar:
-        """The line at the top."""
+        """The header at the top."""
         return self.query_one(HeaderBar)
 
     @property
@@ -125,7 +128,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @property
     def pages(self) -> RunPages:
-        """The pages."""
+        """The tabbed pages."""
         return self.query_one(RunPages)
 
     @property
@@ -137,7 +140,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @property
     def is_at_hit(self) -> bool:
-        """Whether a hit of a search is shown."""
+        """Whether a hit of a search is being shown."""
         return self.search.hit is not None
 
     # Messages of the loader
@@ -152,7 +155,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RunOpened)
     def opened(self, message: RunOpened) -> None:
-        """Show the visible run, unless it was already open before it was shown."""
+        """Show the run that was opened, unless it is another than the visible one or was shown before."""
         if message.loader is self.run.loader and self.run.header is None:
             self.show_run()
 
@@ -174,7 +177,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(StepRead)
     def step_read(self, message: StepRead) -> None:
-        """Show a step unless another one has been requested since."""
+        """Show a step that was read, unless another one has been requested since."""
         if message.loader is self.run.loader and message.step.index == self.steps.cursor:
             self.run.step = message.step
             self.show_step()
@@ -182,7 +185,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(LastStepRead)
     def last_step_read(self, message: LastStepRead) -> None:
-        """Show the last step while those before it are being counted."""
+        """Show the last step while the steps before it are being counted."""
         if message.loader is self.run.loader and self.run.navigation.takes_last_step():
             self.step_page.show_step(message.step, self.run.loader, hides=self.run.hides)
             self.draw_title()
@@ -190,7 +193,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(IndexGrew)
     def grown(self) -> None:
-        """Show the newly read part of the run."""
+        """Show the part of the run that was read since."""
         document = self.run.loader.document
         if document is None:
             return
@@ -201,13 +204,13 @@ class ReviewScreen(BaseScreen[None]):
         self._get_ready()
 
     def _get_ready(self) -> None:
-        """Open the neighbouring runs when this one is known."""
+        """Open the neighbouring runs after this one has been surveyed."""
         if self.run.loader.survey is not None and self.run.loader.survey.finished:
             self._ready.prepare([name for by in (1, -1) if (name := self.others.neighbour(by)) is not None])
 
     @on(RunRewritten)
     def open_again(self, message: RunRewritten) -> None:
-        """Reload a file that was replaced."""
+        """Open a file again that was replaced."""
         if message.loader is not self.run.loader:
             return
         self.run.reopen(self._new_loader(self.run.name))
@@ -215,7 +218,7 @@ class ReviewScreen(BaseScreen[None]):
         self.run.loader.start(self.steps.cursor)
 
     def _failed(self, error: Exception) -> None:
-        """Show why nothing can be read. If the name refers to several runs, let the user choose one."""
+        """Show why the run can't be read. If its name matches several runs, let the user choose one."""
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
@@ -236,24 +239,24 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RowsRead)
     def rows_read(self) -> None:
-        """Draw the requested rows."""
+        """Draw the rows that were read."""
         self.steps.rows_read()
 
     @on(StepList.NothingToList)
     def nothing_to_list(self, message: StepList.NothingToList) -> None:
-        """Report that a list would be empty."""
+        """Report that the run has no step of the kind to be listed."""
         self.say(
             f"This run has no {message.kind}." if message.kind != "unseen" else "You have seen every step."
         )
 
     @on(StepList.RowsWanted)
     def rows_wanted(self, message: StepList.RowsWanted) -> None:
-        """Read rows that became visible."""
+        """Read the rows that have become visible."""
         self.run.loader.want_rows(message.rows)
 
     @on(RecordList.Moved, "#steps")
     def moved(self, message: RecordList.Moved) -> None:
-        """Go to another step."""
+        """Read the step at the cursor."""
         if message.index != self.steps.cursor:
             return
         self.run.loader.want(message.index)
@@ -264,7 +267,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#steps")
     def step_chosen(self) -> None:
-        """Open the run that the step started, else focus the text of the step."""
+        """Open the run that the step started; if there is none, focus the current page."""
         if self.run.step is not None and self.run.step.index == self.steps.cursor and self.run.step.links:
             self.others.follow_link()
         else:
@@ -272,11 +275,11 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(Ruler.StepAsked)
     def step_asked(self, message: Ruler.StepAsked) -> None:
-        """Go to the step that was clicked in the strip."""
+        """Move to the step that was clicked on the strip."""
         self.steps.cursor = message.index
 
     def show_step(self) -> None:
-        """Show the current step, load its page, and note it as seen."""
+        """Show the current step, load the current page, and record the step as seen."""
         if self.run.step is None:
             return
         self.run.navigation.step_shown()
@@ -296,13 +299,13 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(StepPage.Unfolded)
     def unfolded(self) -> None:
-        """Go to a hit in parts that were folded."""
+        """Move to a hit in parts that were folded."""
         self.search.show_hit()
 
     # Drawing
 
     def draw(self) -> None:
-        """Show how much of the run is known."""
+        """Draw what is known about the run: the strip, the list and the header."""
         document = self.run.loader.document
         if document is not None:
             survey = self.run.loader.survey
@@ -313,12 +316,12 @@ class ReviewScreen(BaseScreen[None]):
             self.draw_title()
 
     def show_hits_along(self, steps: Sequence[int]) -> None:
-        """Show the number of hits in each step along the course. `steps` has one entry per hit."""
+        """Draw the hits on the strip. `steps` has an entry for each hit."""
         self.query_one(Ruler).hits = steps
         self.draw()
 
     def draw_title(self) -> None:
-        """Show the run and the step's number, or that the number is not known yet."""
+        """Show the run and the number of the step, or that the number is not known yet, in the header."""
         document, header = self.run.loader.document, self.run.header
         if document is None or header is None:
             return
@@ -337,18 +340,18 @@ class ReviewScreen(BaseScreen[None]):
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 
     def draw_step_note(self) -> None:
-        """Show the step's annotations and special features above it."""
+        """Show the step's annotations, links, marks and replay in the line above its page."""
         if self.run.step is None or self.run.annotations is None:
             return
         index, survey = self.run.step.index, self.run.loader.survey
         words = self.run.annotations.words(index)
-        self.step_page.say(words)
+        self.step_page.show_annotations(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.run.step.links)]
         words += [*(survey.words(index) if survey is not None else ()), self.run.replay.words(index)]
         self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.run.annotations.hint]))
 
     def say(self, words: str) -> None:
-        """Show a line above the keys, or none if there are no words."""
+        """Show a message above the keys; an empty one hides the line."""
         line = self.query_one("#review-say", Plain)
         line.update(visible_line(words), layout=False)
         line.display = bool(words)
@@ -356,7 +359,7 @@ class ReviewScreen(BaseScreen[None]):
     # Pages
 
     async def action_page(self, page: str) -> None:
-        """Show a page, and focus it."""
+        """Show a page and focus it."""
         widget = await self.pages.show(page)
         self.fill_page()
         self.set_focus(widget if widget.focusable else None)
@@ -365,7 +368,7 @@ class ReviewScreen(BaseScreen[None]):
         self.search.show_hits()
 
     def show_step_page(self) -> None:
-        """Show the page of the step, which has all its texts. It gets the focus if another page had it."""
+        """Show the page with the texts of the step. If another page had the focus, move the focus to it."""
         if self.pages.current == "step":
             return
         within = self.focused is not None and self.pages in self.focused.ancestors
@@ -374,7 +377,7 @@ class ReviewScreen(BaseScreen[None]):
         self.set_focus(self.step_page if within else self.focused)
 
     def fill_page(self, *, reload: bool = False) -> None:
-        """Load the current page if it was not loaded for this step yet, or always with `reload`."""
+        """Load the current page unless it was loaded for this step before; with `reload`, in any case."""
         step, document = self.run.step, self.run.loader.document
         if step is not None and document is not None:
             self.pages.load(
@@ -385,10 +388,10 @@ class ReviewScreen(BaseScreen[None]):
             )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to go to the next run if there is a list of runs."""
+        """Offer moving to other runs only if there is a list of runs."""
         return len(self.others.names) > 1 if action == "run" else super().check_action(action, parameters)
 
-    # Going through the run
+    # Hiding steps
 
     def action_hide(self, family: str) -> None:
         """Hide a family of steps, or list it again."""
@@ -398,25 +401,25 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#hits")
     def hit_chosen(self, message: RecordList.Chosen) -> None:
-        """Go to a hit of the list."""
+        """Move to the chosen hit."""
         self.search.go_to(message.index)
 
     @on(StepPage.HitWanted)
     def hit_wanted(self, message: StepPage.HitWanted) -> None:
-        """Go to the next or previous hit."""
+        """Move to the next or previous hit."""
         self.search.step(message.by)
 
-    # Code that runs
+    # Running code
 
     async def action_score(self) -> None:
-        """Score the gist of this step, or stop scoring. On another page, show the gist first."""
+        """Score the gist of this step, or stop scoring. From another page, show the gist's page first."""
         if not self.run.gist.toggle_shown():
             await self.action_page("gist")
 
     # Annotations
 
     def review_changed(self, review: Review) -> None:
-        """Show the current annotations."""
+        """Draw changed annotations, and show or hide model and outcome accordingly."""
         hid, self.run.hides = self.run.hides, review.hides_outcome
         document = self.run.loader.document
         if document is not None and document.finished and document.header != self.run.header:
@@ -429,7 +432,7 @@ class ReviewScreen(BaseScreen[None]):
             self.show_step()
 
     def on_key(self, event: events.Key) -> None:
-        """Handle the hot keys of labels and verdicts, which work everywhere except in a field."""
+        """Handle the hot keys of labels and verdicts, except in a field."""
         typed = isinstance(self.focused, Input) or not event.character
         if not typed and self.run.annotate_by_key(event.character or ""):
             event.stop()
@@ -438,7 +441,10 @@ class ReviewScreen(BaseScreen[None]):
     # Other screens
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen. `answered` gets its result. Dialogs leave the step visible."""
+        """Open a dialog or another screen, beneath which the step stays visible.
+
+        `answered` is called with the result.
+        """
         screen.add_class("-next-to-step")
         self.app.push_screen(screen, answered)
 
@@ -447,7 +453,7 @@ class ReviewScreen(BaseScreen[None]):
         self.open(self.settings.screens.run(name, self.settings))
 
     def action_run(self, by: int) -> None:
-        """Go to the next or previous run of the list, on the same page."""
+        """Move to the next or previous run of the list, keeping the page."""
         name = self.others.neighbour(by)
         if name is not None:
             self.go_to_run(name)
@@ -455,7 +461,7 @@ class ReviewScreen(BaseScreen[None]):
             self.say(self.others.end_words(by))
 
     def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
-        """Show another run of the list instead of this one."""
+        """Replace the run with another one of the list."""
         before = self.run
         before.left()
         before.stop()
@@ -473,7 +479,7 @@ class ReviewScreen(BaseScreen[None]):
         self.run.loader.want(self.steps.cursor)
 
     async def action_back(self) -> None:
-        """Go back to the step, the list of steps, or the previous screen, but never out of the program."""
+        """Go back to the step, the list of steps, or the screen before, but don't leave the program."""
         if self.pages.current != "step":
             await self.action_page("step")
             self.steps.focus()

@@ -1,4 +1,4 @@
-"""Makes the screens of a review, each imported at first use."""
+"""The screens of a review, each imported when it is first used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Screens:
-    """The `ReviewScreens` of the program."""
+    """Implements `ReviewScreens`."""
 
     def run(
         self,
@@ -21,19 +21,19 @@ class Screens:
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
     ) -> Screen[None]:
-        """Return the screen of one run."""
+        """Return the screen for one run."""
         from gistpoint.tui.screens.review.screen import ReviewScreen
 
         return ReviewScreen(name, settings, runs=runs, found=found)
 
     def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:
-        """Return the list of runs."""
+        """Return the screen for a list of runs."""
         from gistpoint.tui.screens.review.runs import RunsScreen
 
         return RunsScreen(paths, settings)
 
     def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
-        """Return two runs side by side."""
+        """Return the screen for two runs side by side."""
         from gistpoint.tui.screens.review.compare import CompareScreen
 
         return CompareScreen(left, right, settings)

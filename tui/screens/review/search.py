@@ -1,4 +1,4 @@
-"""Searches one run or all runs of a list: the search line, the list of hits, and moving from hit to hit."""
+"""The search in one run or in all runs of a list: the search bar, the hits, and moving between hits."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit, Query
 
 KEPT = 20_000
-"""The most hits that are kept. Further ones are only counted."""
+"""The most hits that are kept. Further hits are only counted."""
 _TYPING_S = 0.12
 _BATCH_S = 0.1
 _SLICE_S = 0.008
 _REST_S = 0.001
-"""The pause after each slice of a search, which frees the interpreter's lock for the keyboard."""
+"""Seconds between two slices of a search, in which the keyboard can have the interpreter's lock."""
 _DRAWN_S = 0.03
-"""The pause after handing over hits, in which they are drawn."""
+"""Seconds after a batch of hits was handed over, in which the hits can be drawn."""
 SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
     ("everywhere", tuple(TextScope)),
     ("thoughts", (TextScope.THOUGHT,)),
@@ -53,7 +53,7 @@ SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SearchBatch:
-    """New hits, and their number so far."""
+    """New hits, and the number of hits so far."""
 
     hits: list[Hit]
     count: int
@@ -61,7 +61,7 @@ class SearchBatch:
 
 
 class SearchBar(Horizontal):
-    """Searches during typing. Enter goes to the first hit, Escape closes the line."""
+    """The search bar, which searches while the query is typed. Enter goes to a hit, Escape closes it."""
 
     DEFAULT_CSS = """
     SearchBar { height: 1; display: none; background: $surface; }
@@ -76,14 +76,14 @@ class SearchBar(Horizontal):
     ]
 
     class Asked(Message):
-        """Asks for a search; None ends it."""
+        """Asks for a search, or with None for the end of the search."""
 
         def __init__(self, wanted: Wanted | None) -> None:
             super().__init__()
             self.wanted = wanted
 
     class Left(Message):
-        """The bar was left; with `go`, for the hits."""
+        """The bar was left; if `go` is set, in order to go to a hit."""
 
         def __init__(self, *, go: bool) -> None:
             super().__init__()
@@ -98,24 +98,24 @@ class SearchBar(Horizontal):
         self._typing: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the field and its options."""
+        """Lay out the field and the options of the search."""
         yield Input(placeholder="search", compact=True, select_on_focus=True)
         yield Plain("", id="search-ways")
 
     def open(self, *, all_runs: bool = False) -> None:
-        """Show the line and focus it."""
+        """Show the bar and focus it. `all_runs` selects the search in all runs."""
         self.all_runs = all_runs or self.all_runs
         self.display = True
         self.query_one(Input).focus()
         self._say()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable the keys of the line while it is open, and the search in all runs if there is a list."""
+        """Offer the keys of the bar only while it is visible, and `runs` only if there is a list of runs."""
         return self.display and (action != "runs" or len(self.runs) > 1)
 
     @property
     def wanted(self) -> Wanted | None:
-        """The requested search; None for none."""
+        """The search that the bar describes; None if the field is empty."""
         pattern = self.query_one(Input).value
         if not pattern:
             return None
@@ -123,7 +123,7 @@ class SearchBar(Horizontal):
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
-        """Search after a short pause in typing."""
+        """Start the timer after which the query is searched for."""
         event.stop()
         if self._typing is not None:
             self._typing.stop()
@@ -131,29 +131,29 @@ class SearchBar(Horizontal):
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
-        """Go to the hits."""
+        """Leave the bar for the hits, searching at once if the timer is running."""
         event.stop()
         if self._typing is not None:
             self._ask()
         self.post_message(self.Left(go=True))
 
     def action_close(self) -> None:
-        """Close the line. Hits stay."""
+        """Hide the bar, and keep the hits."""
         self.display = False
         self.post_message(self.Left(go=False))
 
     def action_regex(self) -> None:
-        """Search for a regular expression, or for text."""
+        """Switch between a regular expression and plain text."""
         self.regex = not self.regex
         self._changed()
 
     def action_scope(self) -> None:
-        """Search in other parts of the steps."""
+        """Search in the next choice of parts, in the order of `SCOPES`."""
         self.scope = (self.scope + 1) % len(SCOPES)
         self._changed()
 
     def action_runs(self) -> None:
-        """Search in all runs, or in this one."""
+        """Switch between all runs and this one."""
         self.all_runs = not self.all_runs
         self._changed()
 
@@ -182,7 +182,7 @@ _RUN: Column[Hit] = Column(
 
 
 def step_words(hit: Hit) -> str:
-    """Return the number of a hit's step; nothing for a hit in the header of a run."""
+    """Return the number of a hit's step; empty for a hit in the header."""
     return "" if hit.step is None else str(hit.step + 1)
 
 
@@ -194,7 +194,7 @@ _COLUMNS: tuple[Column[Hit], ...] = (
 
 
 class HitList(Table["Hit"]):
-    """The hits of a search, one per row, in their order."""
+    """The table of hits in their order."""
 
     HEAD = 0
 
@@ -202,15 +202,15 @@ class HitList(Table["Hit"]):
         super().__init__(_COLUMNS, id=id)
 
     def show_hits(self, hits: Sequence[Hit], *, names_runs: bool) -> None:
-        """Show hits, with the run of each if there are several."""
+        """Show hits; with `names_runs`, also the run of each."""
         self.columns = (_RUN, *_COLUMNS) if names_runs else _COLUMNS
         self.show(hits)
 
 
 class Search(Container):
-    """The current search and its hits. A new search ends the previous one.
+    """The current search and its hits. A new search replaces the one before.
 
-    As a widget, it contains the search line.
+    As a widget, it contains the search bar.
     """
 
     DEFAULT_CSS = """
@@ -218,27 +218,27 @@ class Search(Container):
     """
 
     def __init__(self, view: ReviewView, runs: tuple[str, ...], *, id: str) -> None:
-        """`runs` are the names of the list, which can be searched as a whole."""
+        """`runs` are the runs of the list, which can be searched together."""
         super().__init__(id=id)
         self._view, self._runs = view, runs
         self._jobs = Jobs(self, "search", failed=self._failed)
         self.wanted: Wanted | None = None
         self.hits: list[Hit] = []
         self.count = 0
-        """The number of hits. Those beyond `KEPT` are not in `hits`."""
+        """The number of hits, including those beyond `KEPT` that are not in `hits`."""
         self.hit: int | None = None
-        """The hit shown last."""
+        """The index of the hit shown last; None if none was shown."""
         self._to_show: Hit | None = None
         self._lit = False
         """Whether the hits in the visible step are marked."""
         self._goes_to_first = False
 
     def on_unmount(self) -> None:
-        """End the search."""
+        """Stop the search."""
         self._jobs.stop()
 
     async def open(self) -> None:
-        """Open the search line."""
+        """Show the search bar."""
         bar = next(iter(self.query(SearchBar)), None)
         if bar is None:
             bar = SearchBar(id="review-search", runs=self._runs)
@@ -247,7 +247,7 @@ class Search(Container):
 
     @on(SearchBar.Asked)
     def asked(self, message: SearchBar.Asked) -> None:
-        """Search for the typed words. An empty line drops the search."""
+        """Start a search, or drop the search if the query is empty."""
         wanted = message.wanted
         self._take(wanted, [])
         if wanted is None:
@@ -263,20 +263,20 @@ class Search(Container):
         self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
     def run_changed(self) -> None:
-        """Drop the hits of the previous run. Those of all runs stay."""
+        """Drop the hits of the run before, but not those of a search in all runs."""
         self._lit = False
         if self.wanted is not None and not self.wanted.runs:
             self._take(self.wanted, [])
 
     def run_opened(self) -> None:
-        """Search the run now visible if the previous one was searched."""
+        """Search the run now visible in the same way as the run before."""
         if self.wanted is not None and not self.wanted.runs:
             self._ask(self.wanted)
         else:
             self.show_hits()
 
     def go_on_from(self, found: FoundHits) -> None:
-        """Show a hit of a search that began in another run, taking its hits over if necessary."""
+        """Take over a search that began in another run or list, and show one of its hits."""
         if found.hits is not self.hits:
             self._take(found.wanted, list(found.hits))
         self._view.steps.is_asked_for = True
@@ -292,7 +292,7 @@ class Search(Container):
         self.show_hits()
 
     def show_hits(self) -> None:
-        """Show the hits along the course, and on their page if it exists."""
+        """Show the hits on the strip, and on their page if it has been made."""
         name = self._view.run.name
         self._view.show_hits_along(
             [hit.step for hit in self.hits if hit.run == name and hit.step is not None]
@@ -302,7 +302,7 @@ class Search(Container):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
 
     def _found(self, batch: SearchBatch) -> None:
-        if self.wanted is None:  # dropped while this message was under way
+        if self.wanted is None:  # the search was dropped while this message was under way
             return
         self.count = batch.count
         if batch.hits:
@@ -316,7 +316,7 @@ class Search(Container):
         self._say_place(so_far=not batch.finished)
 
     def _light(self) -> None:
-        """Mark the hits in the visible step while the words are being typed."""
+        """Mark the hits in the visible step while the query is being typed."""
         step, wanted, view = self._view.run.step, self.wanted, self._view.step_page
         here = step is not None and any(
             hit.step == step.index and hit.run == self._view.run.name for hit in self.hits
@@ -336,11 +336,11 @@ class Search(Container):
             raise error
         self._view.say(f"{error.message} {error.hint}")
 
-    # Going to hits
+    # Moving to hits
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
-        """Give the focus back. On request, go to the nearest hit, or to the first one found later."""
+        """Hide the bar, focus the steps, and on request move to a hit: the nearest, or the first to come."""
         self.query_one(SearchBar).display = False
         self.screen.set_focus(self._view.steps)
         self._goes_to_first = message.go and not self.hits
@@ -348,7 +348,7 @@ class Search(Container):
             self._go_to_nearest()
 
     def step(self, by: int) -> None:
-        """Go to the next or previous hit, wrapping around at the ends."""
+        """Move to the next or previous hit, wrapping around at the ends."""
         if not self.hits:
             self._view.say("There are no hits: / searches.")
         elif self.hit is not None:
@@ -364,7 +364,7 @@ class Search(Container):
         self.go_to(next(later, 0))
 
     def go_to(self, index: int) -> None:
-        """Show a hit, in its own run."""
+        """Show a hit, opening its run if that is another one."""
         hit = self.hits[index]
         self.hit = index
         self._say_place()
@@ -382,7 +382,7 @@ class Search(Container):
             self.show_hit()
 
     async def _show_in_header(self, hit: Hit) -> None:
-        """Put the cursor on a hit on the page that shows the header."""
+        """Show a hit on the page with the facts of the run's header."""
         from gistpoint.tui.screens.review.pages.texts import RunInfoPage
 
         page = await self._view.pages.show("run")
@@ -391,7 +391,7 @@ class Search(Container):
         self._view.fill_page(reload=True)
 
     def show_hit(self) -> None:
-        """Put the cursor on the current hit. Unfold the step first if the hit is in a folded part."""
+        """Move the cursor to the requested hit in the visible step, unfolding the step first if necessary."""
         hit, wanted, step, view = self._to_show, self.wanted, self._view.run.step, self._view.step_page
         if hit is None or wanted is None or step is None or step.index != hit.step:
             return
@@ -405,7 +405,7 @@ class Search(Container):
             view.go_to_offset(offset)
         view.search(wanted.pattern, regex=wanted.regex)
 
-    # In the thread
+    # In the job's thread
 
     def _search(self, job: Job, wanted: Wanted, document: RunDocument | None, hides: bool) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
@@ -416,7 +416,7 @@ class Search(Container):
 
 
 def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], object]) -> SearchBatch:
-    """Hand over hits in batches on the UI thread, the first at once, and return the last batch."""
+    """Pass hits to `take` in batches on the UI thread, and return the last batch."""
     batch: list[Hit] = []
     count, handed = 0, time.monotonic()
     rested = handed
@@ -446,7 +446,7 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
 
 
 def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
-    """Yield the hits of runs by name, skipping unreadable runs."""
+    """Yield the hits in runs, by their names, skipping runs that can't be read."""
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
     from gistpoint.sessions.runs.searching_files import Sieve

@@ -1,4 +1,4 @@
-"""The settings of review screens: who reviews, how, and which hits to continue from."""
+"""The settings of review screens: the reviewer, the mode of the review, and hits to continue from."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
 
 Replaying = Callable[["RunDocument"], "Replay"]
-"""Makes a replay of a run. Called in a thread. Raises `UserError` if its task or the isolation is missing."""
+"""Returns a replay of a run. Called in a thread. Raises `UserError` if its task or isolation is missing."""
 Judging = Callable[["Task"], "TaskJudge"]
-"""Makes the judge of a task's gists. Called in a thread.
+"""Returns the judge for a task's gists. Called in a thread.
 
-Raises `UserError` if nothing isolates their code.
+Raises `UserError` if their code can't be isolated.
 """
 
 
 class Wanted(NamedTuple):
-    """A query and the parts to search. `runs` are names of runs, empty for the open one."""
+    """A query, and the parts to search. `runs` are names of runs; empty for the open run."""
 
     pattern: str
     regex: bool = False
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 class FoundHits(NamedTuple):
-    """The hits of a search, and the one to show when another run is opened."""
+    """The hits of a search, and the index of the hit to show in the run that is opened."""
 
     wanted: Wanted
     hits: list[Hit]
@@ -47,10 +47,7 @@ class FoundHits(NamedTuple):
 
 
 class ReviewScreens(Protocol):
-    """Makes the screens of a review.
-
-    Screens open each other through it, so that none has to import another.
-    """
+    """Makes the screens of a review, so that no screen has to import another."""
 
     def run(
         self,
@@ -60,15 +57,15 @@ class ReviewScreens(Protocol):
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
     ) -> Screen[None]:
-        """Return the screen of a run. `runs` are the names in its list, `found` are hits to continue from."""
+        """Return the screen for a run. `runs` are the names in its list, `found` hits to continue from."""
         ...
 
     def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:
-        """Return the list of runs."""
+        """Return the screen for a list of runs."""
         ...
 
     def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
-        """Return two runs side by side."""
+        """Return the screen for two runs side by side."""
         ...
 
 
@@ -83,11 +80,11 @@ class ReviewSettings:
     replaying: Replaying | None = None
     judging: Judging | None = None
     study: Path | None = None
-    """The folder of the study whose attempts are reviewed. Annotations stay in it."""
+    """The folder of the study whose attempts are reviewed; it also stores the annotations."""
     live: LiveAnnotations | None = None
-    """Shares reviews with a team's store as they are made, if one is chosen."""
+    """Shares annotations through a team's store as they are made; None if no store is chosen."""
 
     @property
     def reviews(self) -> Path:
-        """The folder of the reviews."""
+        """The folder with the reviews."""
         return self.locations.reviews if self.study is None else self.study / "reviews"

@@ -1,4 +1,4 @@
-"""The steps of a run, one per row, read when they become visible."""
+"""The list of a run's steps. Rows are read when they become visible."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
 
 PATIENCE_S = 0.02
-"""The longest time for which a change is held back."""
+"""The longest time, in seconds, for which drawing is delayed."""
 
 
 class DrawnTogether:
-    """Holds a change back until related changes are ready, which would otherwise be drawn up to two frames
-    later.
+    """Delays drawing until all related changes are ready.
+
+    Drawn separately, they would appear up to two frames apart.
     """
 
     def __init__(self, app: App[None], patience_s: float = PATIENCE_S) -> None:
@@ -40,13 +41,13 @@ class DrawnTogether:
         self._timer: Timer | None = None
 
     def hold(self) -> None:
-        """Draw nothing until `release` is called or the longest time has passed."""
+        """Delay drawing until `release` is called or the longest time has passed."""
         if self._timer is None:
             self._held.enter_context(self._app.batch_update())
             self._timer = self._app.set_timer(self._patience_s, self.release)
 
     def release(self) -> None:
-        """Draw."""
+        """Draw all changes."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -75,7 +76,7 @@ KIND_WORDS = {
     StepKind.DELEGATE: "agent",
     StepKind.UNKNOWN: "other",
 }
-"""Words for kinds of steps whose names are not short and plain."""
+"""The words for kinds of steps whose names are not short and plain."""
 _KIND_WIDTH = 7
 _STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
 
@@ -83,11 +84,11 @@ BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-w
 
 ALL, EVERY = "all", "hidden too"
 LISTS = (ALL, "edits", "errors", "unseen")
-"""The steps that can be listed, without hidden families unless `EVERY` step is listed."""
+"""The choices of listed steps. Hidden families are listed only with `EVERY`."""
 
 
 class StepList(RecordList):
-    """The step list. It requests rows that were not read yet."""
+    """The list of steps. It requests the rows that have not been read yet."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Step before", show=False, id="steps.previous"),
@@ -96,18 +97,18 @@ class StepList(RecordList):
     ]
 
     class RowsWanted(Message):
-        """Visible rows were not read yet."""
+        """Asks for the rows that have become visible."""
 
         def __init__(self, rows: Sequence[int]) -> None:
             super().__init__()
             self.rows = rows
 
         def can_replace(self, message: Message) -> bool:
-            """Only the last visible rows matter."""
+            """Return whether a message of the same kind can be dropped: only the rows visible last matter."""
             return isinstance(message, StepList.RowsWanted)
 
     class NothingToList(Message):
-        """No step is of the kind to be listed."""
+        """There is no step of the kind to be listed."""
 
         def __init__(self, kind: str) -> None:
             super().__init__()
@@ -116,34 +117,34 @@ class StepList(RecordList):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.survey: Survey | None = None
-        """What is known about the steps. Without it, all are listed."""
+        """The facts about the steps; None if unknown, in which case all steps are listed."""
         self.listing = ALL
-        """Which steps are listed: one of `LISTS`, or `EVERY`."""
+        """The choice of listed steps: one of `LISTS`, or `EVERY`."""
         self._hidden: frozenset[Family] | None = None
-        """The families of steps hidden by a key; None for the initially hidden ones."""
+        """The families hidden with keys; None for those that are hidden initially."""
         self._listed: list[int] | None = None
-        """The listed steps; None for every one."""
+        """The indexes of the listed steps; None if all are listed."""
         self._extra: int | None = None
-        """The hidden step that is listed since the cursor is on it."""
+        """The hidden step that is listed because the cursor is on it; None if there is none."""
         self.is_asked_for = False
-        """Whether the run was opened at a step, which may be hidden, rather than at its start."""
+        """Whether the run was opened at a requested step, which may be hidden, rather than at its start."""
         self._seen_before: Collection[int] = ()
-        """The steps seen when the unseen ones were listed, so that those stay listed while being read."""
+        """The steps seen when the unseen ones were listed: a step must not vanish while it is being read."""
         self.facts: Mapping[int, RowFact] = {}
         self.unseen: Collection[int] | None = None
         self.seen: Collection[int] = ()
         self.signs: Mapping[int, str] = {}
-        """The glyph after a step's number, for labels and comments."""
+        """The glyph for labels and comments after a step's number, by step."""
         self.badges: Mapping[int, str] = {}
-        """The outcome of a step's replayed calls as a glyph. Without any, there is no column."""
+        """The glyph for the outcome of a step's replayed calls. Without any, there is no column for it."""
         self._asked: Sequence[int] = ()
         self.together = DrawnTogether(self.app)
-        """Released by the code that shows the step under the cursor."""
+        """Delays drawing; released by the code that shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draw both rows along with the step, if it is read soon.
+        """Move the cursor, drawn together with the step if that is read soon.
 
-        A hidden step is listed while it is visible.
+        A hidden step is listed while the cursor is on it.
         """
         self.together.hold()
         if not self.lists(new):
@@ -164,29 +165,29 @@ class StepList(RecordList):
         return index if self._listed is None else bisect_left(self._listed, index)
 
     def index_at(self, row: int) -> int:
-        """Return the step of a row."""
+        """Return the step in a row."""
         return row if self._listed is None else self._listed[row]
 
     def lists(self, index: int) -> bool:
-        """Whether a step is listed."""
+        """Return whether a step is listed."""
         if self._listed is None:
             return True
         row = self.row_of(index)
         return row < len(self._listed) and self._listed[row] == index
 
     def set_count(self, count: int, *, cursor: int | None = None) -> None:
-        """Show another number of steps."""
+        """Set the number of steps."""
         self.count = count
         self._arrange()
         super().set_count(count, cursor=cursor)
 
     def open_run(self, count: int, first: int) -> None:
-        """Show the known steps of a run just opened, from its `first` one unless one was chosen."""
+        """Show the known steps of a run, from its `first` one unless the cursor was moved before."""
         self.set_count(count)
         self.cursor = self.cursor or first
 
     def begin_again(self, facts: Mapping[int, RowFact]) -> None:
-        """Show another run, from its first step."""
+        """Clear the list for another run, whose rows `facts` will contain."""
         self.facts, self.survey, self._listed = facts, None, None
         self.signs, self.badges, self.seen, self._seen_before, self._asked = {}, {}, (), (), ()
         self.is_asked_for = False
@@ -195,30 +196,30 @@ class StepList(RecordList):
         self.show_cursor()
 
     def know(self, survey: Survey | None) -> None:
-        """Take the facts about the steps, and hide the hidden families."""
+        """Set the facts about the steps, and hide the hidden families."""
         self.survey, before, listed = survey, self.row_count, self._listed
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
         begins = listed is None and self._extra == 0 and not self.is_asked_for
-        if begins and self.row_count > 1:  # the run turns out to begin later
+        if begins and self.row_count > 1:  # the steps read first are hidden, so that the run begins later
             self.cursor = self.index_at(1)
 
     @property
     def hidden(self) -> frozenset[Family]:
-        """The families of steps that are not listed."""
+        """The families that are not listed."""
         at_first = self.survey.hidden_at_first if self.survey is not None else frozenset()
         return at_first if self._hidden is None else self._hidden
 
     def hide(self, family: Family) -> str:
-        """Hide a family of steps, or list it again. Return what is hidden now, in words."""
+        """Hide a family of steps, or list it again. Return a message about what is hidden now."""
         self._hidden = self.hidden ^ {family}
         self._list(ALL)
         hidden = ", ".join(f"{count:,} {name}" for name, count in self._hidden_counts())
         return f"Hidden: {hidden or 'nothing here'}" + ("; o lists them all" if hidden else "")
 
     def action_list(self, listing: str) -> None:
-        """List only steps of a kind."""
+        """List only the steps of a choice, and move the cursor to one of them; report if there is none."""
         self._seen_before = frozenset(self.seen) if listing == "unseen" else ()
         found = self._chosen(listing)
         if found is not None and not found and listing != ALL:
@@ -231,7 +232,7 @@ class StepList(RecordList):
         self._list(listing)
 
     def action_unfold(self) -> None:
-        """List all steps, then only those of each kind in turn, then the default again."""
+        """Go to the next choice of listed steps that is not empty."""
         order = (ALL, *([EVERY] if self._hidden_counts() else []), *LISTS[1:])
         at = order.index(self.listing) if self.listing in order else 0
         self._seen_before = frozenset(self.seen)
@@ -241,14 +242,14 @@ class StepList(RecordList):
         )
 
     def _chosen(self, listing: str) -> list[int] | None:
-        """Return the steps of a list; None for every one."""
+        """Return the steps of a choice; None if it contains all steps."""
         survey = self.survey
         if survey is None or listing == EVERY or (listing == ALL and not self._hidden_counts()):
             return None
         return survey.listed(listing, self._seen_before, self.count, self.hidden)
 
     def _hidden_counts(self) -> list[tuple[Family, int]]:
-        """Return the hidden families that have steps, and how many."""
+        """Return the hidden families that the run contains, each with its number of steps."""
         survey = self.survey
         found = (
             [(family, survey.count_of(family)) for family in FAMILIES if family in self.hidden]
@@ -264,7 +265,7 @@ class StepList(RecordList):
         self.show_cursor()
 
     def _arrange(self) -> None:
-        """Find the listed steps. The one under the cursor is always among them."""
+        """Determine the listed steps, always including the one under the cursor."""
         self._listed, self._extra = self._chosen(self.listing), None
         if self._listed is not None and self.count and not self.lists(self.cursor):
             insort(self._listed, self.cursor)
@@ -272,7 +273,7 @@ class StepList(RecordList):
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Show in the frame which steps are listed and how many."""
+        """Show in the frame the choice of listed steps and their number."""
         hidden = sum(count for _, count in self._hidden_counts()) if self.listing in (ALL, "unseen") else 0
         count = f"{self.row_count:,} of {self.count:,}" if self._listed is not None else f"{self.count:,}"
         more = f" · {hidden:,} hidden: o" if hidden else ""
@@ -284,10 +285,10 @@ class StepList(RecordList):
         ]
         framed(self, f"Steps {count if self.count else ''}{more}".rstrip(), Content("  ").join(names))
 
-    # Rows
+    # Drawing rows
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return cursor, seen mark, number, sign, kind, words and, at the right, the ending of a step."""
+        """Return the row of a step: marks, number, sign, kind, text and, at the right, its ending."""
         fact = self.facts.get(index)
         digits = max(3, len(str(self.count)))
         here = "▸" if index == self.cursor else " "
@@ -327,13 +328,13 @@ class StepList(RecordList):
             self.post_message(self.RowsWanted(rows))
 
     def rows_read(self) -> None:
-        """Draw again, and request the rows still missing."""
+        """Draw the rows again, and request those still missing."""
         self._asked = ()
         self.refresh()
 
 
 def _ending(fact: RowFact) -> list[Piece]:
-    """Return the sign of how a step ended."""
+    """Return the sign for the ending of a step; empty if it is not known."""
     if fact.error:
         return [(" ✘", "bold $text-error")]
     if fact.unanswered:
@@ -342,5 +343,5 @@ def _ending(fact: RowFact) -> list[Piece]:
 
 
 def kind_words(kind: StepKind) -> str:
-    """Return a kind of step in a word, padded to the width of the longest."""
+    """Return the word for a kind of step, padded to a common width."""
     return KIND_WORDS.get(kind, str(kind)).ljust(_KIND_WIDTH)

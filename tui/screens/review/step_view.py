@@ -1,4 +1,4 @@
-"""A readable step: its text with folded parts, a view with headings and colour, and the step's page."""
+"""The display of a step: its text with folded parts, the view with headings and colour, and the page."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from gistpoint.tui.widgets.text_lines import TextLines
 from gistpoint.tui.widgets.text_view import TextView
 
 FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
-"""A part with more lines or characters is folded."""
+"""The number of lines and of characters above which a part is folded."""
 KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
-"""The size of a folded part."""
+"""The number of lines and of characters that a folded part keeps."""
 
 REVEALING = frozenset({StepKind.SCORE, StepKind.END})
-"""Kinds of steps that show the outcome."""
+"""The kinds of steps that reveal the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)(?! https?:)", re.M)
-"""The beginning of a line that represents an image. Enter on it opens the image."""
+"""The start of a line that represents an image, which Enter opens."""
 _COLOUR_S = 0.05
-"""Long code is coloured after a step was visible for this long, so that moving on doesn't wait for it."""
+"""Seconds for which a step must be visible before long code is coloured: moving on must not wait for it."""
 _READ_S = 20
-"""How long the name of a file is shown."""
+"""Seconds for which the name of an image's file is shown."""
 _SHORT = 1_500
-"""The most characters of code coloured at once, in a millisecond or two, so that steps are drawn once."""
+"""The most characters of code coloured at once. That takes a millisecond or two, so steps are drawn once."""
 
 
 class StepPart(NamedTuple):
-    """A text of the step and its place: `offset` in the whole text, `length` of the displayed part."""
+    """A text of a step, with its `offset` in the composed text and the `length` of the displayed part."""
 
     scope: TextScope
     number: int
@@ -61,11 +61,11 @@ class StepPart(NamedTuple):
     length: int
     folded: bool = False
     skipped: int = 0
-    """Characters of the part that are in its heading: the tool's name, which searches and ranges count."""
+    """The number of leading characters shown only in the heading, the tool's name, which offsets count."""
 
 
 class CodeLines(NamedTuple):
-    """Lines of the whole text (from 0, the last one exclusive) that are code."""
+    """The lines of the composed text, from `first` up to `after` (exclusive, from 0), that are code."""
 
     first: int
     after: int
@@ -73,32 +73,29 @@ class CodeLines(NamedTuple):
 
 
 class StepText(NamedTuple):
-    """The whole text, the lines (from 0) that are headings or code, and the parts in order."""
+    """The composed text of a step, the lines (from 0) that are headings or code, and the parts in order."""
 
     text: str
     headings: frozenset[int]
     parts: tuple[StepPart, ...]
     code: tuple[CodeLines, ...] = ()
     repeated: tuple[StepPart, ...] = ()
-    """Parts that are not shown since their text is already in the words before the call."""
+    """The parts that are left out because the text before the call quotes them."""
 
     @property
     def folded(self) -> bool:
-        """Whether a part is folded."""
+        """Whether any part is folded."""
         return any(part.folded for part in self.parts)
 
     def offset_of(self, scope: TextScope, number: int, start: int) -> int | None:
-        """Return the offset in the whole text of a part's character; None if it is folded away."""
+        """Return the offset, in the composed text, of a character of a part; None if it is folded."""
         for part in (*self.parts, *self.repeated):
             if part.scope is scope and part.number == number and start - part.skipped < part.length:
                 return part.offset + max(0, start - part.skipped)
         return None
 
     def part_at(self, offset: int) -> tuple[StepPart, int] | None:
-        """Return the part with a character of the whole text, and the offset in that part.
-
-        None on a heading.
-        """
+        """Return the part at an offset in the composed text, and the offset in it; None on a heading."""
         at = bisect_right([part.offset for part in self.parts], offset) - 1
         if at < 0 or offset > self.parts[at].offset + self.parts[at].length:
             return None
@@ -112,10 +109,11 @@ def compose(
     hides: bool = False,
     annotations: Sequence[str] = (),
 ) -> StepText:
-    """Return the text of a step. `whole` are the parts to show in full, `annotations` are a reviewer's.
+    """Compose the text of a step.
 
-    A command quoted in the step's text is not shown a second time. With `hides`, a step that reveals the
-    outcome is left empty, and texts of unknown fields are omitted.
+    `whole` contains the parts to show in full, `annotations` the texts of a reviewer's annotations. A command
+    that the step's text quotes is not shown a second time. If `hides` is set, a step that reveals the outcome
+    is left empty, and unknown fields are left out.
     """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))
@@ -143,7 +141,7 @@ def compose(
 
 
 def sized(characters: int) -> str:
-    """Return a length in readable form."""
+    """Return a number of characters in readable form."""
     if characters < 10_000:
         return f"{characters:,} characters"
     return (
@@ -190,14 +188,14 @@ class _Builder:
         self._line += text.count("\n")
 
     def heading(self, text: str) -> None:
-        """Add a heading on one line."""
+        """Add a heading, on one line."""
         self._headings.add(self._line)
         self._add(" ".join(text.split("\n")) + "\n")
 
     def part(
         self, title: str, scope: TextScope, number: int, text: str, *, always: bool = False, skipped: int = 0
     ) -> None:
-        """Add a part below its heading. An empty one only if `always`."""
+        """Add a part below its heading; an empty one only if `always` is set."""
         if not text and not always:
             return
         self._add("\n")
@@ -214,7 +212,7 @@ class _Builder:
             self.heading(f"⋯ folded: {_length(text, shown)}; o shows all")
 
     def call(self, number: int, call: RunCall) -> None:
-        """Add a call. If its only argument was quoted before it, add only the heading."""
+        """Add a call; if the text before it quotes its only argument, add only the heading."""
         title, skipped = f"call  {call.tool}  {call.id}".rstrip(), len(call.tool) + 1
         name, value = next(iter((call.parsed or {}).items()), ("", None))
         if isinstance(value, str) and not isinstance(value, CutText) and len(call.parsed or {}) == 1:
@@ -233,14 +231,14 @@ class _Builder:
             self._code.append(CodeLines(first, self._line, language))
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
-        """Add lines from outside the step, below a heading; nothing if there are none."""
+        """Add a heading with lines from outside the record; nothing if there are no lines."""
         if lines:
             self._add("\n")
             self.heading(f"── {title}")
             self._add("\n".join(lines) + "\n")
 
     def _mark_code(self, scope: TextScope, text: str) -> None:
-        """Note the blocks of code between fences that name a language."""
+        """Record the fenced blocks whose fences name a language as code."""
         if scope not in (TextScope.THOUGHT, TextScope.TEXT) or "```" not in text:
             return
         language, first = "", 0
@@ -255,7 +253,7 @@ class _Builder:
                 language, first = fence[1].lower(), number + 1
 
     def done(self) -> StepText:
-        """Return the finished text."""
+        """Return the composed text."""
         return StepText(
             "".join(self._pieces).removesuffix("\n"),
             frozenset(self._headings),
@@ -284,21 +282,21 @@ def _kept(text: str) -> str:
 
 
 def long_parts(step: Step) -> Iterator[tuple[TextScope, int, str]]:
-    """Yield the parts of a step that are folded at first."""
+    """Yield the parts of a step that are folded initially: scope, number and text."""
     for scope, number, text in parts_of(step):
         if scope is not TextScope.DIFF and (isinstance(text, CutText) or len(_kept(text)) < len(text)):
             yield scope, number, text
 
 
 class StepView(TextView):
-    """A view of a `StepText`."""
+    """A view of a composed step."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "unfold", "Unfold", show=False, id="step.unfold"),
     ]
 
     class HitWanted(Message):
-        """Asks for the next or previous hit."""
+        """Asks to move to the next or previous hit."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
@@ -313,10 +311,10 @@ class StepView(TextView):
         self.composed = StepText("", frozenset(), ())
         self._colouring: Timer | None = None
         self.walks_hits = False
-        """Whether `n` and `N` go through the hits of a search in the run instead of this text's."""
+        """Whether `n` and `N` go through the hits of a search in the run, rather than through this text's."""
 
     def show(self, composed: StepText, *, keep_place: bool = False) -> None:
-        """Show the text of a step, from its start unless it is already shown."""
+        """Show the text of a step, from the start unless `keep_place` is set."""
         line, column, place = self.cursor_line, self.cursor_column, self.scroll_offset
         self.composed = composed
         self.load(composed.text)
@@ -365,19 +363,19 @@ class StepView(TextView):
             self.post_message(self._Coloured(tokens, part.first, part.after))
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line of code; none where lines are drawn as a terminal would."""
+        """Return the tokens of a line of code; None while the text is drawn as a terminal shows it."""
         return None if self.terminal else super().line_tokens(line)
 
     def line_style(self, line: int) -> str:
-        """Emphasise headings."""
+        """Return the style of a line; headings are emphasised."""
         return "bold $text-primary" if line in self.composed.headings else ""
 
     def action_next_match(self) -> None:
-        """Go to the next hit."""
+        """Go to the next hit, or to the next match in the text."""
         self._walk(1)
 
     def action_previous_match(self) -> None:
-        """Go to the previous hit."""
+        """Go to the previous hit, or to the previous match in the text."""
         self._walk(-1)
 
     def _walk(self, by: int) -> None:
@@ -389,26 +387,26 @@ class StepView(TextView):
             self.previous_match()
 
     def action_unfold(self) -> None:
-        """Ask to unfold the folded parts."""
+        """Ask to show the folded parts in full, or to fold them again."""
         self.post_message(self.UnfoldWanted())
 
     def place_of(self, line: int, column: int) -> tuple[StepPart, int] | None:
-        """Return the part, and the character in it, at a line (from 0) and column; None on a heading."""
+        """Return the part, and the offset in it, at a line (from 0) and a column; None on a heading."""
         if self.terminal:
             return None
         return self.composed.part_at(self.lines.starts[line] + column)
 
     def go_to_offset(self, offset: int) -> None:
-        """Put the cursor on a character of the whole text."""
+        """Move the cursor to an offset in the composed text."""
         line = self.lines.line_of(offset)
         self.go_to(line + self.first_line, offset - self.lines.starts[line])
 
 
 class StepPage(StepView):
-    """Shows a step. The screen passes each one as soon as it is read."""
+    """The page with a step. The screen passes a step as soon as it is read; the page loads nothing."""
 
     class Unfolded(Message):
-        """The folded parts are now shown."""
+        """The folded parts are now shown in full."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -417,14 +415,14 @@ class StepPage(StepView):
         self._hides = False
         self._annotations: tuple[str, ...] = ()
         self.whole: dict[tuple[TextScope, int], str] = {}
-        """The folded parts of the step, if read in full."""
+        """The parts that were unfolded, in full; empty while they are folded."""
 
     def show_step(
         self, step: Step, loader: RunLoader, *, hides: bool, annotations: Sequence[str] = ()
     ) -> None:
-        """Show a step, unfolded if it was before.
+        """Show a step; if it is already shown, keep the place and the unfolded parts.
 
-        `hides` model and outcome; `annotations` are a reviewer's.
+        `hides` leaves out model and outcome; `annotations` are the texts of the reviewer's annotations.
         """
         same = self._step is not None and self._step.index == step.index and self._loader is loader
         if not same:
@@ -433,14 +431,14 @@ class StepPage(StepView):
         shown = replace(step, model="") if hides else step
         self.show(compose(shown, self.whole, hides=hides, annotations=annotations), keep_place=same)
 
-    def say(self, annotations: Sequence[str]) -> None:
-        """Show the reviewer's current annotations at the end of the step's text."""
+    def show_annotations(self, annotations: Sequence[str]) -> None:
+        """Show other annotations at the end of the step's text."""
         if self._step is not None and self._loader is not None and tuple(annotations) != self._annotations:
             self.show_step(self._step, self._loader, hides=self._hides, annotations=annotations)
 
     @on(TextView.PlaceAsked)
     def open_image(self, message: TextView.PlaceAsked) -> None:
-        """Open an image from the step's records."""
+        """Open the image that the line at the cursor represents."""
         step, loader = self._step, self._loader
         if step is None or loader is None or loader.document is None:
             return

@@ -1,6 +1,6 @@
 """Facts about every step of a run as numbers: marks, time, tokens and remaining budgets.
 
-About 40 bytes per step.
+A step takes about 40 bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GLYPHS: dict[StepMark, tuple[str, str]] = {
     StepMark.EDIT: ("e", "$text-primary"),
     StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
-"""The glyphs of the marks on the strip, the most important first."""
+"""The glyph and style of each mark on the strip, the most important first."""
 LOOKS = tuple(reversed(GLYPHS.values()))
 _WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
 
@@ -67,14 +67,14 @@ def bit_of(mark: str) -> int:
 
 
 class Survey:
-    """Written by the loader's thread, read by the screen."""
+    """The facts about all steps read so far. The loader's thread writes them, and the screen reads them."""
 
     def __init__(self, header: Run | None = None, goals: tuple[Goal, ...] = ()) -> None:
         self._tracker = MarkTracker(header, goals)
         self.kinds = array("B")
         self.bits = array("H")
         self.weights = array("B")
-        """The most important mark of each step, numbered from 1 in `LOOKS`; 0 for none."""
+        """The rank of each step's most important mark, from 1 in `LOOKS`; 0 for none."""
         self.errors = array("B")
         """1 for each step with an error."""
         self._counts: Counter[StepMark] = Counter()
@@ -84,11 +84,11 @@ class Survey:
         self.calls_left = array("f")
         self.submissions_left = array("f")
         self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
-        """The earlier steps that a step repeats or reverts."""
+        """For each mark of a step that refers to another step: the mark and that step's index."""
         self.families = array("B")
         """The family of each step, numbered from 1 in `FAMILIES`; 0 for none."""
         self.turns = array("B")
-        """1 for each step of the solver, 0 for those of others."""
+        """1 for each step that the solver took, 0 for the others."""
         self.finished = False
         self._format = header.format if header is not None else ""
         self._clock = StepClock()
@@ -117,7 +117,7 @@ class Survey:
         self._counts.update(marked.marks)
 
     def kind(self, index: int) -> StepKind | None:
-        """Return the kind of a step; None if it was not read yet."""
+        """Return the kind of a step; None if it has not been read yet."""
         return KINDS[self.kinds[index]] if index < len(self) else None
 
     def marks(self, index: int) -> list[StepMark]:
@@ -126,19 +126,19 @@ class Survey:
         return [mark for mark in GLYPHS if bits & _BITS[mark.value]]
 
     def rare(self, most: int) -> list[StepMark]:
-        """Return the marks with at most so many steps, the rarest first. Errors are counted separately."""
+        """Return the marks on at most `most` steps, the rarest first, without the mark for errors."""
         found = [mark for mark in GLYPHS if 0 < self._counts[mark] <= most and mark is not StepMark.ERROR]
         return sorted(found, key=lambda mark: self._counts[mark])
 
     def marks_among(self, first: int, after: int, marks: Iterable[StepMark]) -> StepMark | None:
-        """Return the first of some marks that a step from `first` up to `after` (exclusive) has."""
+        """Return the first of some marks that any step from `first` up to `after` (exclusive) has."""
         bits = 0
         for found in set(self.bits[first:after]):
             bits |= found
         return next((mark for mark in marks if bits & _BITS[mark.value]), None)
 
     def words(self, index: int) -> list[str]:
-        """Return the marks of a step in words."""
+        """Return a text for each mark of a step."""
         others = dict(self.others.get(index, ()))
         return [
             f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "")
@@ -147,19 +147,20 @@ class Survey:
 
     @property
     def hidden_at_first(self) -> frozenset[Family]:
-        """The initially hidden families; none before all steps are read."""
+        """The families that are hidden initially; empty until all steps have been read."""
         return hidden_at_first(self._format, len(self), self.count_of(Family.HARNESS) if self.finished else 0)
 
     def count_of(self, family: Family) -> int:
-        """Return the number of steps of a family among those read."""
+        """Return the number of steps of a family read so far."""
         return self.families.count(FAMILIES.index(family) + 1)
 
     def listed(
         self, kind: str, seen: Collection[int], count: int, hidden: Collection[Family] = frozenset()
     ) -> list[int]:
-        """Return which of `count` steps a list shows: `all` of them, `edits`, `errors` or those not `seen`.
+        """Return the steps, among the first `count`, that a list of some `kind` contains.
 
-        Families that are `hidden` are not in `all` and `unseen`. Nothing is known about steps not read yet.
+        The kinds are `all`, `edits`, `errors`, and `unseen` for those not in `seen`. `all` and `unseen` leave
+        out the families in `hidden`, but include the steps not read yet.
         """
         if kind in ("all", "unseen"):
             left_out = {FAMILIES.index(family) + 1 for family in hidden}
@@ -174,7 +175,7 @@ class Survey:
         return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]
 
     def series(self, *, hides: bool = False) -> list[tuple[str, array[float], str]]:
-        """Return the rows of the strip that have values. `hides` the cost of the run."""
+        """Return the name, values and style of each row of the strip. `hides` leaves out the cost."""
         rows = [
             ("time", self.seconds, "$text-primary"),
             ("tokens", self.tokens, "$text-secondary"),
@@ -186,9 +187,9 @@ class Survey:
 
 
 def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tuple[str, str, str]]:
-    """Return glyph, style and short name of each mark on the strip, the least important first.
+    """Return the glyph, style and short name of each mark on the strip, the least important first.
 
-    `rare` are the marks of a strip whose cells cover many steps.
+    If the cells cover many steps, `rare` are the marks shown; they are returned after the share of errors.
     """
     if rare is not None:
         return [

@@ -1,7 +1,4 @@
-"""The interfaces of the review screen and the visible run for their parts, which know nothing else.
-
-So each part can be read without the screen and without the other parts (decision 55).
-"""
+"""The interfaces through which the parts of the review screen see the screen and the visible run."""
 
 from __future__ import annotations
 
@@ -26,31 +23,31 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class RunInSight(Protocol):
-    """The run under review as parts see it. Everything except the loader belongs to the UI thread."""
+class VisibleRun(Protocol):
+    """The run under review as the parts see it. Everything except the loader is used on the UI thread."""
 
     name: str
     loader: RunLoader
     header: Run | None
     step: Step | None
-    """The current step; None before one was read."""
+    """The current step; None until one has been read."""
     hides: bool
     """Whether model and outcome are hidden."""
 
 
 class ReviewView(JobOwner, Protocol):
-    """The review screen as its parts see it. Everything belongs to the UI thread."""
+    """The review screen as its parts see it, used on the UI thread only."""
 
     settings: ReviewSettings
 
     @property
-    def run(self) -> RunInSight:
+    def run(self) -> VisibleRun:
         """The visible run."""
         ...
 
     @property
     def is_at_hit(self) -> bool:
-        """Whether a hit of a search is shown."""
+        """Whether a hit of a search is being shown."""
         ...
 
     @property
@@ -60,7 +57,7 @@ class ReviewView(JobOwner, Protocol):
 
     @property
     def pages(self) -> Pages:
-        """The pages."""
+        """The tabbed pages."""
         ...
 
     @property
@@ -69,11 +66,11 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:
-        """Call a function once after the given seconds."""
+        """Call a function once after a number of seconds."""
         ...
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen. `answered` gets its result."""
+        """Open a dialog or another screen. `answered` is called with its result."""
         ...
 
     def show_error(self, error: UserError) -> None:
@@ -81,31 +78,31 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def say(self, words: str) -> None:
-        """Show a line above the keys."""
+        """Show a message above the keys; an empty one hides the line."""
         ...
 
     def show_hits_along(self, steps: Sequence[int]) -> None:
-        """Show the number of hits in each step along the course. `steps` has one entry per hit."""
+        """Draw the hits on the strip. `steps` has an entry for each hit."""
         ...
 
     def draw_title(self) -> None:
-        """Show the run and the step's number in the line at the top."""
+        """Show the run and the number of the step in the header."""
         ...
 
     def review_changed(self, review: Review) -> None:
-        """Show the current annotations."""
+        """Draw changed annotations."""
         ...
 
     def show_step(self) -> None:
-        """Show the step again, since its content has changed."""
+        """Draw the step again, because its content has changed."""
         ...
 
     def fill_page(self, *, reload: bool = False) -> None:
-        """Load the current page if it was not loaded for this step yet, or always with `reload`."""
+        """Load the current page unless it was loaded for this step before; with `reload`, in any case."""
         ...
 
     def show_step_page(self) -> None:
-        """Show the page of the step, which has all its texts, instead of another one."""
+        """Show the page with the texts of the step in place of another one."""
         ...
 
     def open_run(self, name: str) -> None:
@@ -113,5 +110,5 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
-        """Show another run of the list instead of this one. `found` are hits to continue from."""
+        """Replace the run with another one of the list. `found` are hits to continue from."""
         ...

@@ -1,35 +1,35 @@
-"""The base of long work on the open run, which the reader can start and stop."""
+"""The base class of long work on the open run that the reader starts and stops."""
 
 from __future__ import annotations
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.screens.review.view import ReviewView, RunInSight
+from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 
 class ViewJob:
-    """One job at a time, in its own thread, which reports its progress to the view."""
+    """One job at a time, in a thread of its own, that reports to the view."""
 
     NAME = ""
     """The name of the thread."""
 
-    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+    def __init__(self, run: VisibleRun, view: ReviewView) -> None:
         self._run, self._view = run, view
         self._jobs = Jobs(view, self.NAME, failed=self._failed)
         self._job: Job | None = None
 
     @property
     def begun(self) -> bool:
-        """Whether it was ever started."""
+        """Whether the work was ever started."""
         return self._job is not None
 
     @property
     def running(self) -> bool:
-        """Whether it is under way."""
+        """Whether the work is under way."""
         return self._job is not None and self._job.running
 
     def stop(self) -> None:
-        """Stop for good."""
+        """Stop the work, which can't be started again."""
         self._jobs.stop()
 
     def stops(self) -> bool:

@@ -1,4 +1,4 @@
-"""The chat with the assistant of a study's condition, and what the assistant has seen."""
+"""The pane for chatting with the assistant of a study's condition."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PROBLEM = "The assistant did not answer ({}). Ask again, or continue without it
 
 
 def code_of(reply: str) -> str:
-    """Return the last fenced block of an answer; empty if there is none."""
+    """Return the code in the last fenced block of a reply; empty if there is none."""
     found = _FENCED.findall(reply)
     return str(found[-1]) if found else ""
 
 
 class AssistPane(StatePane):
-    """Asks in a thread. Escape stops waiting. Answers stay, and cost no tool use."""
+    """The chat. A question waits for its answer in a thread, costs no tool use, and Escape stops the wait."""
 
     conversation = query_one("#assist-conversation", TextView)
     line = query_one("#assist-line", WritingLine)
@@ -49,7 +49,7 @@ class AssistPane(StatePane):
         self._asked = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the conversation, the input line, and what the assistant has seen."""
+        """Lay out the conversation, the input line, and the note on what the assistant has seen."""
         yield TextView(id="assist-conversation")
         yield WritingLine(placeholder="Ask, and press Enter", id="assist-line")
         yield Plain("", id="assist-seen")
@@ -67,11 +67,11 @@ class AssistPane(StatePane):
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for an answer."""
+        """Whether an answer is awaited."""
         return self._job is not None and self._job.running
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state."""
+        """Show a new state: the exchanges, and the remaining messages."""
         self._state = state
         left, limits = self._assistant.left, self._assistant.settings
         words = f"Chat  {left.messages} of {limits.messages} messages left"
@@ -103,7 +103,7 @@ class AssistPane(StatePane):
 
     @on(Input.Submitted, "#assist-line")
     def ask(self, event: Input.Submitted) -> None:
-        """Ask the typed question about the editor's content. The question comes back if it is refused."""
+        """Ask the typed question together with the editor's code. A refused question returns to the line."""
         event.stop()
         question = event.value
         if self.waits or not question.strip():
@@ -136,7 +136,7 @@ class AssistPane(StatePane):
             self._job.cancel.cancel()
 
     def insert(self) -> None:
-        """Insert the code of the newest answer that has some into the editor at the cursor."""
+        """Insert the code of the newest answer that contains some into the editor, at the cursor."""
         found = next((e for e in reversed(self._state.exchanges) if code_of(e.reply)), None)
         buffer = self._editor.buffer
         if found is None:

@@ -1,4 +1,4 @@
-"""The console: a line in which every tool call can be typed, with completion and history."""
+"""The console: a line for typing tool calls, with completion and history."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ _PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ re
 
 
 class KnownNames(Suggester):
-    """Suggests the first completion after the cursor."""
+    """Suggests the shortest completion of the console's line."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._attempt = attempt
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the shortest line that completes `value`."""
+        """Return the shortest line that completes `value`; None if there is none."""
         found = lines_from(self._attempt, value)
         return found[0] if found else None
 
 
 def lines_from(attempt: Attempt, value: str) -> list[str]:
-    """Return the completions of a line; nothing if completion is disabled."""
+    """Return the completions of a line; empty if the study has disabled completion."""
     if not value or not allowed(attempt.state, "completion"):
         return []
     return candidates(value, attempt.offered(), attempt.state.knowledge)
 
 
 class Console(Vertical):
-    """The line, and above it the price of its call or the reason why the call is not possible."""
+    """The line, and above it the price of the typed call or the reason why it can't be made."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CONSOLE)]
 
@@ -67,18 +67,18 @@ class Console(Vertical):
         self._place = 0
         self._shown_words = ""
         self._under_way = ""
-        """What was shown about the call under way."""
+        """The text shown about the call under way; empty if there is none."""
         self._asked = ""
-        """The call that a question suggests. It stays in the line until something is typed."""
+        """The call suggested by a question about the line. It stays in the line until something is typed."""
         self.searching = False
-        """Whether the line is a pattern for a search of the repository."""
+        """Whether the line is the pattern of a search in the repository."""
         self._before: Widget | None = None
-        """The widget focused before a search."""
+        """The widget that had the focus before the search."""
         self._unescaped = ""
-        """The pattern last converted to literal text."""
+        """The pattern that was last converted to literal text, as it was before."""
 
     def compose(self) -> ComposeResult:
-        """Lay out hint and line."""
+        """Lay out the hint and the line."""
         yield Plain("", id="console-hint")
         with Horizontal(id="console-row"):
             yield Plain(_CALL, id="console-prompt")
@@ -90,13 +90,13 @@ class Console(Vertical):
             )
 
     def on_mount(self) -> None:
-        """Load the lines of earlier calls."""
+        """Fill the history with the calls of the attempt so far."""
         for call in self._attempt.state.calls:
             self._history.append(spelled(call.tool, {k: str(v) for k, v in call.arguments.items()}))
         self._place = len(self._history)
 
     def search(self) -> None:
-        """Take a pattern for a search of the repository. Esc goes back to calls."""
+        """Turn the line into a pattern for a search of the repository, and focus it."""
         if all(tool.name != SEARCH for tool in self._attempt.offered()):
             self.app.notify("The repository can't be searched now.", severity="warning")
             return
@@ -108,7 +108,7 @@ class Console(Vertical):
         self.explain_line("")
 
     def _take(self, *, patterns: bool) -> None:
-        """Take patterns or calls."""
+        """Turn the line into one for patterns, or one for calls."""
         self.searching = patterns
         self.query_one("#console-prompt", Plain).update(_PATTERN if patterns else _CALL)
         self.line.placeholder = "a regular expression, in all .py files" if patterns else _PLACEHOLDER
@@ -121,49 +121,49 @@ class Console(Vertical):
         self.post_message(CallAsked(SEARCH, {"pattern": pattern}))
 
     def _end_search(self) -> None:
-        """Take calls again, and give the focus back."""
+        """Turn the line back into one for calls, and restore the focus."""
         self._take(patterns=False)
         if self._before is not None and self._before.is_attached:
             self._before.focus()
         self._before = None
 
     def say(self, text: str) -> None:
-        """Show a line above the console: prices and progress."""
+        """Show a text above the line, such as a price or the progress of a call."""
         self._shown_words = text
         self.hint.update(text.replace("\n", " "))
 
     def unsay(self, start: str) -> None:
-        """Clear the line if it still begins with the given words."""
+        """Clear the text above the line if it starts with `start`."""
         if self._shown_words.startswith(start):
             self.say("")
 
     def call_began(self, words: str) -> None:
-        """Show which call is under way, wherever it was made."""
+        """Show that a call, of the console or another pane, is under way, and add it to the history."""
         self.remember(words)
         self.say(f"… {words}")
         self._under_way = self._shown_words
 
     def call_ended(self) -> None:
-        """Stop showing it. Anything shown since then stays."""
+        """Clear the text about the call, unless another text has replaced it."""
         if self._under_way:
             self.unsay(self._under_way)
         self._under_way = ""
 
     def remember(self, line: str) -> None:
-        """Add a call to the history, wherever it was made."""
+        """Add a call to the history."""
         if not self._history or self._history[-1] != line:
             self._history.append(line)
         self._place = len(self._history)
 
     @on(Input.Changed, "#console-line")
     def explain(self, event: Input.Changed) -> None:
-        """Show the price of the line's call, or how to call its tool."""
+        """Show the price of the typed call, or how to call its tool."""
         event.stop()
         self.refresh_bindings()
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of the call in a line."""
+        """Show the price of the call in a line, or how to call its tool."""
         if self.searching:
             self._explain_search()
             return
@@ -206,7 +206,7 @@ class Console(Vertical):
 
     @on(Input.Submitted, "#console-line")
     def call(self, event: Input.Submitted) -> None:
-        """Ask for the call. If the line is not a call, ask for its meaning, at no cost."""
+        """Ask the screen to make the typed call; if the line is unclear, ask about it, at no cost."""
         event.stop()
         value = event.value.strip()
         if not value:
@@ -229,7 +229,7 @@ class Console(Vertical):
         self.post_message(CallAsked(tool.name, arguments))
 
     def _ask(self, question: QuestionError) -> None:
-        """Show what is unclear, and put the likely call into the line."""
+        """Show what is unclear in a line, and put the likely call into the line."""
         self.post_message(AffordanceTaken("question"))
         self._asked = question.suggested
         if not self._asked:
@@ -241,7 +241,7 @@ class Console(Vertical):
         self.say(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
 
     def action_complete(self) -> None:
-        """Complete the common start of all candidates, and show them."""
+        """Complete what all candidates have in common, and show the candidates."""
         if self.searching:
             self.app.bell()
             return
@@ -258,14 +258,14 @@ class Console(Vertical):
         self.line.cursor_position = len(self.line.value)
 
     def action_recall(self, by: int) -> None:
-        """Recall an earlier line."""
+        """Show an earlier or later line of the history."""
         self._take(patterns=False)
         self._place = min(len(self._history), max(0, self._place + by))
         self.line.value = self._history[self._place] if self._place < len(self._history) else ""
         self.line.cursor_position = len(self.line.value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable Esc while there is something to go back from, and literal text while a pattern is typed."""
+        """Offer Escape only if there is something to clear, and literal text only for a pattern."""
         if action == "back_out":
             return self.is_mounted and bool(self.line.value or self.searching)
         if action == "as_text":
@@ -273,13 +273,13 @@ class Console(Vertical):
         return super().check_action(action, parameters)
 
     def action_back_out(self) -> None:
-        """Clear the line, and end a search."""
+        """Clear the line, and end the search."""
         self.line.value = ""
         self._end_search()
         self.explain_line("")
 
     def action_as_text(self) -> None:
-        """Make the pattern match literally, or restore what it was before."""
+        """Turn the pattern into one that matches it literally, or back."""
         pattern = self.line.value
         escaped = as_text(self._unescaped)
         if pattern and pattern == escaped != self._unescaped:
@@ -299,7 +299,7 @@ def _common_start(lines: list[str]) -> str:
 
 
 def candidates(line: str, tools: Iterable[Tool], knowledge: Knowledge) -> list[str]:
-    """Return the completed lines for `line`, the shortest first, with only names shown so far."""
+    """Return the completions of a line, the shortest first, from tools and from names shown so far."""
     name, space, rest = line.partition(" ")
     if not space:
         return [f"{tool.name} " for tool in tools if tool.name.startswith(name) and tool.name != name]
@@ -329,7 +329,7 @@ def _values(argument: Argument, words: list[str], tool: Tool, knowledge: Knowled
 
 
 def _files(words: list[str], tool: Tool, knowledge: Knowledge) -> list[str]:
-    """Return the files shown so far; after a function's name, those that define it."""
+    """Return the files shown so far; after the name of a function, those that define it."""
     files = [path for path, kind in knowledge.entries.items() if kind == "file"]
     at = next(
         (n for n, argument in enumerate(tool.arguments) if argument.kind is ArgumentKind.FUNCTION), None

@@ -1,8 +1,7 @@
-"""Drives the current attempt for the solve screen: calls, other recorded events, and a playing recording.
+"""The controller of an attempt: calls, other recorded events, and playing recordings, for a screen.
 
-The engine's methods wait for disk, sandbox and tests. The controller runs them in threads, one for
-calls and one for the rest, and posts the results to the screen. It asks no questions and knows no pane
-(decision 56).
+The engine's methods wait for the disk, the sandbox and tests. The controller runs them in threads, one for
+calls and one for everything else, and posts the results to the screen.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.jobs import Job, JobOwner, Jobs
 
 BATCH_SECONDS = 0.04
-"""The shortest interval between progress reports to the screen, one or two frames."""
+"""The shortest time between two progress messages to the screen: one or two frames."""
 
 HEARTBEAT_SECONDS = 5.0
-"""The accuracy of the clock after a crash, even while another editor has the terminal."""
+"""Seconds of working time that a crash can lose, even while an external editor has the terminal."""
 
 _CLOSE_S = 10.0
-"""The most seconds that closing waits for pending writes."""
+"""The most seconds for which closing waits for pending writes."""
 
 
 class StateChanged(Message):
-    """The attempt's state has changed. A later message replaces a waiting one."""
+    """The attempt's state has changed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return True: this replaces an earlier message not handled yet."""
+        """Return whether a message of the same kind can be dropped: the state is read when one is handled."""
         return isinstance(message, StateChanged)
 
 
 class CallBegun(Message):
-    """A call has begun. `tool` is None if another process began it and its tool no longer exists."""
+    """A call has begun. `tool` is None if an earlier process began it with a tool that no longer exists."""
 
     def __init__(self, tool: Tool | None, words: str) -> None:
         super().__init__()
@@ -56,7 +55,7 @@ class CallBegun(Message):
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """The tests of a run that have failed so far."""
+    """The tests that have failed so far in a run."""
 
     count: int = 0
     first: str = ""
@@ -72,12 +71,12 @@ class CallProgressed(Message):
         self.failed = failed
 
     def can_replace(self, message: Message) -> bool:
-        """Only the newest progress counts."""
+        """Return whether a message of the same kind can be dropped: only the latest progress counts."""
         return isinstance(message, CallProgressed)
 
 
 class CallFinished(Message):
-    """A call was answered; None if no call was waiting for an answer."""
+    """A call has returned. `result` is None if there was no call to complete."""
 
     def __init__(self, result: ToolResult | None) -> None:
         super().__init__()
@@ -85,7 +84,7 @@ class CallFinished(Message):
 
 
 class CallFailed(Message):
-    """A call raised an exception, or something could not be recorded."""
+    """A call raised an exception, or an event could not be recorded."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -102,15 +101,15 @@ class StepPlayed(Message):
 
 
 class EngineCall(Protocol):
-    """A method of the engine that blocks until a call is answered."""
+    """A method of the engine that blocks until a call has been answered."""
 
     def __call__(self, *, run: RunContext) -> ToolResult | None:
-        """Return the answer."""
+        """Return the answer; None if there was no call to complete."""
         ...
 
 
 class AttemptController:
-    """Runs one call at a time, records everything else in order, and posts this module's messages to `owner`."""
+    """Runs one call at a time, records all other events in order, and posts messages to `owner`."""
 
     def __init__(self, owner: JobOwner, attempt: Attempt) -> None:
         self.attempt = attempt
@@ -157,12 +156,12 @@ class AttemptController:
 
     @property
     def cancellable(self) -> bool:
-        """Whether the call under way runs code."""
+        """Whether the call under way runs code, which can be stopped."""
         return self.calling and self._runs_code
 
     @property
     def yielding(self) -> bool:
-        """Whether the call under way is stopped in favour of another one."""
+        """Whether the call under way gives way to other calls."""
         return self.calling and self._yields
 
     @property
@@ -172,15 +171,16 @@ class AttemptController:
 
     @property
     def _back_soon(self) -> bool:
-        """Return whether the call under way runs no code or is already answered."""
+        """Whether the call under way will return soon: it runs no code, or its answer is already recorded."""
         state = self.attempt.state
         answered = state.pending is None and len(state.calls) > self._calls_before
         return self.calling and (answered or not self._runs_code)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or after a call that ends soon. Return False while code runs.
+        """Do something now, or after a call that will return soon. Return False while code is running.
 
-        A user who sees an answer may act at once, before the thread has ended. Only the last action is kept.
+        The user may act on an answer before the call's thread has ended. Of several such actions, the last is
+        kept.
         """
         if self.playing:
             return False
@@ -193,7 +193,7 @@ class AttemptController:
         return True
 
     def make_way(self, then: Callable[[], None]) -> None:
-        """Do something now, or after stopping a call that yields to others."""
+        """Run something now, or after stopping a call that gives way to others."""
         if self.yielding:
             self._waiting = then
             self.cancel()
@@ -201,7 +201,7 @@ class AttemptController:
             then()
 
     def came_back(self) -> None:
-        """Do what was waiting. The screen calls this after showing the end of the call."""
+        """Do the waiting action. The screen calls this after it has shown the end of a call."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not self._closed:
             waiting()
@@ -209,21 +209,21 @@ class AttemptController:
     # Calls
 
     def call(self, tool: Tool, arguments: Mapping[str, str], *, yields: bool = False) -> None:
-        """Start a call; none may be under way. One that `yields` is stopped in favour of another one."""
+        """Start a call while none is under way. With `yields`, it is stopped to give way to other calls."""
         words = spelled(tool.name, arguments)
         self._begin(tool, words, partial(self.attempt.call, tool.name, arguments), yields=yields)
 
     def finish_pending(self) -> None:
-        """Start completing the call left by an earlier process."""
+        """Start completing a call that an earlier process has left open."""
         self._begin(self.tool, "finishing the call under way", self.attempt.finish_pending)
 
     def cancel(self) -> None:
-        """Ask the call under way to stop."""
+        """Request that the call under way stop."""
         if self._call is not None:
             self._call.stop()
 
     def judgement_of(self, call_id: str) -> Judged | None:
-        """Return the test run of a submission if it happened in this process."""
+        """Return the test run of a submission; None if it took place in an earlier process."""
         return self.attempt.found.get(call_id)
 
     def _begin(self, tool: Tool | None, words: str, call: EngineCall, *, yields: bool = False) -> None:
@@ -259,10 +259,10 @@ class AttemptController:
         if not self._closed:
             self._owner.post_message(message)
 
-    # A recorded attempt
+    # Playing a recorded attempt
 
     def play(self, steps: Sequence[Mapping[str, Any]], speed: float) -> None:
-        """Start playing recorded steps through the real engine and sandbox."""
+        """Start playing recorded steps through the engine and the sandbox."""
 
         def body(job: Job) -> None:
             for step, result in play(self.attempt, steps, job.cancel.sleep, speed=speed, cancel=job.cancel):
@@ -279,19 +279,19 @@ class AttemptController:
         *,
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Run `action` after all waiting writes, then `then` on the UI thread; `failed` gets what `action`
-        raised.
+        """Run `action` after all waiting writes, then `then` on the UI thread.
 
-        By default, it is not a failure if the attempt accepts no more events.
+        `failed` is called with an exception that `action` raised. Without it, an `AttemptError` is ignored:
+        the attempt accepts no more events.
         """
         self._writes.do(lambda _: action(), None if then is None else lambda _: then(), failed=failed)
 
     def after_writing(self, then: Callable[[], object]) -> None:
-        """Do something after all waiting writes."""
+        """Call a function on the UI thread after all waiting writes."""
         self.write(lambda: None, then)
 
     def view(self, pane: Pane) -> None:
-        """Record what has the focus."""
+        """Record which pane has the focus."""
         self.write(lambda: self.attempt.view(pane))
 
     def suspect(self, function: str) -> None:
@@ -300,11 +300,11 @@ class AttemptController:
         self.write(lambda: self.attempt.suspect(function, marked=marked))
 
     def heartbeat(self) -> None:
-        """Record that the attempt is alive."""
+        """Record that the attempt is still open."""
         self.write(self.attempt.heartbeat)
 
     def use_affordance(self, kind: str) -> None:
-        """Count the use of an affordance, to be written with the next flush."""
+        """Count the use of an affordance. The next flush records it."""
         self._affordances[kind] = self._affordances.get(kind, 0) + 1
 
     def pasted(self, text: str, *, outside: bool) -> None:
@@ -312,7 +312,7 @@ class AttemptController:
         self.write(lambda: self.attempt.pasted(text, outside=outside))
 
     def edited(self, buffer: str, text: str) -> None:
-        """Save unfinished code. May be called from another thread while another editor has the terminal."""
+        """Save unfinished code. May be called from any thread: an external editor may have the terminal."""
         self.write(lambda: self.attempt.edit(buffer, text))
 
     def noted(self, text: str) -> None:
@@ -320,15 +320,15 @@ class AttemptController:
         self.write(lambda: self.attempt.note(text))
 
     def flush(self) -> None:
-        """Write the affordances used since the last time."""
+        """Record the affordances used since the last flush."""
         used, self._affordances = self._affordances, {}
         for kind, times in used.items():
             self.write(partial(self.attempt.use_affordance, kind, times))
 
     def close(self) -> None:
-        """Write everything pending, and post no more messages.
+        """Record everything pending, and post no more messages.
 
-        A call under way is stopped and stays unanswered, so that the next process repeats it: nobody
+        A call under way is stopped without an answer, so that the next process repeats it: nobody has
         cancelled it.
         """
         if self._closed:

@@ -1,11 +1,11 @@
-"""Pauses, the question after a time without input, and the ways to end an attempt."""
+"""Pauses, the question after a time without input, and the endings of an attempt."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Literal
 
-from textual._time import get_time  # the clock of the events' own times
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -21,7 +21,7 @@ from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms
 
 How = Literal["ended", "left"]
-"""The result of the solve screen: the attempt has ended, or can be resumed."""
+"""How the solve screen is left: the attempt has ended, or it can be resumed."""
 
 _REASONS = {
     PauseReason.BREAK: "A break",
@@ -43,14 +43,11 @@ _WITHDRAW = "withdraw"
 
 
 class LeaveAsked(Message):
-    """Asks to leave the attempt as it is."""
+    """Asks the screen to leave the attempt, which can be resumed."""
 
 
 class Interruptions:
-    """Asks questions, records the answers, and covers the screen meanwhile.
-
-    Posts `LeaveAsked` to the screen.
-    """
+    """Asks the solver, records the answers, and covers the screen during a pause."""
 
     def __init__(
         self,
@@ -65,13 +62,13 @@ class Interruptions:
         self._pressed_at = 0.0
         self._asking = self._covered = False
         self._shown_at = 0.0
-        """The time of the last question."""
+        """The time at which the last question was shown."""
         self._focused: Widget | None = None
 
     # Pauses
 
     def pause(self) -> None:
-        """Ask for the reason, then stop the clock and cover the screen."""
+        """Ask for a reason, stop the clock, and cover the screen."""
         choices = [(reason.value, _REASONS[reason]) for reason in SOLVER_PAUSE_REASONS]
         text = "Code and instructions are hidden until you continue."
         dialog = ReasonDialog("Pause: why?", text, choices, yes="Pause", at_once=True)
@@ -89,7 +86,7 @@ class Interruptions:
             self._terms.paused()
 
     def cover(self) -> None:
-        """Hide everything while the attempt is paused."""
+        """Cover the screen while the attempt is paused."""
         pause = self._attempt.state.pause
         if pause is None:
             return
@@ -115,10 +112,10 @@ class Interruptions:
             raise error
         show_error(self._screen.app, error)
 
-    # Idle time
+    # Times without input
 
     def input_happened(self, at: float | None = None) -> None:
-        """Note the use of a key or the mouse, at the time `at` on the clock of Textual's events."""
+        """Record that a key or the mouse was used, at the time `at` on the clock of Textual's events."""
         self._last_input = self._time.mono_ms()
         self._pressed_at = get_time() if at is None else at
         if self._asking and not self._covered:
@@ -126,9 +123,9 @@ class Interruptions:
             self._controller.write(self._attempt.input_again)
 
     def check_idle(self) -> None:
-        """Ask after a time without input, and cover the screen after a long one.
+        """Ask after a time without input, and cover the screen after a longer one.
 
-        Pauses and waiting for a call don't count.
+        Pauses and calls under way are no times without input.
         """
         state, now = self._attempt.state, self._time.mono_ms()
         if state.ended or self._covered:
@@ -155,17 +152,17 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record an answer to the question next to the code, unless it came too early to have read it."""
+        """Record the answer to the question next to the code, unless it came before anybody could read it."""
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
             self._controller.write(partial(self._attempt.answer_idle, away=away))
         elif doubt:
             self._screen.app.bell()
 
-    # Ends
+    # Ending the attempt
 
     def end(self) -> None:
-        """Ask whether to give up or skip, and why."""
+        """Ask for the reason, then give up, or skip the task if no call was made."""
         skipping = not self._attempt.state.calls
         verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
         text = (

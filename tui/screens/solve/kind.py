@@ -1,4 +1,4 @@
-"""The solver's writing and calls: the editor, the submission, and the question before a call."""
+"""The part of the solve screen that depends on the kind of task: editor, submission, and questions."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
 
 _LEVEL = "    "
-"""The assumed indent of a level before a result has shown the function."""
+"""The indent assumed for each level of nesting until a result has shown the function."""
 
 _AGAIN = "Enter again opens it"
 
 
 class EditorPane(EditingPane):
-    """The code of an attempt, with the unfinished code of the last session."""
+    """The editor of an attempt, which continues with the unfinished code of an earlier session."""
 
     EMPTY = "Nothing to edit yet: read a function, put the cursor into it (F4) and press e."
 
@@ -51,11 +51,11 @@ class EditorPane(EditingPane):
         self._begins = self._first_text()
 
     def on_mount(self) -> None:
-        """Open the first buffer."""
+        """Open the first text."""
         self.open_first()
 
     def open_first(self) -> None:
-        """Open the text with which the attempt begins, else the unfinished code of the last session."""
+        """Open the text with which the attempt begins, or the one that was edited last."""
         buffers = self._state.buffers
         if self._start is not None:
             self.open(self._start.name)
@@ -67,7 +67,7 @@ class EditorPane(EditingPane):
             self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state, and the function's place in its file after a call has shown it."""
+        """Show a new state, and correct indent and line numbers after a call has shown the function."""
         learned = state.knowledge is not self._state.knowledge
         self._state = state
         if not learned or not self.buffer:
@@ -80,9 +80,9 @@ class EditorPane(EditingPane):
         self.editor.line_number_start = self.first_line_of(name)
 
     def select_placeholder(self) -> bool:
-        """Select the placeholder of a removed body, to be typed over.
+        """Select the placeholder of a removed body, so that typing replaces it.
 
-        Return False if something was written.
+        Return whether it was selected; it is not if something was written.
         """
         holds_one = self._start is not None and self._start.placeholder
         if not holds_one or not self._begins or self.code != self._begins:
@@ -93,12 +93,12 @@ class EditorPane(EditingPane):
         return True
 
     def go_to(self, line: int) -> None:
-        """Put the cursor on a line of the file, or on the placeholder of a function without a body."""
+        """Move the cursor to a line of the file, or select the placeholder of a removed body."""
         if not self.select_placeholder():
             super().go_to(line)
 
     def take(self, name: str) -> bool:
-        """Edit a function that was shown and may be changed. Return whether it was opened."""
+        """Edit a function if it was shown and may be changed. Return whether it was opened."""
         if self._start is not None and name != self._start.name:
             self.app.notify(f"Only {self._start.name} may be changed in this task.", severity="warning")
             return False
@@ -109,26 +109,26 @@ class EditorPane(EditingPane):
         return True
 
     def show_submitted(self, submission: Submission) -> None:
-        """Show the submission of a recorded attempt."""
+        """Show the code that a recorded attempt submitted."""
         if submission.replacement is not NOTHING_REPLACED:
             self.show_code(submission.replacement.name, submission.replacement.code)
 
     @property
     def changed(self) -> bool:
-        """Whether the code differs from its start, or ever did."""
+        """Whether the code was ever changed."""
         return bool(self.buffer) and (
             self.buffer in self._state.buffers or self.code != self.start_of(self.buffer)
         )
 
     def start_of(self, name: str) -> str:
-        """Return the initial code of a buffer: the kind's, or the function as shown."""
+        """Return the initial code of a buffer: the kind's text, else the function as it was shown."""
         if self._start is not None and name == self._start.name:
             return self._begins
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 
     def _first_text(self) -> str:
-        """Return the kind's initial text, at the indent of the function as shown, else of its name."""
+        """Return the kind's initial text with the indent of the function, as shown or else as nested."""
         if self._start is None:
             return ""
         shown, qualname = shown_function(self._state, self._start.name), self._start.name.partition("::")[2]
@@ -138,80 +138,80 @@ class EditorPane(EditingPane):
         return indent(self._start.text, margin)
 
     def first_line_of(self, name: str) -> int:
-        """Return the number of a function's first line in its file, if shown."""
+        """Return the line of a function's start in its file; 1 if it was not shown."""
         shown, listed = shown_function(self._state, name), self._state.knowledge.functions.get(name)
         return shown.first_line if shown is not None else listed.start if listed is not None else 1
 
     def kept(self, name: str) -> str | None:
-        """Return a function's unfinished code."""
+        """Return the unfinished code of a function; None if there is none."""
         return self._state.buffers.get(name)
 
-    def begun(self) -> Sequence[str]:
-        """Return the functions begun, the current one first."""
+    def buffer_names(self) -> Sequence[str]:
+        """Return the functions with unfinished code, after the current one."""
         return list(dict.fromkeys([self.buffer, *self._state.buffers])) if self.buffer else []
 
     def may_leave(self) -> bool:
-        """Whether the study allows the user's own editor."""
+        """Return whether the study allows the external editor."""
         return allowed(self._state, "external_editor")
 
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion:
-    """A call that is made only if the solver confirms."""
+    """A question before a call, which is made only if the solver confirms."""
 
     title: str
     text: str
     tool: Tool
     arguments: Mapping[str, str]
     careful: bool = True
-    """Whether no is the default answer."""
+    """Whether refusal is the default answer."""
     change: tuple[str, str] | None = None
-    """The change it makes: the text before and after."""
+    """The text before and after the call; None if the call changes none."""
     first_line: int = 1
-    """The number in the file of the first line of both texts."""
+    """The line of the file at which both texts start."""
 
 
 class SolvingKind:
     """The part of the solve screen that depends on the kind of task (decision 56).
 
-    The base class is for texts submitted in one call.
+    This base class is for kinds whose text is submitted in one call.
     """
 
     panes: Mapping[str, PanePlace] = PANES
-    """All panes by name."""
+    """All panes, by name."""
     own_panes: Sequence[StatePane] = ()
-    """The panes specific to this kind."""
+    """The panes that only this kind has."""
     in_place: Mapping[str, str] = {"list_directory": "files"}
-    """Panes that show the answers of a tool themselves while focused; empty for any pane."""
+    """For a tool, the pane that shows its answers by itself while it has the focus; empty for any pane."""
     has_suspects = True
-    """Whether functions can be marked as suspect."""
+    """Whether functions can be marked as suspects."""
 
     def __init__(self, controller: AttemptController) -> None:
         self._controller, self._attempt = controller, controller.attempt
         self._editor = self.editor_of(controller.attempt)
 
     def editor_of(self, attempt: Attempt) -> EditorPane:
-        """Make the pane in which the solver writes."""
+        """Return a new pane for the solver's text."""
         return EditorPane(attempt.task, attempt.state)
 
     def add(self, name: str, place: PanePlace, pane: StatePane) -> None:
-        """Add a pane provided by a study."""
+        """Add a pane that a study provides."""
         self.own_panes = (*self.own_panes, pane)
         self.panes = {**self.panes, name: place}
 
     @property
     def editor(self) -> EditorPane:
-        """The pane in which the solver writes."""
+        """The pane with the solver's text."""
         return self._editor
 
     def ready(self, then: Callable[[], None]) -> None:
-        """Save what was typed, then continue with a call."""
+        """Save what was typed, then call `then`."""
         if self.editor.is_mounted:
             self.editor.editor.flush()
         then()
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return a warning about what a call would use up for good; empty for nothing."""
+        """Return a warning about a budget that the call would use up; empty if there is none."""
         if price.last_submission:
             return "This is the last submission: the attempt ends with it."
         if price.last_tool_use:
@@ -219,7 +219,7 @@ class SolvingKind:
         return "One tool use will be left, and only a submission can follow." if price.then_submit else ""
 
     def submission(self) -> CallQuestion | None:
-        """Return the submission of the editor's content; None, after a notice, if it can't be submitted."""
+        """Return the question before a submission; None, after a notice, if nothing can be submitted."""
         tool = next((tool for tool in self._attempt.tools if tool.submits), None)
         if tool is None or not self.editor.buffer:
             nothing = "The editor has no function yet: read one and press e on it."
@@ -239,7 +239,7 @@ class SolvingKind:
         return self._question(tool, arguments)
 
     def _question(self, tool: Tool, arguments: Mapping[str, str]) -> CallQuestion:
-        """Return the question before a submission, with the change, the price and faults of the code."""
+        """Return the question before a submission, with the change, its price, and the fault in the code."""
         stays = "\nIts changes stay for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
         first_line = self.editor.first_line_of(self.editor.buffer)
@@ -254,7 +254,8 @@ class SolvingKind:
             refused = "Nothing is changed: the tests will run on the original code."
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
-        text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
+        ending = "" if fault else stays
+        text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{ending}"
         title = "Submit and run the tests?"
         change = (before, after) if changed.hunks else None
         words = "\n".join(part for part in (refused, last, text) if part)
@@ -266,25 +267,25 @@ class SolvingKind:
         self.editor.app.notify(notice, severity="warning")
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether a tool's calls run in the background, without a line or a question on cancelling."""
+        """Return whether calls of a tool run in the background, with no progress line and no questions."""
         return False
 
 
 class CallAsking:
-    """Makes calls for a screen: at once, after a question, or after the call under way is answered."""
+    """Makes calls for a screen: at once, after a question, or after the call under way."""
 
     def __init__(self, screen: Screen[How], controller: AttemptController, kind: SolvingKind) -> None:
         self._screen, self._controller, self._kind = screen, controller, kind
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
-        """The place last requested by a call."""
+        """The place that the last call was to show."""
         self._offered: NamedPlace | None = None
-        """The place that a second Enter requests, while the console says so."""
+        """The place that a second Enter would request, while the console offers that."""
 
     def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
         """Call a tool, after a question if that spends the last of a budget.
 
-        Show why if it can't be called now.
+        If the tool can't be called now, show why.
         """
         self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
 
@@ -316,7 +317,7 @@ class CallAsking:
         changes = []
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
-            diff.can_focus_children = False  # the focus stays on the answers; arrows scroll the diff anyway
+            diff.can_focus_children = False  # the answers keep the focus; the arrows scroll the diff anyway
             diff.load(*question.change, first_line=question.first_line, brief=True)
             changes = [diff]
         dialog = ConfirmDialog(
@@ -325,7 +326,7 @@ class CallAsking:
         self._screen.app.push_screen(dialog, answered)
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Do something unless the attempt is over. Notify if a call is under way."""
+        """Run something once no call is under way, unless the attempt is over; that is then shown."""
 
         def unless_over() -> None:
             if not self._attempt.state.ended:
@@ -339,7 +340,7 @@ class CallAsking:
         self._kind.ready(partial(self.when_free, self._submit))
 
     def ask_for(self, place: NamedPlace) -> str:
-        """Return the price of showing a place. If asked for again, make the call."""
+        """Offer to show a place, and return the text with the price. The second time, make the call."""
         tool, arguments = call_for(place)
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
@@ -353,13 +354,13 @@ class CallAsking:
         return f"{_AGAIN} ({price}): {place.name}"
 
     def withdraw(self) -> None:
-        """Withdraw the offer of a place, since the solver has turned to something else."""
+        """Withdraw the offer of a place, because the solver has turned to something else."""
         if self._offered is not None:
             self._offered = None
             self._screen.query_one(Console).unsay(_AGAIN)
 
     def price_at(self, name: str) -> str:
-        """Return the price of opening something in the file tree; empty if nothing can be requested."""
+        """Return the price of opening a row of the file tree; empty if no tool can be called."""
         tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
         if tool is None:
             return ""
@@ -367,12 +368,12 @@ class CallAsking:
         return f"{name or 'the repository'}: what was not shown yet {price}"
 
     def asked_for(self) -> NamedPlace | None:
-        """Return the place last requested, and forget it."""
+        """Return the place that the last call was to show, and forget it."""
         place, self._place = self._place, None
         return place
 
     def cancel(self) -> None:
-        """Stop the code that a call runs, after a warning."""
+        """Stop the code that the call under way runs, after a warning."""
         tool = self._controller.tool
         if tool is not None and self._kind.unobtrusive(tool):
             self._controller.cancel()

@@ -1,7 +1,4 @@
-"""Where a solver was when they left an attempt, so that they can continue there.
-
-It is not part of the record: nothing that counts or is exported knows of it (decision 100).
-"""
+"""The place in the texts at which a solver left an attempt, saved outside the record."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ class _App(Protocol):
 
 
 class TextPlace(msgspec.Struct, frozen=True):
-    """A place in a text. `name` is a path or `path::qualname`, `top` the first visible row."""
+    """A place in a text: `name` is a path or `path::qualname`, `top` is the first visible row."""
 
     name: str
     line: int
@@ -38,7 +35,7 @@ class TextPlace(msgspec.Struct, frozen=True):
 
 
 class LeftPlace(msgspec.Struct, frozen=True):
-    """The places in the texts open after a number of calls."""
+    """The places in the code and in the editor after a number of calls."""
 
     calls: int
     code: TextPlace | None = None
@@ -46,7 +43,7 @@ class LeftPlace(msgspec.Struct, frozen=True):
 
 
 class PlaceKeeper:
-    """Saves the place in a person's attempt in a separate file. Without a usable folder, nothing is saved."""
+    """Saves and restores the place in a person's attempt."""
 
     def __init__(self, screen: Screen[How], attempt: Attempt) -> None:
         self._screen, self._attempt = screen, attempt
@@ -63,10 +60,11 @@ class PlaceKeeper:
             found = msgspec.json.decode(read_regular(self._file), type=LeftPlace)
         except (OSError, ValueError, RecursionError):
             return nowhere
-        return found if found.calls == nowhere.calls else nowhere  # the attempt may have continued elsewhere
+        # the attempt may have been continued elsewhere
+        return found if found.calls == nowhere.calls else nowhere
 
     def show_code(self, pane: CodePane) -> None:
-        """Show the text that was being read, at its place, else the one shown last."""
+        """Show the text that was being read, at its place; if there is none, the source shown last."""
         state = self._attempt.state
         place, last = self._left.code, last_source(state)
         if place is not None:
@@ -80,7 +78,7 @@ class PlaceKeeper:
             pane.show(last)
 
     def open_editor(self, pane: EditorPane) -> None:
-        """Reopen the open function, with the cursor where it was."""
+        """Open the function that was being edited, with the cursor at its place."""
         place = self._left.editor
         if place is None or not (place.name == pane.buffer or pane.start_of(place.name)):
             return
@@ -90,7 +88,7 @@ class PlaceKeeper:
         pane.call_after_refresh(pane.editor.scroll_to, y=place.top, animate=False)
 
     def keep(self, code: CodePane, editor: EditorPane) -> None:
-        """Save the place. Forget that of an attempt that has ended."""
+        """Save the place, or forget it if the attempt has ended."""
         state = self._attempt.state
         if not self._screen.is_mounted or state.driver != PERSON:
             return

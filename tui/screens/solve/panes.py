@@ -1,4 +1,4 @@
-"""The panes of the solve screen: their table, tabs and area, and their messages to the screen."""
+"""The panes of the solve screen: their table, tabs and area, and the messages to the screen."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.splitter import Splits
 
 WIDE, VERY_WIDE = 110, 150
-"""The widths in cells from which the files stay visible, and also an editor in use."""
+"""The widths, in cells, from which the files stay visible and from which the editor in use does too."""
 HIGH = 36
-"""The height in cells from which results stay visible below the text being read."""
+"""The height, in cells, from which the results stay visible below the text being read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanePlace:
-    """A pane: the widget that gets its keys, its name in the record, and its region."""
+    """A pane: the widget that takes its keys, its name in the record, and its region."""
 
     focus: str
     event: Pane
     region: Literal["files", "reading", "editor", ""] = "reading"
     id: str = ""
-    """Its id among the reading panes; by default its name."""
+    """The id of its widget among the reading panes, if it differs from the name."""
 
 
 PANES: Mapping[str, PanePlace] = {
@@ -46,17 +46,17 @@ PANES: Mapping[str, PanePlace] = {
     "results": PanePlace("#calls", Pane.RESULT),
     "notes": PanePlace("#notes", Pane.NOTES, id="notes-pane"),
 }
-"""The panes of every attempt, by name."""
+"""The panes that every attempt has, by name."""
 
 
 def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
-    """Return the name of a widget's pane; empty if it is in none."""
+    """Return the name of the pane around a widget; empty if there is none."""
     names = (node.id.removesuffix("-pane") for node in widget.ancestors_with_self if node.id is not None)
     return next((name for name in names if name in panes), "")
 
 
 class CallAsked(Message):
-    """Asks to call a tool."""
+    """Asks the screen to call a tool."""
 
     def __init__(self, tool: str, arguments: Mapping[str, str]) -> None:
         super().__init__()
@@ -65,11 +65,11 @@ class CallAsked(Message):
 
 
 class SubmitAsked(Message):
-    """Asks to submit the code in the editor."""
+    """Asks the screen to submit the code in the editor."""
 
 
 class SourceAsked(Message):
-    """Asks to read a file or function (`path::qualname`), free of charge if shown before, else by a call."""
+    """Asks the screen to show a file or function (`path::qualname`): free if known, else by a call."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class SourceAsked(Message):
 
 
 class FunctionAsked(Message):
-    """Asks to edit a function (`path::qualname`), at a line of its file if known, or to suspect it."""
+    """Asks the screen to edit a function (`path::qualname`) at a line of its file, or to suspect it."""
 
     def __init__(self, name: str, what: Literal["edit", "suspect"], *, line: int = 0) -> None:
         super().__init__()
@@ -87,21 +87,21 @@ class FunctionAsked(Message):
 
 
 class StatePane(Vertical):
-    """A pane that shows the attempt's state."""
+    """A pane that shows a part of the attempt's state."""
 
     def update_from(self, state: AttemptState) -> None:
-        """Show another state."""
+        """Show a new state."""
         raise NotImplementedError
 
 
 class BriefRead(Message):
-    """The solver has read the brief."""
+    """The solver has finished reading the brief."""
 
 
 class PaneArea(Splits):
-    """Files, reading panes and editor, side by side if there is room, with results below the reading panes.
+    """The regions of the screen: files, reading panes and editor, side by side if there is room.
 
-    A pane is mounted when first shown.
+    Results are below the reading panes if there is room. A pane is mounted when it is first shown.
     """
 
     def __init__(
@@ -114,9 +114,9 @@ class PaneArea(Splits):
         first: str = "",
         made: Callable[[Widget], None] = lambda _: None,
     ) -> None:
-        """`read` are the reading panes, results last. `first` is the one shown first.
+        """`read` are the reading panes, with the results last. `first` is the name of the pane to show first.
 
-        Without `first`, all are mounted at once. `made` is called with each pane mounted later.
+        Without `first`, all panes are mounted at once. `made` is called with each pane that is mounted later.
         """
         super().__init__(id="work")
         self._panes = panes
@@ -132,14 +132,14 @@ class PaneArea(Splits):
         )
         self._mounting = Lock()
         self.current = self._upper
-        """The current reading pane."""
+        """The name of the current reading pane."""
         self.editing = not first
         """Whether the editor stays visible next to the reading pane."""
         self.brief_alone = False
-        """Whether only the brief is shown."""
+        """Whether only the brief is visible."""
 
     def id_of(self, pane: str) -> str:
-        """Return the id of a pane's widget."""
+        """Return the id of a reading pane's widget."""
         return self._panes[pane].id or pane
 
     def compose(self) -> ComposeResult:
@@ -152,7 +152,7 @@ class PaneArea(Splits):
             yield self._editor
 
     async def make(self, pane: str) -> None:
-        """Mount a pane not shown yet."""
+        """Mount a pane if it was not shown before."""
         region = self._panes[pane].region
         if region == "files":
             await self._mount(self._files, self, self._column)
@@ -164,7 +164,7 @@ class PaneArea(Splits):
             await self._mount(widget, self._column, None if last else self._column.children[0])
 
     async def _mount(self, widget: Widget, into: Widget, before: Widget | None = None) -> None:
-        async with self._mounting:  # two may ask for a pane at once, and both need it complete
+        async with self._mounting:  # two callers may ask for a pane at once, and both need it complete
             if not widget.is_attached:
                 widget.display = False
                 await into.mount(widget, before=before)
@@ -182,19 +182,19 @@ class PaneArea(Splits):
             self.lay_out()
 
     def text_meant(self, focused: Widget | None) -> CodeView | None:
-        """Return the text that a key applies to: the focused one, else visible code, else visible text."""
+        """Return the view that a key is meant for: the focused one, else visible code, else visible text."""
         if isinstance(focused, CodeView):
             return focused
         shown = [view for view in self.query(CodeView) if view.is_on_screen]
         return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
 
     def show_alone(self, *, brief: bool) -> None:
-        """Show only the brief, or everything that fits."""
+        """Show only the brief, or all panes that fit."""
         self.brief_alone = brief
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Show as many panes as fit, always including the one shown last."""
+        """Show as many panes as fit, among them the one requested last."""
         size = self.app.size
         width = 0 if self.brief_alone else size.width
         wide, very_wide = width >= WIDE, width >= VERY_WIDE
@@ -205,21 +205,21 @@ class PaneArea(Splits):
         self._lay_out_reading(with_results=wide and size.height >= HIGH)
         for name, needed in (("-wide", wide), ("-very-wide", with_editor)):
             if self.has_class(name) != needed:
-                # without an update while unmounted, since everything below would be styled twice
+                # without an update while unmounted, because all widgets below would be styled twice
                 self.set_class(needed, name, update=self.is_mounted)
         if self.is_mounted:
             self._column.fit()
             self.fit()
 
     def _lay_out_reading(self, *, with_results: bool) -> None:
-        """Show the current reading pane alone, or above the results."""
+        """Show the current reading pane, with or without the results below it."""
         results = self._read[-1]
         shown = self.id_of(self._upper if with_results else self.current)
         for widget in self._read:
             widget.display = with_results if with_results and widget is results else widget.id == shown
 
     def on_resize(self) -> None:
-        """Arrange the regions for another size."""
+        """Arrange the regions for the new size."""
         self.lay_out()
 
 
@@ -229,7 +229,7 @@ def pane_key(pane: str) -> str:
 
 
 def pane_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
-    """Give a pane its frame, with its key and name, or words for its content, and a note."""
+    """Frame a pane with its key, a title (by default the key's name) and a note; return the pane."""
     key = key_named(f"pane.{pane}")
     if not widget.has_class(PANE):
         widget.tooltip = key.tooltip
@@ -237,6 +237,6 @@ def pane_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Fr
 
 
 def pane_tabs(panes: Iterable[str]) -> NameTabs:
-    """Return the names of panes with their keys in one line, without the console, which is always visible."""
+    """Return a line with the names and keys of panes, except the console, which is always visible."""
     names = {pane: key_named(f"pane.{pane}").description for pane in panes if pane != "console"}
     return NameTabs({pane: f"{pane_key(pane)} {name}" for pane, name in names.items()})

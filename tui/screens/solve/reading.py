@@ -1,4 +1,4 @@
-"""Reading what results have shown: the tree of files and functions, and their code, with actions on both."""
+"""The panes for reading what results have shown: the tree of files and functions, and their code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EMPTY = "Nothing has been read yet: choose a file (F3), or search (S)"
 
 
 _ON = {"edit": ("function",), "suspect": ("function",), "list_functions": ("file", "function")}
-"""The kinds of rows to which an action applies."""
+"""The kinds of rows on which each action is possible."""
 
 
 class FilesPane(StatePane):
@@ -41,12 +41,12 @@ class FilesPane(StatePane):
     tree_view = query_one("#known", KnowledgeTree)
 
     def __init__(self, use: str = "tool use") -> None:
-        """`use` is the unit of a call's price, in words."""
+        """`use` is the unit of a call's price, such as `tool use`."""
         super().__init__(id="files")
         self._use = use
         self._state = AttemptState()
         self._kind = ""
-        """The kind of the row at the cursor."""
+        """The kind of the row at the cursor; empty if there is none."""
         pane_frame(self, "files")
 
     def compose(self) -> ComposeResult:
@@ -58,7 +58,7 @@ class FilesPane(StatePane):
         self.update_from(self._state)
 
     def update_from(self, state: AttemptState) -> None:
-        """Show the known files and functions."""
+        """Show the known files and functions of a state, with the suspects marked."""
         self._state = state
         known = state.knowledge
         self.tree_view.update_from(
@@ -72,39 +72,39 @@ class FilesPane(StatePane):
 
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
-        """Ask for the entries of a folder."""
+        """Ask for a call that lists a folder."""
         self.post_message(CallAsked("list_directory", {"path": message.path}))
 
     @on(KnowledgeTree.OpenFile)
     def open_file(self, message: KnowledgeTree.OpenFile) -> None:
-        """Ask for an unread file."""
+        """Ask for a call that reads a file."""
         self.post_message(CallAsked("read_file", {"file_path": message.path}))
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
-        """Ask for a function. A file already read may contain it."""
+        """Ask for a function, which a file already read may contain."""
         self.post_message(SourceAsked(message.function))
 
     @on(KnowledgeTree.ShowAgain)
     def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
-        """Ask to show a known source again. A folder has none."""
+        """Ask to show a known file or function again. There is nothing to show of a folder."""
         if message.place not in self._state.knowledge.listed:
             self.post_message(SourceAsked(message.place))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the actions possible on a row."""
+        """Offer only the actions that are possible on the current row."""
         return self._kind in _ON[action] if action in _ON else super().check_action(action, parameters)
 
     @on(KnowledgeTree.NodeHighlighted)
     def row_changed(self) -> None:
-        """Update the keys that are offered."""
+        """Update the offered keys if the kind of the row has changed."""
         place, before = self.tree_view.place, self._kind
         self._kind = place.kind if place is not None else ""
         if self._kind != before:
             self.refresh_bindings()
 
     def action_list_functions(self) -> None:
-        """Ask for the functions of the file at the cursor."""
+        """Ask for a call that lists the functions of the file at the cursor."""
         place = self.tree_view.place
         if place is None or place.kind == "dir":
             self.app.notify("The cursor is not on a file.")
@@ -112,7 +112,7 @@ class FilesPane(StatePane):
         self.post_message(CallAsked("list_file_functions", {"file_path": place.name.partition("::")[0]}))
 
     def action_suspect(self) -> None:
-        """Mark the function at the cursor."""
+        """Mark the function at the cursor as suspect, or unmark it."""
         self._ask("suspect")
 
     def action_edit(self) -> None:
@@ -128,7 +128,7 @@ class FilesPane(StatePane):
 
 
 class CodePane(StatePane):
-    """One file or function at a time. The position in each is kept."""
+    """One file or function at a time. The position in each text is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CODE)]
 
@@ -141,23 +141,23 @@ class CodePane(StatePane):
         self._shown: Shown | None = None
         self._places: dict[str, int] = {}
         self._function = ""
-        """The function at the cursor."""
+        """The function at the cursor; empty if there is none."""
 
     def compose(self) -> ComposeResult:
         """Lay out the view."""
         yield CodeView(id="code-view")
 
     def on_mount(self) -> None:
-        """Fold long lines."""
+        """Turn on line wrapping."""
         self.view.wrap = True
 
     @property
     def shown(self) -> Shown | None:
-        """The displayed text."""
+        """The displayed text; None before one was shown."""
         return self._shown
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state: marks, and whether a text is out of date."""
+        """Show the marks of a new state, and whether the displayed text is out of date."""
         marks_changed = state.suspects != self._state.suspects
         self._state = state
         if self._shown is not None:
@@ -166,7 +166,7 @@ class CodePane(StatePane):
                 self._draw_marks()
 
     def show(self, shown: Shown, *, line: int | None = None) -> None:
-        """Show a text, at a line or at its last position."""
+        """Show a text, at a line or else at the position that it had last."""
         if self._shown is not None:
             self._places[self._shown.name] = self.view.cursor_line
         same = self._shown == shown
@@ -188,7 +188,7 @@ class CodePane(StatePane):
         return enclosing(functions, self.view.cursor_line) or self._shown.function
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the actions possible on a line."""
+        """Offer only the actions that are possible on the current line."""
         if action in ("edit", "suspect"):
             return bool(self._function)
         return super().check_action(action, parameters)
@@ -208,7 +208,7 @@ class CodePane(StatePane):
 
     @on(CodeView.CursorMoved)
     def cursor_moved(self) -> None:
-        """Show where the cursor is."""
+        """Show the position of the cursor in the frame."""
         self._draw_title()
 
     def _draw_marks(self) -> None:
@@ -221,7 +221,7 @@ class CodePane(StatePane):
     # Keys
 
     def action_go_to_line(self) -> None:
-        """Ask for a line and go there."""
+        """Ask for the number of a line, and move there."""
 
         def answered(value: str | None) -> None:
             if value and value.strip().isdigit():
@@ -231,7 +231,7 @@ class CodePane(StatePane):
         self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
 
     def action_definition(self) -> None:
-        """Go to the shown definition of the name at the cursor, else of a name on its line."""
+        """Show the definition of the name at the cursor, or choose among those of the names in its line."""
         if self._shown is None:
             return
         path, word = self._shown.path, self.view.word_at_cursor()
@@ -254,7 +254,7 @@ class CodePane(StatePane):
             self._pick(not_shown if others else f"{word} may be", found)
 
     def action_outline(self) -> None:
-        """Choose among all functions shown so far, those of this file first."""
+        """Choose among all functions shown so far, with those of this file first."""
         path = self._shown.path if self._shown is not None else ""
         names = sorted(self._state.knowledge.functions, key=lambda n: (not n.startswith(f"{path}::"), n))
         if not names:
@@ -278,7 +278,7 @@ class CodePane(StatePane):
         self.app.push_screen(PickDialog(title, choices), answered)
 
     def go_to(self, name: str) -> bool:
-        """Show a file or function for free if shown before, else ask to read it. Return whether it is shown.
+        """Show a known file or function free of charge, or ask to read it. Return whether it is shown.
 
         `name` is a path or `path::qualname`.
         """
@@ -303,17 +303,17 @@ class CodePane(StatePane):
             self.post_message(CallAsked("read_file", {"file_path": path}))
 
     def action_list_functions(self) -> None:
-        """Ask for the functions of the displayed file."""
+        """Ask for a call that lists the functions of the displayed file."""
         if self._shown is not None:
             self.post_message(CallAsked("list_file_functions", {"file_path": self._shown.path}))
 
     def action_read_again(self) -> None:
-        """Ask for the current version of the displayed text."""
+        """Ask for a call that reads the displayed text again."""
         if self._shown is not None:
             self._ask_to_read(self._shown.path, self._shown.function.partition("::")[2])
 
     def action_suspect(self) -> None:
-        """Mark the function at the cursor."""
+        """Mark the function at the cursor as suspect, or unmark it."""
         self._ask("suspect")
 
     def action_edit(self) -> None:

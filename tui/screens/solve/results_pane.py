@@ -1,4 +1,4 @@
-"""All answers so far. A submission is also shown by test and as a diff if allowed."""
+"""The pane with all answers so far. A submission also has pages for its tests and its diff."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from gistpoint.tui.widgets.text_view import TextView
 PAGES = {"answer": "Answer", "tests": "Tests", "changes": "Diff"}
 _FOCUS = {"answer": "#answer", "tests": "#tests ResultTable", "changes": "#changes DiffPane"}
 SIDE_BY_SIDE = 90
-"""The width in cells from which an answer is next to the list of calls."""
+"""The width, in cells, from which the answer is next to the list of calls."""
 Made = TypeVar("Made", bound=Widget)
 
 
 class ResultsPane(StatePane):
-    """A list of calls, and the pages of the chosen one. The list is short while the answer is being read."""
+    """The list of calls, and the pages of the chosen one. The list is short while an answer is being read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RESULTS)]
 
@@ -44,7 +44,10 @@ class ResultsPane(StatePane):
     answer = query_one("#answer", TextView)
 
     def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judged | None]) -> None:
-        """`start_of` returns a function's initial code, `judgement_of` a run of this process by its call."""
+        """`start_of` returns the initial code of a function.
+
+        `judgement_of` returns the test run of a call in this process, None if there is none.
+        """
         super().__init__(id="results")
         pane_frame(self, "results", note="no calls yet")
         self._start_of, self._judgement_of = start_of, judgement_of
@@ -55,21 +58,21 @@ class ResultsPane(StatePane):
         """The displayed page of the chosen call."""
 
     def compose(self) -> ComposeResult:
-        """Lay out list and answer. The other pages are made when first shown."""
+        """Lay out the list and the answer. The other pages are made when they are first shown."""
         with Horizontal(id="result-parts"):
             yield OptionList(id="calls", compact=True)
             yield TextView(id="answer")
 
     def on_mount(self) -> None:
-        """Fold long lines of answers."""
+        """Turn on line wrapping for answers."""
         self.answer.wrap = True
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the answer next to the list if there is room, else below."""
+        """Put the answer next to the list if there is room, else below it."""
         self.set_class(event.size.width >= SIDE_BY_SIDE, "-side-by-side")
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state. Only calls that changed are redrawn."""
+        """Show the calls of a new state, drawing only those that have changed."""
         self._state = state
         if state.calls == self._drawn:
             return
@@ -94,21 +97,21 @@ class ResultsPane(StatePane):
 
     @on(OptionList.OptionHighlighted)
     async def highlight(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the answer of the call under the cursor."""
+        """Show the answer to the call at the cursor."""
         event.stop()
         if event.option_index < len(self._drawn):
             await self._show(self._drawn[event.option_index])
 
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
-        """Focus the answer on Enter, at its first line with a link."""
+        """Focus the page, with the cursor on the first place that an answer names."""
         event.stop()
         self._page_widget().focus()
         if self.page == "answer":
             self.read_hits()
 
     def read_hits(self) -> None:
-        """Go to the first line of the answer that names a place."""
+        """Move to the first line of the answer that names a place, and focus the answer."""
         places = self.answer.places
         if places:
             named = [line for line, place in places.items() if isinstance(place, NamedPlace) and place.line]
@@ -141,17 +144,17 @@ class ResultsPane(StatePane):
         ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer other pages if there are any."""
+        """Offer turning pages only if there are several."""
         return len(self._available()) > 1 if action == "page" else super().check_action(action, parameters)
 
     async def action_page(self, by: int) -> None:
-        """Turn to another page of the chosen result."""
+        """Turn to the next or previous page of the chosen call."""
         pages = self._available()
         at = pages.index(self.page) if self.page in pages else 0
         await self._turn_to(pages[(at + by) % len(pages)])
 
     async def _turn_to(self, page: str) -> None:
-        """Show a page, making it if necessary, or the answer if the chosen call has no such page."""
+        """Show a page, making it if necessary; if the chosen call has no such page, show the answer."""
         page = page if page in self._available() else "answer"
         submission = self._submission()
         if page == "tests" and submission is not None:
@@ -200,9 +203,9 @@ class ResultsPane(StatePane):
 
 
 def results_of(submission: Submission, judgement: Judged | None) -> list[TestResult]:
-    """Return the outcome of every test, failing ones first.
+    """Return the outcome of every test in a submission's run, with the failing tests first.
 
-    For an earlier process, only those in the journal.
+    For a run of an earlier process (`judgement` is None), return only the failing tests in the journal.
     """
     texts = dict(submission.failures)
     failing = [TestResult(id, Outcome.FAILED, message=texts.get(id, "")) for id in submission.failing]

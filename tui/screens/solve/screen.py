@@ -1,4 +1,4 @@
-"""Solve: an attempt under way, its panes, budgets and clock."""
+"""The solve screen: an attempt under way, with its panes, budgets and clock."""
 
 from __future__ import annotations
 
@@ -64,13 +64,15 @@ from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
 
 FLUSH_SECONDS = 1.0
-"""The interval at which counted affordances are written."""
+"""Seconds between two writes of counted affordances."""
 
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
+_PLAYING = "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
+_BRIEF_FIRST = "Read the task: your time is running. Press F9 afterwards to open the tools."
 
 
 class SolveScreen(BaseScreen[How]):
-    """The attempt, dismissed with `ended`, or with `left` if it can be resumed."""
+    """An attempt under way. Dismissed with `ended`, or with `left` if it can be resumed."""
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SOLVE)]
@@ -115,23 +117,23 @@ class SolveScreen(BaseScreen[How]):
         self.results = ResultsPane(self.editor.start_of, self.controller.judgement_of)
         self.notes_pane = NotesPane(attempt.state.notes)
         self._pane = ""
-        """The focused pane."""
+        """The name of the focused pane."""
         self._asking = CallAsking(self, self.controller, self.kind)
         self._asked_from: Widget | None = None
-        """The widget focused when the call under way began."""
+        """The widget that had the focus when the call under way began."""
         self._typed_in: Widget | None = None
-        """The widget into which the user has typed since then."""
+        """The widget in which the user has typed since that call began."""
         self._stopped = False
         self._places = PlaceKeeper(self, attempt)
 
     @property
     def editor(self) -> EditorPane:
-        """The pane in which the solver writes, mounted when first shown."""
+        """The pane with the solver's text. It is mounted when it is first shown."""
         return self.kind.editor
 
     @property
     def notes(self) -> WritingArea:
-        """The notes, after they are shown."""
+        """The text area of the notes. It exists after the notes have been shown."""
         return self.notes_pane.area
 
     def compose(self) -> ComposeResult:
@@ -142,16 +144,13 @@ class SolveScreen(BaseScreen[How]):
         files = FilesPane(self._attempt.state.of_kind.unit)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:
-            yield Plain(
-                "Read the task: your time is running. Press F9 afterwards to open the tools.",
-                id="brief-first",
-            )
+            yield Plain(_BRIEF_FIRST, id="brief-first")
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Show the attempt so far, return to the solver's last pane, and continue the call under way."""
+        """Show the attempt so far, return to the last pane, and continue a call or a recording."""
         self._show_locked()
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
@@ -172,12 +171,10 @@ class SolveScreen(BaseScreen[How]):
             self.controller.finish_pending()
         if self._play is not None:
             self.controller.play(*self._play)
-            self.console.say(
-                "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
-            )
+            self.console.say(_PLAYING)
 
     def _made(self, pane: Widget) -> None:
-        """Show the attempt so far in a pane just mounted."""
+        """Show the attempt so far in a pane that was just mounted."""
         switch_off(pane, self._attempt.state)
         if isinstance(pane, StatePane | EditorPane):
             pane.update_from(self._attempt.state)
@@ -198,13 +195,13 @@ class SolveScreen(BaseScreen[How]):
     def _draw(self) -> None:
         state = self._attempt.state
         for pane in (*self.query(StatePane), self.editor):
-            if pane.is_mounted:  # others are still being mounted, and get the state from `_made`
+            if pane.is_mounted:  # the others are still being mounted and get the state from `_made`
                 pane.update_from(state)
         self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
 
     def _draw_clock(self) -> None:
-        """Show the current budgets, the clock and the time in question."""
+        """Show the budgets, the clock, and the question about a time without input."""
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.backend)
@@ -216,7 +213,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(StateChanged)
     def state_changed(self) -> None:
-        """Draw the changes. Complete what a limit has started, and leave if the attempt is over."""
+        """Draw the new state, complete a call that a limit has begun, and leave if the attempt is over."""
         self._draw()
         if self.controller.playing:
             self.run_line.follow(self.controller.tool)
@@ -225,11 +222,11 @@ class SolveScreen(BaseScreen[How]):
             self.controller.finish_pending()
         self._leave_if_over()
 
-    # The brief, if it comes first
+    # Reading the brief first
 
     @on(BriefRead)
     def brief_read(self) -> None:
-        """Ask the study's questions after the brief, then open the tools."""
+        """Ask the study's questions after the brief, then show the other panes."""
         if self._brief_first:
             self._ask_after_brief()
 
@@ -246,7 +243,7 @@ class SolveScreen(BaseScreen[How]):
         self.call_later(self.action_pane, "files")
 
     def _show_locked(self) -> None:
-        """Show only the brief until it has been read, then everything."""
+        """Show only the brief until it has been read, and everything afterwards."""
         locked = self._brief_first
         brief = self.query_one(BriefPane)
         brief.first = locked
@@ -261,7 +258,7 @@ class SolveScreen(BaseScreen[How]):
     # Panes
 
     async def action_pane(self, pane: str) -> None:
-        """Show a pane and focus it at once, since the next key is meant for it."""
+        """Show a pane, and focus it at once: the next key is meant for it."""
         await self._show_pane(pane)
         widget = self.query_one(self.kind.panes[pane].focus, Widget)
         if widget.focusable:
@@ -275,7 +272,7 @@ class SolveScreen(BaseScreen[How]):
             self.minimize()
         await self.area.make(pane)
         if pane == "assist":
-            await self.area.make("editor")  # the assistant sees it
+            await self.area.make("editor")  # the assistant sees its code
         if pane == "editor" and self.editor.buffer:
             self.area.editing = True
         self.area.show(pane)
@@ -286,11 +283,11 @@ class SolveScreen(BaseScreen[How]):
 
     @on(NameTabs.Clicked)
     async def tab_clicked(self, message: NameTabs.Clicked) -> None:
-        """Go to the clicked pane."""
+        """Show and focus the pane whose tab was clicked."""
         await self.action_pane(message.target)
 
     def action_find(self) -> None:
-        """Search in the focused text, else in the one being read."""
+        """Search in the focused text, or else in the one being read."""
         view = self.area.text_meant(self.focused)
         if not allowed(self._attempt.state, "search"):
             self.app.notify("Searching in what was shown is disabled in this study.")
@@ -298,7 +295,7 @@ class SolveScreen(BaseScreen[How]):
             find_in(view)
 
     def action_wrap(self) -> None:
-        """Fold the long lines of the text being read, or scroll them."""
+        """Switch between wrapping and scrolling the long lines of the text being read."""
         view = self.area.text_meant(self.focused)
         if view is not None:
             view.action_toggle_wrap()
@@ -308,20 +305,20 @@ class SolveScreen(BaseScreen[How]):
         self.app.notify(kind_of(self._attempt.task).score_rule, title="The score", timeout=20)
 
     def action_search(self) -> None:
-        """Ask for a pattern for a search of the repository."""
+        """Ask for the pattern of a search in the repository."""
         self.console.search()
 
     def action_copy_text(self) -> None:
-        """Copy the text selected with the mouse if the study allows it."""
+        """Copy the selected text, if the study allows it."""
         if allowed(self._attempt.state, "copy"):
             super().action_copy_text()
         else:
             self.app.notify("Copying is disabled in this study.")
 
-    # Other recorded events
+    # Recording other events
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Record the focused pane, which determines which clock runs."""
+        """Record which pane has the focus: it determines which clock runs."""
         pane = pane_around(event.widget, self.kind.panes)
         if pane and pane != self._pane:
             self._pane = pane
@@ -337,7 +334,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
-        """Save unfinished code."""
+        """Save the unfinished code."""
         self._typed_in = message.area
         if message.buffer:
             self.controller.edited(message.buffer, message.text)
@@ -361,12 +358,12 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallAsked)
     def call_asked(self, message: CallAsked) -> None:
-        """Make the call that was typed or clicked, after a question if that spends the last of a budget."""
+        """Make the call that was typed or clicked, after a question if it spends the last of a budget."""
         self._asking.ask(message.tool, message.arguments)
 
     @on(SubmitAsked)
     async def action_submit(self) -> None:
-        """Submit the editor's content, after a question with the changes and the price."""
+        """Submit the editor's code, after a question with the changes and the price."""
         await self.area.make("editor")
         self._asking.submit()
 
@@ -382,13 +379,13 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallProgressed)
     def progressed(self, message: CallProgressed) -> None:
-        """Show the progress of the tests, with failures only if more than the answer may be shown."""
+        """Show the progress of a test run; failures only if the solver may see them."""
         evidence = shows_evidence(self._attempt.state)
         self.run_line.show(message.progress, message.failed if evidence else None)
 
     @on(CallFinished)
     async def finished(self, message: CallFinished) -> None:
-        """Show the answer in its pane."""
+        """Show the answer to a call, and do what waited for the call."""
         if self._stopped:
             return
         self.run_line.end()
@@ -401,14 +398,14 @@ class SolveScreen(BaseScreen[How]):
         self.controller.came_back()
 
     def _writes(self) -> bool:
-        """Return whether the solver writes during the call, so that the answer must not take the focus."""
+        """Return whether the solver is writing, in which case an answer must not take the focus."""
         area = self.focused
         if not isinstance(area, WritingArea):
             return False
         return area is not self._asked_from or area is self._typed_in or area.waits
 
     async def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
-        """Show an answer, in another pane than the current one only with `moves`."""
+        """Show the answer to a call; with `moves`, also go to its pane."""
         call = call_of(self._attempt.state, call_id)
         place = self.kind.in_place.get(call.tool) if call is not None else None
         if call is None or place == "":
@@ -436,7 +433,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
-        """Show why no call could be made. Re-raise a bug."""
+        """Show why a call failed. Raises any error that is not a `UserError` again."""
         self.run_line.end()
         self.console.call_ended()
         self.refresh_bindings()
@@ -467,7 +464,7 @@ class SolveScreen(BaseScreen[How]):
             self._close("ended")
 
     def _close(self, how: How) -> None:
-        """Leave, together with any dialog on top of the attempt."""
+        """Leave the screen, closing any dialog on top of it."""
         if self not in self.app.screen_stack:
             return
         self.stop()
@@ -477,14 +474,14 @@ class SolveScreen(BaseScreen[How]):
 
     @on(SourceAsked)
     async def source_asked(self, message: SourceAsked) -> None:
-        """Show a known source free of charge, or read it."""
+        """Show a known source free of charge, or ask to read it."""
         await self.area.make("code")
         if self.code.go_to(message.name):
             await self.action_pane("code")
 
     @on(TextView.PlaceAsked)
     async def place_asked(self, message: TextView.PlaceAsked) -> None:
-        """Go to a place shown before, free of charge. Any other costs a call when asked for a second time."""
+        """Show a known place free of charge. Any other costs a call, made when it is requested twice."""
         place = message.place
         if not isinstance(place, NamedPlace):
             return
@@ -503,7 +500,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(FunctionAsked)
     async def function_asked(self, message: FunctionAsked) -> None:
-        """Edit a function, or mark it."""
+        """Edit a function, or mark it as suspect."""
         if message.what == "edit":
             await self.area.make("editor")
             if self.editor.take(message.name):
@@ -516,27 +513,27 @@ class SolveScreen(BaseScreen[How]):
 
     @on(Tree.NodeHighlighted, "#known")
     def show_price(self) -> None:
-        """Show the price of opening the node at the cursor."""
+        """Show the price of opening the row at the cursor."""
         place = self.query_one(FilesPane).tree_view.place
         if self._pane == "files" and place is not None:
             self.console.say(self._asking.price_at(place.name))
 
-    # The attempt
+    # Leaving the attempt
 
     def action_pause(self) -> None:
-        """Stop the clock, with a reason."""
+        """Pause, after asking for a reason."""
         self.when_free(self._interruptions.pause)
 
     def action_end(self) -> None:
-        """Give up, or skip if no call was made."""
+        """Give up, or skip the task if no call was made, after asking for a reason."""
         self.when_free(self._interruptions.end)
 
     def action_cancel_run(self) -> None:
-        """Stop the code that a call runs, after a warning."""
+        """Stop the code that the call under way runs, after a warning."""
         self._asking.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable cancelling while a call runs code, answers while there is a question, and existing panes."""
+        """Offer only what is possible: panes that exist, answers to a question, cancelling running code."""
         if action == "cancel_run":
             return self.is_mounted and self.controller.cancellable
         if action == "idle":
@@ -548,7 +545,7 @@ class SolveScreen(BaseScreen[How]):
         return action != "pane" or not parameters or parameters[0] in self.kind.panes
 
     def action_leave(self) -> None:
-        """Go home. The attempt can be resumed."""
+        """Leave the attempt, which can be resumed."""
         if self.controller.playing:
             self._leave()
         else:
@@ -564,25 +561,25 @@ class SolveScreen(BaseScreen[How]):
         return self.controller.busy
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Do something now, or after an answered call has returned. Notify if a call runs or is playing."""
+        """Do something now, or after a call that will return soon; while code runs, show that it can't."""
         if not self.controller.when_free(do):
             self.app.notify(_BUSY, severity="warning")
 
     def input_happened(self, at: float) -> None:
-        """Note that a key or the mouse was used."""
+        """Record that a key or the mouse was used."""
         self._interruptions.input_happened(at)
 
     def action_idle(self, answer: str) -> None:
-        """Answer the question after a time without input."""
+        """Answer the question about a time without input."""
         self._interruptions.answer_idle(away=answer == "away")
 
     @on(IdleAnswer.Clicked)
     def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
-        """Answer the question with the mouse."""
+        """Answer that question with the mouse."""
         self.action_idle(message.answer)
 
     def stop(self) -> None:
-        """Write everything pending. Nothing is recorded afterwards."""
+        """Write everything pending. Nothing is recorded after that."""
         if not self._stopped:
             self._stopped = True
             if self.editor.is_mounted:

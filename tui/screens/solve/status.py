@@ -1,4 +1,4 @@
-"""Temporary lines between panes and console: the run under way, and the question about idle time."""
+"""Temporary lines above the console: the run under way, and the question after a time without input."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _BAR = 20
 
 
 class RunLine(Widget):
-    """The progress of the code run by a call, in one line; hidden while none runs.
+    """The progress of the code that a call runs, in one line that is hidden while no code runs.
 
-    Failures are drawn only if they may be shown. What doesn't fit is omitted, how to cancel last.
+    Failures are drawn only if the solver may see them. If the line is too short, the hint on cancelling is
+    the last part to be left out.
     """
 
     ALLOW_SELECT = False
@@ -43,7 +44,7 @@ class RunLine(Widget):
         self._ticking: Timer | None = None
 
     def begin(self, words: str, *, hint: str = CANCEL_HINT) -> None:
-        """Show that code of unknown duration runs, and how to cancel it."""
+        """Show that code is running for an unknown time, and how to cancel it."""
         self.display = True
         self._words, self._hint = words, hint
         self._progress = self._failed = None
@@ -54,7 +55,7 @@ class RunLine(Widget):
         self.refresh()
 
     def follow(self, tool: Tool | None) -> None:
-        """Show whether the code of a recorded call runs."""
+        """Show the line while the tool of a recorded call runs code."""
         runs = tool is not None and tool.runs_code
         if runs and not self.display:
             self.begin("the code of the recorded call runs", hint="")
@@ -62,7 +63,7 @@ class RunLine(Widget):
             self.end()
 
     def show(self, progress: RunProgress, failed: Failing | None) -> None:
-        """Show the progress of a run. `failed` is given only if it may be shown."""
+        """Show the progress of a run. `failed` is None if the solver may not see failures."""
         self._progress, self._failed = progress, failed
         self.refresh()
 
@@ -73,7 +74,7 @@ class RunLine(Widget):
             self._ticking.pause()
 
     def render(self) -> Content:
-        """Draw as much as fits."""
+        """Return as much of the progress as fits into the line."""
         progress, failed = self._progress, self._failed
         elapsed = duration(round((monotonic() - self._since) * 1000))
         parts: list[Content] = []
@@ -103,7 +104,7 @@ class RunLine(Widget):
 
 
 class IdleAnswer(Plain):
-    """One of the two answers, with its key. A click gives it."""
+    """One of the two answers to the question, with its key. A click gives the answer."""
 
     class Clicked(Message):
         """The answer was clicked."""
@@ -117,18 +118,18 @@ class IdleAnswer(Plain):
         self._answer = answer
 
     def on_mount(self) -> None:
-        """Show the key."""
+        """Show the key and the answer."""
         key = key_named(f"idle.{self._answer}")
         self.update(f" {shown_key(key.keys.split(',')[0])} {key.description} ")
 
     def on_click(self, event: events.Click) -> None:
-        """Give the answer."""
+        """Report that the answer was clicked."""
         event.stop()
         self.post_message(self.Clicked(self._answer))
 
 
 class IdleQuestion(Horizontal):
-    """Asks after a time without input, and stays until answered; hidden while no time is in question."""
+    """The question whether a time without input was work. It is visible until it has been answered."""
 
     words = query_one("#idle-words", Plain)
 
@@ -147,7 +148,7 @@ class IdleQuestion(Horizontal):
         self.update_from(*self._first)
 
     def update_from(self, doubt: Doubt, clock: Clock) -> None:
-        """Show how much time is in question."""
+        """Show how much time is in question; hide the question if there is none."""
         self._first = (doubt, clock)
         self.display = bool(doubt)
         if doubt and self.is_mounted:

@@ -1,4 +1,4 @@
-"""The summary of an attempt: its end, time and budgets, and the true text next to the solver's."""
+"""The summary of an attempt in an editor: its ending, times and budgets, and the expected text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def editor_summary(
     *,
     accepted: bool | None = None,
 ) -> SummaryScreen:
-    """Return the screen. `judgement` is the run of the last submission if it happened in this process."""
+    """Return the summary. `judgement` is the last submission's run if it took place in this process.
+
+    `accepted` is the reviewers' decision on a pass, None if there is none.
+    """
     pages = []
     expected = kind_of(task).expected(task, answer)
     if expected:
@@ -55,14 +58,14 @@ def editor_summary(
 
 
 class FunctionsPage(Vertical):
-    """The parts of the answer, each as the solver left it next to the true one."""
+    """The page that compares each part of the answer with the solver's text."""
 
     def __init__(self, pairs: Sequence[Compared]) -> None:
         super().__init__(id="page-functions")
         self._compared = pairs
 
     def compose(self) -> ComposeResult:
-        """Lay out list, legend and diff."""
+        """Lay out the list of parts, the legend and the diff."""
         yield OptionList(
             *(Option(plain_line(pair.label)) for pair in self._compared), id="targets", compact=True
         )
@@ -70,7 +73,7 @@ class FunctionsPage(Vertical):
         yield DiffView(id="true-diff")
 
     def on_mount(self) -> None:
-        """Show the first part."""
+        """Show the first part; a single one needs no list."""
         self.query_one("#targets").display = len(self._compared) > 1
         if self._compared:
             self._show(self._compared[0])
@@ -80,7 +83,7 @@ class FunctionsPage(Vertical):
         self.query_one("#true-diff", DiffView).load(pair.yours, pair.true, whole=True)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show another part."""
+        """Show the highlighted part."""
         event.stop()
         self._show(self._compared[event.option_index])
 

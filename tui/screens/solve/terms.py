@@ -1,4 +1,4 @@
-"""What a study changes on the solve screen."""
+"""The terms that a study sets for the solve screen."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class Terms:
     """The terms of an attempt. The defaults apply outside of a study."""
 
     ask_ms: int = ASK_MS
-    """The time without input after which the solver is asked."""
+    """Milliseconds without input after which the solver is asked."""
     brief_first: bool = False
-    """Whether the brief is shown alone, and the tools are locked, until the solver has read it."""
+    """Whether only the brief is shown until the solver has read it."""
     after_brief: Callable[[Then], None] | None = None
-    """Asks the study's questions after the brief, resumes the clock, and calls its argument."""
+    """Asks the study's questions after the brief, resumes the clock, and then calls its argument."""
     paused: Then | None = None
-    """Called after the clock is stopped."""
+    """Called after the solver has paused."""
     withdraw: Then | None = None
-    """Asks whether to stop taking part in the study."""
+    """Asks whether the solver wants to stop taking part in the study."""
     assistant: Assistant | None = None
-    """The chat of an assisted condition."""
+    """The assistant of an assisted condition; None without one."""
     gist_help: str = ""
-    """The gist shown with a repair; empty for none."""
+    """The gist shown along with a repair; empty if there is none."""
 
 
 OUTSIDE_OF_A_STUDY = Terms()
 
 
 def switch_off(part: Widget, state: AttemptState) -> None:
-    """Disable in a part of the screen what a study disables."""
+    """Disable pasting and copying in a part of the screen if the study does not allow them."""
     for area in (*part.query(WritingArea), *part.query(WritingLine)):
         area.may_paste = allowed(state, "paste")
     for view in part.query(LineView):
@@ -53,6 +53,6 @@ def switch_off(part: Widget, state: AttemptState) -> None:
 
 
 def brief_is_first(state: AttemptState) -> bool:
-    """Whether the brief is yet to be read, or questions about it are yet to be answered."""
+    """Return whether the brief, or the questions after it, have still to be completed."""
     asked = state.pause is not None and state.pause.reason == PauseReason.QUESTIONNAIRE
     return asked or not (state.left_brief or state.calls)

@@ -1,4 +1,4 @@
-"""The text panes of the solve screen: the brief, notes, and what the condition of a study adds."""
+"""The panes with texts on the solve screen: the brief, the notes, and the aids of a study's condition."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.writing_area import WritingArea
 
 _BEGIN = ("pane.files", "solve.search", "pane.editor", "attempt.submit")
-"""The keys at the end of the brief."""
+"""The keys that the brief's frame shows, in the order in which they are needed."""
 
 
 class BriefPane(Vertical):
-    """The brief with long lines folded. In a study, it is read before anything else."""
+    """The brief with wrapped lines. In a study, the solver reads it before anything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BRIEF)]
 
@@ -38,7 +38,7 @@ class BriefPane(Vertical):
         super().__init__(id="brief")
         self._brief = render_brief(task)
         self.first = False
-        """Whether it is yet to be read."""
+        """Whether the solver has still to read it before the other panes are shown."""
         self.draw_frame()
 
     def compose(self) -> ComposeResult:
@@ -51,7 +51,7 @@ class BriefPane(Vertical):
         self.view.places = places_in_text(self.view.text)
 
     def draw_frame(self) -> None:
-        """Show in the frame what to press."""
+        """Show in the frame which keys lead on."""
         keys = [key_named(id) for id in _BEGIN]
         words = [f"{shown_key(key.keys.split(',')[0])} {key.description.lower()}" for key in keys]
         pane_frame(self, "brief", note="" if self.first else " · ".join(words))
@@ -61,15 +61,12 @@ class BriefPane(Vertical):
         self.post_message(BriefRead())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer that until it was read."""
+        """Offer this only while the brief has still to be read."""
         return self.first if action == "read" else super().check_action(action, parameters)
 
 
-# The solver's notes, kept with the attempt
-
-
 class NotesPane(Vertical):
-    """The solver's notes as one text."""
+    """The solver's notes, one text that is saved with the attempt."""
 
     area = query_one("#notes", WritingArea)
 
@@ -79,22 +76,22 @@ class NotesPane(Vertical):
         pane_frame(self, "notes", note="kept as you type")
 
     def compose(self) -> ComposeResult:
-        """Lay out the text."""
+        """Lay out the text area."""
         yield WritingArea(self._notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
 
 
-# A gist that a study's condition shows with a repair: what the first failing test does, in one file
-
-
 class GistHelpPane(StatePane):
-    """The gist. Reading it is free, and it can't be changed."""
+    """The gist that a study's condition shows along with a repair: what the first failing test does.
+
+    Reading it is free, and it can't be changed.
+    """
 
     def __init__(self, gist: str) -> None:
         super().__init__(id="gist_help")
         self._gist = gist
 
     def compose(self) -> ComposeResult:
-        """Lay out the text."""
+        """Lay out the view."""
         yield CodeView(id="gist-help-view")
 
     def on_mount(self) -> None:
@@ -111,11 +108,8 @@ class GistHelpPane(StatePane):
         """Do nothing, since the gist doesn't change."""
 
 
-# The panes that the condition of a study adds to the solve screen: the chat, and a gist with a repair
-
-
 def add_aids(kind: SolvingKind, controller: AttemptController, terms: Terms) -> None:
-    """Add the panes that the terms of an attempt provide."""
+    """Add the panes that the terms of an attempt provide: the chat, and the gist along with a repair."""
     if terms.assistant is not None:
         from gistpoint.tui.screens.solve.assist_pane import AssistPane
 
@@ -126,7 +120,7 @@ def add_aids(kind: SolvingKind, controller: AttemptController, terms: Terms) -> 
 
 
 async def insert_code(area: PaneArea) -> None:
-    """Put the code of the assistant's newest answer into the editor."""
+    """Insert the code of the assistant's newest answer into the editor."""
     from gistpoint.tui.screens.solve.assist_pane import AssistPane
 
     await area.make("assist")

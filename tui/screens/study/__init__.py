@@ -1,1 +1,1 @@
-"""The screens of a study's participants and organiser."""
+"""The screens for a study's participants and its organiser."""

@@ -1,4 +1,4 @@
-"""A questionnaire. Input is saved after each key, so that a killed program loses nothing."""
+"""The page with a questionnaire. Input is saved after each key, so that a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gistpoint.tui.widgets.frames import framed
 
 
 class FormPage(StudyPage):
-    """Answers `next`. `values` and `seconds` are recorded."""
+    """A page with a form. Dismissed with `next`; the app then records `values` and `seconds`."""
 
     BUTTONS = ()
 
@@ -30,29 +30,29 @@ class FormPage(StudyPage):
         drafts: FormDrafts,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`now` returns the seconds of a clock that never goes back."""
+        """`whose` is the participant's code. `now` returns the seconds of a monotonic clock."""
         super().__init__(heading, whose)
         self.step, self._drafts, self._now = step, drafts, now
         self._draft, self._since = drafts.read(step.form.id, step.assignment), now()
         self.form = QuestionForm(step.questions, self._draft.values)
 
     def body(self) -> Iterable[Widget]:
-        """Return the questions, in a frame with the number of answered ones."""
+        """Yield the form."""
         yield self.form
 
     def starts_at(self) -> Widget | None:
-        """Return nothing, since the form begins at the first unanswered question."""
+        """Return None: the form itself focuses the first unanswered question."""
         self._count()
         return None
 
     @property
     def values(self) -> dict[str, Any]:
-        """The answers; None for declined ones."""
+        """The answers; None for a question that was declined."""
         return self.form.values
 
     @property
     def seconds(self) -> float:
-        """How long the form was on the screen, over all processes."""
+        """Seconds for which the form was on the screen, in all sessions together."""
         return self._draft.seconds + self._now() - self._since
 
     @on(QuestionForm.Changed)
@@ -67,7 +67,7 @@ class FormPage(StudyPage):
         framed(self.form, words, "Tab: next question · F9: done")
 
     def action_next(self) -> None:
-        """Finish. Ask first if something was left out."""
+        """Finish the form, after a question if some answers are missing."""
         if not self.form.check():
             return
         left_out = self.form.left_out
@@ -89,5 +89,5 @@ class FormPage(StudyPage):
         self.app.push_screen(dialog, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let F9 finish, although there is no button."""
+        """Offer F9, although the page has no button."""
         return True if action == "next" else super().check_action(action, parameters)

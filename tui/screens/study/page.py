@@ -1,4 +1,4 @@
-"""The base of a study's screens: a heading, framed content, buttons, and the way out."""
+"""The base class of a study's pages: a heading, content, buttons, and a way to withdraw."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ SHORT = 60
 
 
 class WithdrawAsked(Message):
-    """Asks to stop taking part."""
+    """Asks the app about stopping to take part in the study."""
 
 
 class StudyPage(BaseScreen[str]):
-    """A page, dismissed with the name of the pressed button as the answer."""
+    """A page, dismissed with the name of the answer that was chosen."""
 
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of(KeyScope.STUDY),
-        # at once, before the next key goes to the focused widget: it answers the next question
+        # with priority: Textual must move the focus before the next key arrives, which answers the next
+        # question
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
     ]
@@ -43,9 +44,9 @@ class StudyPage(BaseScreen[str]):
     HELP_PAGE = "study"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.STUDY,)
     BUTTONS: ClassVar[tuple[tuple[str, str], ...]] = (("next", "Continue"),)
-    """The answers and their labels. F9 gives the first."""
+    """The answers and their labels. F9 chooses the first one."""
     MAY_WITHDRAW = True
-    """Whether the person takes part and can stop."""
+    """Whether the person takes part in the study and may withdraw."""
 
     def __init__(self, heading: str, whose: str) -> None:
         """`whose` is the participant's code."""
@@ -66,63 +67,63 @@ class StudyPage(BaseScreen[str]):
         yield KeyBar()
 
     def body(self) -> Iterable[Widget]:
-        """Return the content between heading and buttons."""
+        """Return the widgets between heading and buttons."""
         return ()
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
-        """Return the answers and their labels, the usual one first."""
+        """Return the answers and their labels, with the usual one first."""
         return self.BUTTONS
 
     def on_mount(self) -> None:
-        """Put the focus at the start of the page."""
+        """Focus the start of the page."""
         start = self.starts_at()
         if start is not None:
             start.focus()
 
     def starts_at(self) -> Widget | None:
-        """Return the widget that gets the first keys: the first button, or nothing."""
+        """Return the widget to focus, by default the first button; None if the page focuses one itself."""
         return next(iter(self.query(Button)), None)
 
     def may_go_on(self) -> bool:
-        """Return whether everything needed for the first answer is there. If not, show what is missing."""
+        """Return whether the first answer is possible. If it is not, show what is missing."""
         return True
 
     def answer(self, answer: str) -> None:
-        """Give an answer; the first one only if nothing is missing."""
+        """Dismiss with an answer, except with the first one while something is missing."""
         if answer != self.buttons()[0][0] or self.may_go_on():
             self.dismiss(answer)
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
-        """Give the answer of a button."""
+        """Answer with the button's answer."""
         event.stop()
         self.answer((event.button.id or "").removeprefix("answer-"))
 
     def action_next(self) -> None:
-        """Give the first answer."""
+        """Answer with the first answer."""
         if self.buttons():
             self.answer(self.buttons()[0][0])
 
     def action_withdraw(self) -> None:
-        """Ask to stop taking part."""
+        """Ask about stopping to take part."""
         self.post_message(WithdrawAsked())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the way out to participants."""
+        """Offer withdrawing only to participants, and the first answer only if there is one."""
         if action == "withdraw":
             return self.MAY_WITHDRAW
         return action != "next" or bool(self.buttons())
 
 
 def paragraphs(title: str, words: Iterable[str]) -> Widget:
-    """Return the program's own paragraphs in a frame."""
+    """Return paragraphs of the program's own in a frame."""
     return framed(VerticalScroll(Plain("\n\n".join(words)), id="study-body"), title)
 
 
 class StudyText(TextView):
-    """A text by the study's organiser: literal, with long lines folded.
+    """A text by the study's organiser, shown literally with wrapped lines.
 
-    Its frame shows how much is unread.
+    The frame shows how many lines are still below.
     """
 
     def __init__(self, text: str, title: str = "", *, id: str = "study-text") -> None:
@@ -134,17 +135,17 @@ class StudyText(TextView):
         """Show the text."""
         self.wrap = True
         self.load(self._text.rstrip())
-        self._tell()
+        self._show_rest()
 
-    def _tell(self) -> None:
+    def _show_rest(self) -> None:
         left = self.max_scroll_y - round(self.scroll_y)
         framed(self, self._titled, f"{left} more lines below: PgDn" if left > 0 else "")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Show how much is left."""
+        """Show how many lines are still below."""
         super().watch_scroll_y(old_value, new_value)
-        self._tell()
+        self._show_rest()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Show how much is left."""
-        self.call_after_refresh(self._tell)
+        """Show how many lines are still below."""
+        self.call_after_refresh(self._show_rest)

@@ -1,4 +1,4 @@
-"""The pages of a sitting except its forms: consent, between tasks, a break, the end, and leaving."""
+"""The pages of a session other than forms: consent, before, between and after tasks, and withdrawal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ NEEDED = "(needed)"
 
 
 class ConsentPage(StudyPage):
-    """Answers `agree` or `decline`. `ticked` says which items are ticked."""
+    """The consent. Dismissed with `agree` or `decline`; `ticked` has the state of each item."""
 
     BUTTONS = (("agree", "I agree"), ("decline", "I do not want to take part"))
 
     def __init__(self, heading: str, whose: str, texts: Texts, privacy: str, *, again: bool) -> None:
-        """`privacy` says whom to contact and how long data are kept. `again`: the study has changed since."""
+        """`privacy` states the contact and how long data are kept.
+
+        `again` is set if the study has changed since the participant agreed.
+        """
         super().__init__(heading, whose)
         self._texts, self._privacy, self._again = texts, privacy, again
         self._needed = [item.startswith(REQUIRED_ITEM) for item in texts.consent_items]
@@ -37,7 +40,7 @@ class ConsentPage(StudyPage):
         self.items = Options(labels, several=True)
 
     def body(self) -> Iterable[Widget]:
-        """Return the texts and the items."""
+        """Yield the texts and the items."""
         if self._again:
             yield Plain(
                 "The study has changed since you agreed. Please read this again.", classes="study-note"
@@ -49,7 +52,7 @@ class ConsentPage(StudyPage):
         yield VerticalScroll(self.items, id="consent-items", can_focus=False)
 
     def on_mount(self) -> None:
-        """Start at the text, and count the ticked items."""
+        """Focus the text, and count the ticked items."""
         super().on_mount()
         self.count_ticked()
 
@@ -60,7 +63,7 @@ class ConsentPage(StudyPage):
         framed(self.query_one("#consent-items"), "What you agree to", words)
 
     def starts_at(self) -> Widget | None:
-        """Return the text: PgDn scrolls it, Tab goes to the items."""
+        """Return the text, which should be read first."""
         return self.query_one(StudyText)
 
     @property
@@ -69,7 +72,7 @@ class ConsentPage(StudyPage):
         return [number in self.items.chosen for number in range(len(self._needed))]
 
     def may_go_on(self) -> bool:
-        """Return whether every required item is ticked."""
+        """Return whether all required items are ticked. If not, show how many are missing."""
         missing = [n for n, needed in enumerate(self._needed) if needed and not self.ticked[n]]
         if missing:
             count = "A required item is" if len(missing) == 1 else f"{len(missing)} required items are"
@@ -80,7 +83,7 @@ class ConsentPage(StudyPage):
         return not missing
 
     def action_withdraw(self) -> None:
-        """Decline: before agreeing, that is the way out."""
+        """Decline; a participant who had agreed before is asked about withdrawing instead."""
         if self._again:
             super().action_withdraw()
         else:
@@ -88,12 +91,12 @@ class ConsentPage(StudyPage):
 
 
 class BetweenPage(StudyPage):
-    """Answers `next`, `break`, `stop`, or `look` for a look at the solution."""
+    """The page between two tasks. Dismissed with `next`, `look` (at the answer), `break` or `stop`."""
 
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, more: bool, break_offered: bool, look: bool
     ) -> None:
-        """`more` tasks are left. With `look`, the study shows the answer."""
+        """`more` means that tasks are left, `look` that the study shows the answers."""
         super().__init__(heading, whose)
         self._words, self._more, self._break, self._look = words, more, break_offered, look
 
@@ -110,7 +113,7 @@ class BetweenPage(StudyPage):
 
 
 class BreakPage(StudyPage):
-    """A page without a running clock and without anything of a task. Answers `next`."""
+    """A page for a break: no clock runs, and nothing of a task is shown. Dismissed with `next`."""
 
     def body(self) -> Iterable[Widget]:
         """Return a sentence."""
@@ -118,16 +121,16 @@ class BreakPage(StudyPage):
         yield paragraphs("A break", [words])
 
 
-# Shown if the next task needs the team's store, which doesn't answer
-
-
 class AwayPage(StudyPage):
-    """A page without a running clock and without anything of a task. Answers `again` or `close`."""
+    """The page shown if the next task needs the team's store, which can't be reached.
+
+    No clock runs meanwhile. Dismissed with `again` or `close`.
+    """
 
     BUTTONS = (("again", "Try again"), ("close", "Close"))
 
     def __init__(self, heading: str, whose: str, words: Sequence[str]) -> None:
-        """`words` describe what doesn't answer."""
+        """`words` are paragraphs that describe what can't be reached."""
         super().__init__(heading, whose)
         self._words = words
 
@@ -136,11 +139,8 @@ class AwayPage(StudyPage):
         yield paragraphs("Not now", self._words)
 
 
-# The last page of a session: done, stopped for today, refused, withdrawn
-
-
 class LastPage(StudyPage):
-    """Shows the closing words. Closing it closes the program."""
+    """The last page of a session: done, stopped, refused or withdrawn. Closing it ends the program."""
 
     BUTTONS = (("close", "Close"),)
 
@@ -158,20 +158,17 @@ class LastPage(StudyPage):
             yield StudyText(self._text, "About the study")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the way out to who takes part."""
+        """Offer withdrawing only to participants."""
         return self._may_withdraw if action == "withdraw" else super().check_action(action, parameters)
 
 
-# Before a task: what to expect, its rules, and whether to begin
-
-
 class ReadyPage(StudyPage):
-    """Answers `begin`, `break`, `stop`, or `skip` for a training task that may be skipped."""
+    """The page before a task. Dismissed with `begin`, `skip` (training), `break`, `stop` or `close`."""
 
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool
     ) -> None:
-        """`words` are paragraphs. With `resume`, the task was begun before."""
+        """`words` are paragraphs on what to expect. `resume` means that the task was begun before."""
         super().__init__(heading, whose)
         self._words, self._resume, self._may_skip = words, resume, may_skip
 
@@ -188,7 +185,7 @@ class ReadyPage(StudyPage):
 
 
 class RulesPage(StudyPage):
-    """Answers `next` after the rules were read."""
+    """The rules of a task. Dismissed with `next` after reading, or with `close`."""
 
     BUTTONS = (("next", "I have read this"), ("close", "Another time"))
 
@@ -201,11 +198,8 @@ class RulesPage(StudyPage):
         yield StudyText(self._rules, "The rules")
 
     def starts_at(self) -> Widget | None:
-        """Return the text, which should be read."""
+        """Return the text, which should be read first."""
         return self.query_one(StudyText)
-
-
-# Whether to stop taking part, and what happens to the data
 
 
 _CHOICES = (
@@ -215,7 +209,10 @@ _CHOICES = (
 
 
 class WithdrawDialog(Dialog[Reasoned]):
-    """Answers with `keep` or `erase` and the person's words. Escape and the first button keep taking part."""
+    """The question about withdrawing. The answer is `keep` or `erase` for the data, with a reason.
+
+    Escape and the default button answer None: the person keeps taking part.
+    """
 
     CSS_PATH = "../dialogs/dialogs.tcss"
     enter_answers = False
@@ -224,22 +221,22 @@ class WithdrawDialog(Dialog[Reasoned]):
         super().__init__("Stop taking part in this study?")
 
     def body(self) -> list[Widget]:
-        """Return the choice and a text field for the reason."""
+        """Return the text, the choice about the data, and a field for the reason."""
         text = "You can stop at any time, without a reason. It ends your part for good, not only for today."
         words = Input(placeholder="If you like, say why in your own words", max_length=2_000)
         return [Plain(text), Choices([label for _, label in _CHOICES]), words]
 
     def buttons(self) -> list[Button]:
-        """Return both answers. Staying is the default."""
+        """Return the buttons; the default one keeps taking part."""
         return [Button("Keep taking part", id="no", variant="primary"), Button("Stop taking part", id="yes")]
 
     def on_mount(self) -> None:
-        """Begin at the choice."""
+        """Focus the choice."""
         self.query_one(Choices).focus()
 
     @on(Button.Pressed)
     def press(self, event: Button.Pressed) -> None:
-        """Give the answer of a button."""
+        """Dismiss with the choice and the reason, or with None."""
         event.stop()
         at = self.query_one(Choices).highlighted or 0
         yes = event.button.id == "yes"

@@ -1,4 +1,4 @@
-"""The progress of a study for its organiser: people, coverage of each task, and what is still needed."""
+"""The screen with a study's progress for its organiser: people, tasks, and what is still needed."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 SHOWN = 5
-"""How many of the people at work are listed."""
+"""The most people at work that are listed."""
 _BARS = 50
-"""Cells of the chart of people."""
+"""The width, in cells, of the chart of people."""
 POLL_S = 5.0
-"""Seconds between reloads of the folder, into which participants on other machines write."""
+"""Seconds between two readings of the folder, into which participants on other machines write."""
 Found: TypeAlias = tuple[StudyProgress, str]
-"""The progress and state of the study in words."""
+"""The progress, and a text for the state of the study."""
 
 
 class CoverageTable(Table[TaskCoverage]):
-    """The tasks, with their attempts by condition."""
+    """The table of tasks, with the number of attempts under each condition."""
 
     MARGIN, GAP = 1, 2
 
@@ -45,7 +45,7 @@ class CoverageTable(Table[TaskCoverage]):
 
 
 class ProgressScreen(BaseScreen[None]):
-    """The table of tasks. Enter lists the attempts of a task."""
+    """The progress of a study. Enter lists the attempts of a task."""
 
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH)]
@@ -53,14 +53,14 @@ class ProgressScreen(BaseScreen[None]):
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH,)
 
     def __init__(self, study: Study, read: Callable[[], Found], command: str, *, hidden: bool) -> None:
-        """`read` reads the folder, `hidden` hides outcomes, `command` is the study's folder."""
+        """`read` reads the study's folder, `command` is that folder, and `hidden` hides outcomes."""
         super().__init__()
         self._study, self._read, self._command, self._hidden = study, read, command, hidden
         self._jobs = Jobs(self, "study-progress")
         self._progress: StudyProgress | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the people, the tasks and what is needed."""
+        """Lay out the people, the tasks, and what is needed."""
         yield HeaderBar("Progress", self._study.id)
         yield framed(Plain("", id="study-people"), "People")
         yield framed(
@@ -70,7 +70,7 @@ class ProgressScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read at once, and then repeatedly."""
+        """Read the folder at once, and then periodically."""
         self.query_one(CoverageTable).focus()
         self._jobs.repeat(POLL_S, lambda job: self._read(), self._show)
 
@@ -102,7 +102,7 @@ class ProgressScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen)
     def attempts_asked(self) -> None:
-        """List the attempts of the task under the cursor."""
+        """List the attempts at the task under the cursor."""
         chosen = self.query_one(CoverageTable).chosen
         if chosen is None or self._progress is None:
             return
@@ -114,5 +114,5 @@ class ProgressScreen(BaseScreen[None]):
             self.app.notify("There are no attempts of this task yet.")
 
     def action_leave(self) -> None:
-        """Close."""
+        """Close the screen."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Blind reading: changes that make the tests pass, one after another, and the reader's decision on each."""
+"""The screen for blind reading: changes that make the tests pass, and the reader's decision on each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS: Mapping[MergeDecision, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change with what a reader may know: the code and the tests that failed, but not its author."""
+    """A change as a reader may see it: its code and the failing tests it is for, but not its author."""
 
     library: str
     failing: Sequence[str]
@@ -40,14 +40,14 @@ class ShownChange:
 
 @dataclass(frozen=True, slots=True)
 class MergeAnswer:
-    """The reader's answer on a change."""
+    """A reader's decision on a change, with the reason."""
 
     decision: MergeDecision
     why: str = ""
 
 
 class BlindReadingScreen(BaseScreen[None]):
-    """One change at a time. An answer is saved at once and can be changed."""
+    """Shows one change at a time. An answer is saved at once and can be changed."""
 
     CSS_PATH = "reading.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BLIND_READING)]
@@ -65,13 +65,13 @@ class BlindReadingScreen(BaseScreen[None]):
         answers: Mapping[int, MergeAnswer],
         keep: Callable[[int, MergeAnswer], None],
     ) -> None:
-        """`answers` and `keep` identify a change by its place."""
+        """`answers` are those given before. Both `answers` and `keep` identify a change by its index."""
         super().__init__()
         self._changes, self._answers, self._keep = changes, dict(answers), keep
         self._at = next((n for n in range(len(changes)) if n not in answers), 0)
 
     def compose(self) -> ComposeResult:
-        """Lay out the header, the task, the change, the answer, and the keys."""
+        """Lay out the header, the task, the change, the answer and the keys."""
         yield HeaderBar("")
         yield Plain("", id="reading-task")
         yield framed(DiffView(), "The change", "n N next and previous change")
@@ -84,7 +84,7 @@ class BlindReadingScreen(BaseScreen[None]):
         self.diff.focus()
 
     def action_say(self, decision: str) -> None:
-        """Give an answer on the change. Anything but merging it needs a reason."""
+        """Record a decision on the change, after asking for a reason unless it is to be merged."""
         chosen = MergeDecision(decision)
         if chosen is MergeDecision.MERGE:
             self._keep_and_continue(MergeAnswer(chosen))
@@ -106,7 +106,7 @@ class BlindReadingScreen(BaseScreen[None]):
         self._show()
 
     def action_leave(self) -> None:
-        """Close. All answers are saved."""
+        """Close the program. All answers are saved."""
         self.app.exit()
 
     def _keep_and_continue(self, answer: MergeAnswer) -> None:

@@ -1,1 +1,1 @@
-"""The screen for validating tasks by hand."""
+"""The screen on which people validate tasks."""

@@ -1,4 +1,4 @@
-"""The library's code: the corrupted or original file, with links between functions."""
+"""The page with the library's code: the corrupted or the original file, with links between functions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, Task
 from gistpoint.tui.widgets.code_view import CodeView
 
 LineIn = Callable[[str], int]
-"""Finds a line in the text of a file, numbered from 1."""
+"""Returns the line, from 1, to go to in the text of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """A line of a file in one of the trees."""
+    """A line of a file, in the corrupted or in the original tree."""
 
     path: str
     line: int
@@ -35,7 +35,7 @@ class TreeLine:
 
 
 class CodePage(TaskPage, Vertical):
-    """A file with a cursor, and the history of visited places."""
+    """A file with a cursor, and a history of the places visited."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES)]
 
@@ -44,7 +44,7 @@ class CodePage(TaskPage, Vertical):
     view = query_one("#code-view", CodeView)
 
     class GraphWanted(Message):
-        """Asks for the call graph. `action` runs when it is available."""
+        """Asks for the call graph, after whose construction `action` is run."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -56,18 +56,18 @@ class CodePage(TaskPage, Vertical):
         self._place: TreeLine | None = None
         self._trail: list[TreeLine] = []
         self.graph: CallGraph | None = None
-        """The call graph of the original, after it was built."""
+        """The call graph of the original; None until it has been built."""
 
     def compose(self) -> ComposeResult:
         """Lay out the code."""
         yield CodeView(id="code-view")
 
     def on_mount(self) -> None:
-        """Fold long lines."""
+        """Turn on line wrapping."""
         self.view.wrap = True
 
     def fill(self, showing: Showing) -> None:
-        """Open another task at its first target, or follow a link."""
+        """Show the first target of another task, or the function or test of a link."""
         if showing.first:
             self._dossier, self.graph = showing.dossier, showing.session.known_graph(showing.dossier.task)
             self._trail, self._place = [], None
@@ -78,12 +78,12 @@ class CodePage(TaskPage, Vertical):
             (self.go_to_test if kind == "source" else self.go_to_function)(name)
 
     def go_to_function(self, name: str) -> None:
-        """Go to a definition, `path::qualname`, or to the start of its file if not found."""
+        """Go to the definition `path::qualname`, or to the start of the file if it is not there."""
         path, _, qualname = name.partition("::")
         self._go(path, lambda text: _line_of(path, text, qualname))
 
     def go_to_test(self, id: str) -> None:
-        """Go to the function of a test by its id without parameters."""
+        """Go to the function of the test with an id, which may contain parameters."""
         path, _, rest = id.partition("[")[0].partition("::")
         self._go(path, lambda text: _line_of(path, text, rest.replace("::", ".")))
 
@@ -126,7 +126,7 @@ class CodePage(TaskPage, Vertical):
     # Keys
 
     def action_side(self) -> None:
-        """Show the same place in the other tree."""
+        """Show the same line in the other tree."""
         place = self._place
         if place is not None:
             self._move(TreeLine(place.path, self.view.cursor_line, not place.corrupted))
@@ -161,7 +161,7 @@ class CodePage(TaskPage, Vertical):
         self._along("callees")
 
     def action_definition(self) -> None:
-        """Go to the definition named by the word at the cursor."""
+        """Go to the definition of the word at the cursor, which any function of that name may be."""
         word = self.view.word_at_cursor().rpartition(".")[2]
         if self.graph is None:
             self.post_message(self.GraphWanted("definition"))
@@ -183,7 +183,7 @@ class CodePage(TaskPage, Vertical):
         self._pick(f"{way.capitalize()} of {here.qualname}", names)
 
     def _here(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
-        """Return the innermost function at the cursor, in the corrupted file by its name in the original."""
+        """Return the innermost function at the cursor; in a corrupted file, the original of that name."""
         if place is None or self._dossier is None:
             return None
         line = self.view.cursor_line

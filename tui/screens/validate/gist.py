@@ -1,4 +1,4 @@
-"""A gist task under validation: its overview, its gists with gutter and scores, and its trials."""
+"""The part of the validation screen for gists: the overview, the page with the gists, and the trials."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _MOST_OUTPUT = 8
 
 
 class GistPage(TaskPage, EditingPane):
-    """The reference with the evidence on its lines.
+    """The reference gist with evidence on its lines.
 
-    Alt+E edits the validator's own gist, initially a copy of it.
+    Alt+E edits the validator's own gist, which starts as a copy of the reference.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE_GIST)]
@@ -54,10 +54,10 @@ class GistPage(TaskPage, EditingPane):
         self._verdicts: Mapping[str, GistVerdict] = {}
         self._kept: str | None = None
         self._showing = ""
-        """The text in the scored view."""
+        """The text in the scored view; empty if there is none."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the scored view, which the editor may replace."""
+        """Lay out the scored view and the editor, of which one is visible."""
         with ContentSwitcher(initial="scored", id="editor-views"):
             yield ScoredGist(id="scored")
             editor = FunctionEditor(id="function-editor")
@@ -66,7 +66,7 @@ class GistPage(TaskPage, EditingPane):
             yield DiffView(id="editor-diff")
 
     def fill(self, showing: Showing) -> None:
-        """Show the gists of a task, and the latest score."""
+        """Show the gists of a task, with the latest score."""
         session, dossier, first = showing.session, showing.dossier, showing.first
         scores = session.scored(dossier.task)
         verdicts = {
@@ -100,7 +100,7 @@ class GistPage(TaskPage, EditingPane):
         return gist_answer(self._dossier.answer) if self._dossier is not None else None
 
     def focus(self, scroll_visible: bool = True) -> GistPage:
-        """Focus the visible view."""
+        """Focus the visible view, and return the page."""
         (self.query_one(ScoredGist) if self.switcher.current == "scored" else self.editor).focus(
             scroll_visible
         )
@@ -118,7 +118,7 @@ class GistPage(TaskPage, EditingPane):
         )
 
     def draw_frame(self) -> None:
-        """Show what is displayed, and which keys lead on."""
+        """Show in the frame what is displayed, and which keys lead on."""
         if self.switcher.current == "function-editor":
             self.about = (
                 f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
@@ -131,20 +131,20 @@ class GistPage(TaskPage, EditingPane):
             self.about = reference_words(self._answer)
         self.post_message(AboutChanged())
 
-    # For EditingPane
+    # Overrides of EditingPane
 
     def start_of(self, name: str) -> str:
-        """Return the reference, else the original test."""
+        """Return the reference gist; if there is none, the original test."""
         answer = self._answer
         if self.reference or answer is None or answer.test is None:
             return self.reference
         return given_test(answer.test)
 
     def kept(self, name: str) -> str | None:
-        """Return the saved text."""
+        """Return the saved text; None if there is none."""
         return self._kept
 
-    def begun(self) -> Sequence[str]:
+    def buffer_names(self) -> Sequence[str]:
         """Return the only buffer."""
         return [self.buffer]
 
@@ -153,18 +153,18 @@ class GistPage(TaskPage, EditingPane):
         self.switcher.current = "function-editor"
 
     def note(self, buffer: str, code: str) -> None:
-        """Note the current text."""
+        """Remember a text as the saved one."""
         if buffer == self.buffer:
             self._kept = code
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The buffer and its text, unless that is the saved text or the start."""
+        """The buffer and its text; None if the text is saved or unchanged."""
         known = self.start_of(self.buffer) if self._kept is None else self._kept
         return None if not self.buffer or self.editor.code == known else (self.buffer, self.editor.code)
 
     def action_own(self) -> None:
-        """Edit the validator's own gist, or go back to the reference."""
+        """Switch between the validator's own gist and the reference."""
         if self.switcher.current == "scored":
             self.switcher.current = "function-editor"
         else:
@@ -177,7 +177,7 @@ class GistPage(TaskPage, EditingPane):
 
 
 def reference_words(answer: GistAnswer | None) -> str:
-    """Return the known facts about a task's reference gist."""
+    """Return a text on a task's reference gist: whether it is faithful, and its scores."""
     reference = answer.reference if answer is not None else None
     if reference is None:
         return "no reference gist: gistpoint gist reference makes one"
@@ -189,7 +189,7 @@ def reference_words(answer: GistAnswer | None) -> str:
 
 
 def gist_overview(known: Known, width: int) -> list[Line]:
-    """Return the lines; links are names of pages."""
+    """Return the lines of the overview. Their links are names of pages."""
     answer = gist_answer(known.dossier.answer)
     return [
         *_task(known, answer),
@@ -261,31 +261,31 @@ def _reference(answer: GistAnswer) -> list[Line]:
 
 
 class GistValidating(ValidatingKind):
-    """A gist: the reference or the validator's own is scored."""
+    """The part of the validation screen for gists: the reference or the validator's own is scored."""
 
     given = TrialSubject.REFERENCE
 
     def overview(self, known: Known, width: int) -> list[Line]:
-        """Return the lines about the command, its record and the reference."""
+        """Return lines on the command, its recorded runs and the reference."""
         return gist_overview(known, width)
 
     def missing(self, dossier: Dossier) -> str:
-        """Return a sentence if there is no reference."""
+        """Return a sentence if there is no reference to score; empty if there is one."""
         reference = gist_answer(dossier.answer).reference
         if reference is None or not reference.text:
             return "There is no reference gist to score: Alt+E on F8 writes one of your own."
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the gist, even if empty."""
+        """Return the validator's own gist, even if it is empty."""
         return {GIST_BUFFER: texts[GIST_BUFFER]} if GIST_BUFFER in texts else {}
 
     def unwritten(self, dossier: Dossier) -> str:
-        """Return where to begin a gist."""
+        """Return a sentence on where to begin a gist."""
         return "You have not written a gist yet: Alt+E on F8 begins one."
 
     def result(self, trial: Trial) -> str:
-        """Return the figures of a score, or whether the original behaves as recorded."""
+        """Return the figures of a score, or whether the original behaved as recorded."""
         verdict = verdict_of(trial)
         if verdict is not None and verdict.score is not None:
             return figures(score_record(verdict.score))
@@ -297,5 +297,5 @@ class GistValidating(ValidatingKind):
 
 
 def verdict_of(trial: Trial) -> GistVerdict | None:
-    """Return the verdict of a trial that scored a gist."""
+    """Return the verdict of a trial that scored a gist; None for any other trial."""
     return trial.verdict if isinstance(trial, ScoreTrial) else None

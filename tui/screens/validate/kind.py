@@ -13,11 +13,11 @@ from gistpoint.tui.widgets.line_list import Line
 class ValidatingKind:
     """The part of the validation screen that depends on the kind of task.
 
-    The base class is for corrupted functions.
+    This base class is for corrupted functions.
     """
 
     given = TrialSubject.CORRUPTED
-    """The subject of a run of the task itself."""
+    """The subject of a trial of the task itself."""
 
     def overview(self, known: Known, width: int) -> list[Line]:
         """Return the lines of the overview."""
@@ -28,7 +28,7 @@ class ValidatingKind:
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the validator's own solution from the typed text: the changed functions."""
+        """Return the validator's own solution from the typed texts: the functions that were changed."""
         start = {target.name: target.corrupted for target in dossier.answer.targets}
         return {
             name: code
@@ -37,13 +37,13 @@ class ValidatingKind:
         }
 
     def unwritten(self, dossier: Dossier) -> str:
-        """Return a sentence for a validator without a solution."""
+        """Return a sentence for a validator who has written no solution."""
         if not dossier.answer.targets:
             return "There is no corrupted function in this task, so there is no fix to try."
         return "You have not written a fix yet: F8 opens the corrupted function."
 
     def result(self, trial: Trial) -> str:
-        """Return the result of a finished trial in words."""
+        """Return the result of a finished trial as text."""
         counts = f"{trial.passing} tests pass, {trial.failing} fail, score {trial.score:.3f}"
         if trial.subject is TrialSubject.FIX:
             suspicious = (

@@ -1,4 +1,4 @@
-"""The overview of a task: a summary of the evidence for or against it, as lines."""
+"""The overview of a task under validation: a summary, as lines, of the evidence for and against it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ DIFF_LINES = 16
 FIRST_TESTS = 8
 _MOST_ROWS = 6
 _BETWEEN = 4
-"""Cells between two blocks."""
+"""The number of cells between two blocks."""
 _METRIC = 20
-"""Cells for the name of a metric."""
+"""The number of cells for the name of a metric."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines",
@@ -56,16 +56,16 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The known facts about a task, which the overview shows."""
+    """The facts that the overview of a task shows."""
 
     dossier: Dossier
     validation: Validation
     steadiness: Steadiness | None
-    """The counted outcomes of each test; None without a baseline."""
+    """The number of each test's outcomes; None without a baseline."""
     standings: Mapping[str, Sequence[MetricRank]]
-    """The ranks by target."""
+    """The ranks of each target among the functions of its library."""
     trials: Sequence[TrialMade]
-    """The trials of all validators."""
+    """The trials that all validators have made."""
 
     @classmethod
     def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
@@ -80,7 +80,7 @@ class Known:
 
 
 def overview(known: Known, width: int) -> list[Line]:
-    """Return the lines. Links are names of pages, or functions for the code."""
+    """Return the lines of the overview. Their links are names of pages, or functions in the code."""
     return [
         *_task(known),
         *about_verdict(known.validation, width),
@@ -92,7 +92,7 @@ def overview(known: Known, width: int) -> list[Line]:
 
 
 def _check_and_subtlety(known: Known, width: int) -> list[Line]:
-    """Return the findings of the check, next to the subtlety if there is room. Only the left has links."""
+    """Return the check's findings, next to the subtlety if there is room. Only the findings have links."""
     check, subtlety = about_check(known.validation.check), _subtlety(known)
     room = width - max((cell_len(row.text) for row in subtlety), default=0) - _BETWEEN
     if subtlety and room >= _BETWEEN * 10:
@@ -128,20 +128,20 @@ def _task(known: Known) -> list[Line]:
 
 
 def confirmable_line(task: Task) -> list[Line]:
-    """Return the line on whether passes of a task can be confirmed; none for kinds without confirmation."""
+    """Return the line on whether passes of a task can be confirmed; none if its kind has no confirmation."""
     words = confirmable_words(task)
     style = "" if words.startswith(CAN_BE) else ODD
     return [Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, style)))] if words else []
 
 
 def head(task: Task, mode: str) -> Line:
-    """Return title, mode, source and id of a task."""
+    """Return a line with the title, mode, source and id of a task."""
     source = f"{mode}  {task.source.name} {task.source.revision[:12]}"
     return Line(((f"{title_of(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
 
 
 def about_verdict(validation: Validation, width: int) -> list[Line]:
-    """Return the lines about the validator's verdict and comments."""
+    """Return lines on the validator's verdict and comments."""
     found: list[Line] = []
     if validation.verdict is not None:
         sign, style = look_of(validation.verdict.verdict)
@@ -154,9 +154,9 @@ def about_verdict(validation: Validation, width: int) -> list[Line]:
 
 
 def side_by_side(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
-    """Return two blocks side by side if `width` cells have room for both, else below each other.
+    """Return two blocks side by side if both fit into `width` cells, else below one another.
 
-    The links are those of the left block.
+    Side by side, a line has the link of its left part.
     """
     room = max((cell_len(row.text) for row in left), default=0) + _BETWEEN
     if not left or not right or room + max(cell_len(row.text) for row in right) > width:
@@ -257,7 +257,7 @@ def _metric(standing: MetricRank) -> Line:
 
 
 def _subtlety(known: Known) -> list[Line]:
-    """Return the score of each corruption: one at the top, or one for each target below `parts`."""
+    """Return lines on each corruption's subtlety, which a task has at the top or in each of `parts`."""
     provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
@@ -273,7 +273,7 @@ def _subtlety(known: Known) -> list[Line]:
 
 
 def _scored_lines(scored: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the lines of one corruption: its visibility at a glance, its score, and the parts of that."""
+    """Yield the lines on one corruption: its glance score, its subtlety, and the parts of the subtlety."""
     glance, score = scored.get("glance"), scored["subtlety"]
     parts = score.get("parts")
     shares = [
@@ -298,7 +298,7 @@ def _share(name: str, share: float, style: str = "") -> Line:
 
 
 def about_check(check: CheckMade | None) -> list[Line]:
-    """Return the lines about the findings of the check."""
+    """Return lines on the check's findings, or on how to run it."""
     lines = _heading("What `task check` found (F6)", "page:runs")
     if check is None:
         return [*lines, line("not run here yet: ! runs it", MUTED, link="check")]
@@ -315,14 +315,14 @@ def findings(check: CheckMade) -> list[Line]:
 
 
 def about_runs(trials: Iterable[TrialMade]) -> list[Line]:
-    """Return the lines about the last requested runs."""
+    """Return lines on the latest trials."""
     known = list(trials)
     lines = _heading(f"Requested runs: {len(known)} (F6)", "page:runs")
     return lines + [trial_line(trial) for trial in known[-FIRST_TESTS:]]
 
 
 def trial_line(trial: TrialMade) -> Line:
-    """Return the result of a run in one line."""
+    """Return the line for a trial and its result."""
     if not trial.finished:
         sign, style, words = "!", BAD, trial.status.replace("_", " ")
     elif trial.subject is TrialSubject.REFERENCE:
@@ -348,7 +348,7 @@ def trial_line(trial: TrialMade) -> Line:
 
 
 def about_provenance(provenance: Mapping[str, Any], width: int) -> list[Line]:
-    """Return the lines about the provenance of a task."""
+    """Return lines on the source of a task."""
     lines: list[Line] = []
     for key, value in provenance.items():
         for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):
@@ -373,7 +373,7 @@ def _spelled(value: object) -> str:
 
 
 def bar(share: float, width: int = 20) -> str:
-    """Return a bar of `width` cells, filled by `share` of 1, to an eighth of a cell, and at most in full."""
+    """Return a bar of `width` cells, of which `share` (0 to 1) is filled, to an eighth of a cell."""
     filled = round(min(1.0, max(0.0, share)) * width * 8)
     whole, rest = divmod(filled, 8)
     text = _EIGHTHS[8] * whole + (_EIGHTHS[rest] if rest else "")

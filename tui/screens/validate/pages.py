@@ -1,6 +1,6 @@
 """The pages about the task under the cursor.
 
-Each is a widget that fills itself, here or in its own module, and one of `PAGES` (decision 57).
+Each is a widget, defined here or in a module of its own, with an entry in `PAGES`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_IDS = 30
 
 
 class RunsPage(TaskPage, LineList):
-    """The check's findings, each trial, and the tests whose outcome differed from the task's."""
+    """The page with the check's findings, the trials, and the tests that differed from the task's record."""
 
     def fill(self, showing: Showing) -> None:
-        """Show a task."""
+        """Show the findings and trials of a task."""
         known = Known.of(showing.session, showing.dossier)
         self.show([*_check(known, showing.width), Line(), *_trials(known)], keep_place=not showing.first)
 
@@ -72,10 +72,9 @@ def _trials(known: Known) -> Iterator[Line]:
 
 
 class FixPage(TaskPage, EditingPane):
-    """The corrupted functions, to be rewritten. Alt+B chooses among several.
+    """The page for rewriting the corrupted functions. Alt+B chooses among several.
 
-    A buffer's name is the task's id, a slash and the function, since two tasks may be about the same
-    function.
+    The name of a buffer is the task's id, a slash, and the function: two tasks may corrupt the same function.
     """
 
     EMPTY = "Open a task to try a fix."
@@ -87,7 +86,7 @@ class FixPage(TaskPage, EditingPane):
         self._kept: dict[str, str] = {}
 
     def fill(self, showing: Showing) -> None:
-        """Open the fix of another task as last saved."""
+        """Open the fix of a task as it was last saved."""
         dossier, session = showing.dossier, showing.session
         task = dossier.task.id
         self.keep = session.draft_buffer
@@ -98,30 +97,30 @@ class FixPage(TaskPage, EditingPane):
         self.open(next(iter(self._starts)))
 
     def note(self, buffer: str, code: str) -> None:
-        """Note the current text."""
+        """Remember a text as the saved one."""
         self._kept[buffer] = code
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The buffer and its code, unless that is the saved code or the start."""
+        """The buffer and its code; None if the code is saved or unchanged."""
         buffer, code = self.buffer, self.editor.code
         known = self._kept.get(buffer, self._starts.get(buffer))
         return None if not buffer or code == known else (buffer, code)
 
     def start_of(self, name: str) -> str:
-        """Return the corrupted text."""
+        """Return the corrupted function; empty for an unknown buffer."""
         return self._starts.get(name, "")
 
     def kept(self, name: str) -> str | None:
-        """Return the unfinished fix."""
+        """Return the saved fix; None if there is none."""
         return self._kept.get(name)
 
-    def begun(self) -> Sequence[str]:
+    def buffer_names(self) -> Sequence[str]:
         """Return all corrupted functions."""
         return list(self._starts)
 
     def frame(self, title: str, note: str | Content = "") -> None:
-        """Show the title and note in the frame of the pages."""
+        """Show a title and a note in the frame around all pages."""
         parts = [
             title,
             note if isinstance(note, str) else note.plain,
@@ -131,38 +130,38 @@ class FixPage(TaskPage, EditingPane):
         self.post_message(AboutChanged())
 
     def words_of(self, name: str) -> str:
-        """Return the function."""
+        """Return the name of the function, without the task's id."""
         return name.partition("/")[2]
 
 
 class OverviewPage(TaskPage, LineList):
-    """A summary of the evidence for or against the task."""
+    """The page with a summary of the evidence for and against the task."""
 
     def fill(self, showing: Showing) -> None:
-        """Show a task."""
+        """Show the summary for a task."""
         known = Known.of(showing.session, showing.dossier)
         lines = screens_of(showing.dossier.task).validating().overview(known, showing.width)
         self.show(lines, keep_place=not showing.first)
 
 
 class BriefPage(TaskPage, MarkdownText):
-    """The brief, as a solver gets it."""
+    """The page with the brief, as a solver gets it."""
 
     about = "v shows it byte for byte"
     changes = False
 
     def fill(self, showing: Showing) -> None:
-        """Show a task."""
+        """Show the brief of a task."""
         self.show(showing.dossier.brief)
 
 
 class DiffPage(TaskPage, DiffView):
-    """The diff against the original."""
+    """The page with the diff from the original to the corrupted tree."""
 
     changes = False
 
     def fill(self, showing: Showing) -> None:
-        """Show a task, with the whole file if only one was changed."""
+        """Show the diff of a task; a single changed file is shown in full."""
         dossier = showing.dossier
         path, *others = {target.path for target in dossier.answer.targets}
         if others:
@@ -174,18 +173,18 @@ class DiffPage(TaskPage, DiffView):
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page: its tab, and its widget."""
+    """A page about a task: its tab, its widget, and the tasks that have it."""
 
     title: str
     make: Callable[[], Widget]
     focus: str = ""
-    """The widget to focus; by default the page."""
-    fits: Callable[[Dossier], bool] = lambda dossier: True
-    """Returns whether a task has something to show on the page."""
+    """The selector of the widget to focus; empty for the page itself."""
+    applies: Callable[[Dossier], bool] = lambda dossier: True
+    """Return whether a task has content for the page."""
     instead: str = "overview"
-    """The page to show instead for a task that this one doesn't fit, if that one does; else the overview."""
+    """The page for tasks that don't have this one; if they don't have that either, the overview is shown."""
     key: str = ""
-    """Its function key, if not determined by its position."""
+    """The function key; empty if the page's position determines it."""
 
 
 def _has_targets(dossier: Dossier) -> bool:
@@ -199,19 +198,19 @@ def _has_gists(dossier: Dossier) -> bool:
 PAGES: dict[str, PageEntry] = {
     "overview": PageEntry("Overview", partial(OverviewPage, id="overview")),
     "brief": PageEntry("Brief", partial(BriefPage, id="brief")),
-    "diff": PageEntry("Diff", partial(DiffPage, id="diff"), fits=_has_targets, instead="gist"),
-    "tests": PageEntry("Tests", TestsPage, "#test-rows", fits=_has_targets),
+    "diff": PageEntry("Diff", partial(DiffPage, id="diff"), applies=_has_targets, instead="gist"),
+    "tests": PageEntry("Tests", TestsPage, "#test-rows", applies=_has_targets),
     "runs": PageEntry("Runs", partial(RunsPage, id="runs")),
-    "code": PageEntry("Code", CodePage, "#code-view", fits=_has_targets, instead="gist"),
-    "fix": PageEntry("Fix", FixPage, "#editor #function-editor", fits=_has_targets, instead="gist"),
-    "gist": PageEntry("Gist", GistPage, fits=_has_gists, instead="fix", key="F8"),
+    "code": PageEntry("Code", CodePage, "#code-view", applies=_has_targets, instead="gist"),
+    "fix": PageEntry("Fix", FixPage, "#editor #function-editor", applies=_has_targets, instead="gist"),
+    "gist": PageEntry("Gist", GistPage, applies=_has_gists, instead="fix", key="F8"),
 }
 _LED = {"page": "", "test": "tests", "code": "code", "source": "code"}
-"""Pages by kind of link: the page itself, a test's outcomes, a function, a test's function."""
+"""The page for each kind of link: a named page, the outcomes of a test, a function, a test's function."""
 
 
 class TaskPages(Pages):
-    """The pages about one task. Each is filled when shown."""
+    """The pages about a task. A page is filled when it is shown."""
 
     def __init__(self, session: ValidationSession) -> None:
         names = {name: page.title for name, page in PAGES.items()}
@@ -227,39 +226,41 @@ class TaskPages(Pages):
     @on(AboutChanged)
     async def _about_changed(self, message: AboutChanged) -> None:
         message.stop()
-        self._tell()
+        self._show_note()
 
-    def _tell(self) -> None:
-        """Show in the frame what the current page says about itself."""
+    def _show_note(self) -> None:
+        """Show the current page's own note in the frame."""
         page = self.made[self.current]
         self.note(page.about if isinstance(page, TaskPage) else "")
 
     async def show(self, page: str) -> Widget:
         """Show a page, and return its widget."""
         widget = await super().show(page)
-        self._tell()
+        self._show_note()
         return widget
 
     async def open(self, dossier: Dossier) -> None:
-        """Show another task."""
+        """Set another task, and show the overview if the task doesn't have the current page."""
         self._dossier = dossier
-        self.hide_tabs(frozenset(name for name, page in PAGES.items() if not page.fits(dossier)))
+        self.hide_tabs(frozenset(name for name, page in PAGES.items() if not page.applies(dossier)))
         if self.current != self._fitting(self.current):
             await self.show("overview")
 
     def close(self) -> None:
-        """Show no task."""
+        """Set no task."""
         self._dossier = None
 
     def _fitting(self, page: str) -> str:
-        """Return the page to show for a requested one, which may not fit the task."""
+        """Return the page to show for a requested one, which the task may not have."""
         dossier = self._dossier
         if dossier is None:
             return page
-        return next((name for name in (page, PAGES[page].instead) if PAGES[name].fits(dossier)), "overview")
+        return next(
+            (name for name in (page, PAGES[page].instead) if PAGES[name].applies(dossier)), "overview"
+        )
 
     async def go_to(self, page: str, link: str = "") -> None:
-        """Show a page and focus it. `link` is the place on it."""
+        """Show and focus a page. `link` is the place on it; empty for none."""
         if not self.display:
             return
         page = self._fitting(page)
@@ -272,7 +273,7 @@ class TaskPages(Pages):
             target.focus()
 
     async def follow(self, link: str) -> bool:
-        """Go to the page of a link. Return False if the link has none."""
+        """Go to the page of a link. Return whether it has one."""
         kind, _, rest = link.partition(":")
         if kind not in _LED:
             return False
@@ -283,12 +284,12 @@ class TaskPages(Pages):
         return True
 
     def refill(self) -> None:
-        """Refill the current page, and the others when they are shown, since there are new facts."""
+        """Fill the current page with new facts, and the other pages when they are shown."""
         self._stale = {name for name, page in self._pages() if page.changes}
         self.fill()
 
     def fill(self) -> None:
-        """Fill the current page for the task unless that was done."""
+        """Fill the current page, unless it already shows the task and its latest facts."""
         dossier, name, page = self._dossier, self.current, self.made[self.current]
         if dossier is None or not isinstance(page, TaskPage):
             return
@@ -300,12 +301,12 @@ class TaskPages(Pages):
             self._link = ""
 
     def unsaved(self) -> list[tuple[str, str]]:
-        """Return the edited buffers not saved yet, with their texts."""
+        """Return the names and texts of the buffers that are not saved yet."""
         typed = [page.unsaved for _, page in self._pages()]
         return [buffer for buffer in typed if buffer is not None]
 
     def note_kept(self, buffer: str, code: str) -> None:
-        """Note that a buffer's current text is saved."""
+        """Remember that a buffer's text is saved."""
         for _, page in self._pages():
             page.note(buffer, code)
 

@@ -1,4 +1,4 @@
-"""The queue: the tasks of the set, one per row."""
+"""The queue of a validator: the tasks of a set, one per row."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from gistpoint.tui.widgets.table import Table
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A task and this validator's annotations of it."""
+    """A task in the queue, with this validator's annotations."""
 
     task: Task
     validation: Validation
     glance_rate: float | None = None
-    """The share of blind readings in which the fault was seen; None if nobody has read it."""
+    """The share of blind readings that saw the fault; None if there are no readings."""
     functions: tuple[str, ...] = ()
-    """The functions of the answer as `path::qualname`, after it was read; none for a gist."""
+    """The functions of the answer as `path::qualname`; empty until they were read, and for a gist."""
     readers: tuple[str, ...] = ()
-    """The other team members who read it now."""
+    """The other team members who are reading the task."""
 
     @property
     def verdict(self) -> TaskVerdict | None:
-        """The last verdict."""
+        """The validator's current verdict; None if there is none."""
         return self.validation.verdict.verdict if self.validation.verdict is not None else None
 
     @property
     def mode(self) -> str:
-        """The mode in words."""
+        """The name of the task's mode."""
         return mode_words(self.task)
 
     @property
     def name(self) -> str:
-        """Library and function, or the command of a gist: validators know the answer."""
+        """The library with the function, or with the command of a gist. Validators may know the answer."""
         names = [name.rpartition("::")[2] for name in self.functions]
         if not names:
             names = [kind_of(self.task).about(self.task)]
@@ -56,12 +56,12 @@ _SHORT = {
 
 
 def short_words(verdict: TaskVerdict) -> str:
-    """Return a verdict in a word."""
+    """Return a short word for a verdict."""
     return _SHORT.get(verdict, verdict.words)
 
 
 def look_of(verdict: TaskVerdict | None) -> Piece:
-    """Return the sign of a verdict and its style."""
+    """Return the sign of a verdict, with its style."""
     if verdict is None:
         return "·", MUTED
     if verdict is TaskVerdict.ACCEPT:
@@ -126,7 +126,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
 
 
 class QueueList(Table[QueueRow]):
-    """Seen mark, verdict, title, library and function of each task."""
+    """The table of tasks: seen mark, verdict, title, library and function."""
 
     HEAD, MARGIN, GAP = 0, 1, 1
 

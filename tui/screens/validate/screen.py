@@ -1,4 +1,4 @@
-"""Validation: a queue of tasks, the evidence on each, and a validator's verdicts."""
+"""The validation screen: a queue of tasks, the evidence on each, and a validator's verdicts."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ from gistpoint.tui.widgets.record_list import RecordList
 
 
 class ValidateScreen(BaseScreen[None]):
-    """A validator's screen, dismissed when left."""
+    """The screen of one validator."""
 
     CSS_PATH = "validate.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE)]
     HELP_PAGE = "validate"
     AUTO_FOCUS = "QueueList"
-    """Not the filter, which is hidden: a key pressed while the screen opens must not end up in it."""
+    """The queue and not the hidden filter: a key pressed while the screen opens must not end up there."""
     SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
 
     header = query_one(HeaderBar)
@@ -66,15 +66,15 @@ class ValidateScreen(BaseScreen[None]):
         self.session = session
         self.trial_queue = TrialQueue(self, session.services.judge_for)
         self.dossier: Dossier | None = None
-        """The displayed task."""
+        """The displayed task; None if there is none."""
         self._opening = Jobs(self, "opening")
         self._measuring = Jobs(self, "measuring")
         self._naming, self._background = Jobs(self, "naming"), Jobs(self, "others' validations")
         self._watch: OthersWatch | None = None
         self._others: Others | None = None
-        """The activity of others in the team, if a store is chosen."""
+        """The activity of the others in the team; None unless a store is chosen."""
         self._folded = False
-        """Whether the line above the keys has a second one."""
+        """Whether the message above the keys takes a second line."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, filter, queue, pages and verdicts."""
@@ -91,7 +91,7 @@ class ValidateScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Show the queue, at the first task without a verdict."""
+        """Show the queue with the cursor on the first task without a verdict."""
         self.session.services.consent.asker = ConsentPrompt(self.app).ask
         self.words.display = False
         rows = self.session.rows()
@@ -116,7 +116,7 @@ class ValidateScreen(BaseScreen[None]):
             self._open(rows[0].task)
 
     def on_unmount(self) -> None:
-        """Stop all runs."""
+        """Stop all runs and jobs."""
         self.trial_queue.cancel()
         self._opening.stop()
         self._measuring.stop()
@@ -126,20 +126,20 @@ class ValidateScreen(BaseScreen[None]):
             self.session.live.reading("")
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out for another width."""
+        """Lay out the screen for the new width."""
         self.set_class(event.size.width >= 120, "-wide")
         self._draw()
         self.call_after_refresh(self.pages.refill)
 
     def say(self, words: str) -> None:
-        """Show a line above the keys."""
+        """Show a message above the keys."""
         words = visible_line(words)
         folds = len(words) > self.size.width - 2
         self.message_line.update(words, layout=folds or self._folded)
         self._folded = folds
 
     def _tries(self, act: Callable[[], object]) -> bool:
-        """Run an action that writes to the disk. If it fails, show the error and return False."""
+        """Run an action that writes to the disk. If it fails, show the error. Return whether it succeeded."""
         try:
             act()
         except UserError as error:
@@ -163,7 +163,7 @@ class ValidateScreen(BaseScreen[None]):
         return self.dossier.task.id if self.dossier is not None else ""
 
     def _shown(self) -> Dossier | None:
-        """Return the task under the cursor if it is shown: an early key must not act on the previous task."""
+        """Return the task at the cursor, or None if another is displayed: a key must not act on that one."""
         row, dossier = self.queue.chosen, self.dossier
         if row is None or dossier is None or row.task.id != dossier.task.id:
             self.say("The task is not shown yet.")
@@ -171,7 +171,7 @@ class ValidateScreen(BaseScreen[None]):
         return dossier
 
     def _open(self, task: Task) -> None:
-        """Read a task. Only the last requested one is shown."""
+        """Read a task. A new request replaces the one before."""
         self._opening.do(
             lambda _: self.session.dossier(task),
             self._opened,
@@ -209,7 +209,7 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(RecordList.Moved, "#queue")
     def moved(self) -> None:
-        """Show another task."""
+        """Save the typed text, and read the task at the cursor."""
         row = self.queue.chosen
         self._draw()
         if row is not None and self.dossier_id != row.task.id:
@@ -220,15 +220,15 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#queue")
     async def chosen(self) -> None:
-        """Focus the page."""
+        """Focus the current page."""
         await self.action_page(self.pages.current)
 
     def action_task(self, by: int) -> None:
-        """Go to the next or previous task."""
+        """Move to the next or previous task."""
         self.queue.cursor += by
 
     def action_unjudged(self, by: int) -> None:
-        """Go to the next task without a verdict, continuing at the first after the last."""
+        """Move to the next or previous task without a verdict, wrapping around at the ends."""
         rows, at = self.queue.shown, self.queue.cursor
         order = [(at + by * n) % len(rows) for n in range(1, len(rows) + 1)] if rows else []
         found = next((n for n in order if rows[n].verdict is None), None)
@@ -238,13 +238,13 @@ class ValidateScreen(BaseScreen[None]):
             self.queue.cursor = found
 
     def action_filter(self) -> None:
-        """Focus the filter."""
+        """Show and focus the filter."""
         self.words.display = True
         self.words.focus()
 
     @on(Input.Changed, "#validate-filter")
     def filtered(self, event: Input.Changed) -> None:
-        """Show the matching tasks."""
+        """Show only the tasks that match the filter."""
         before = self.dossier_id
         try:
             self.queue.narrow(event.value, at=before)
@@ -258,17 +258,17 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(Input.Submitted, "#validate-filter")
     def filter_done(self) -> None:
-        """Go back to the queue. The filter stays."""
+        """Focus the queue. The filter remains in effect."""
         self.words.display = bool(self.words.value)
         self.queue.focus()
 
     def _take_others(self, others: Others) -> None:
-        """Show who else reads which task, and how far the validators agree."""
+        """Show who else is reading which task, and how far the validators agree."""
         self._others, self.session.readers = others, others.readers
         self._redraw_queue()
 
     def _redraw_queue(self) -> None:
-        """Show the verdicts so far in the queue."""
+        """Draw the queue with the current verdicts."""
         self.queue.renew(self.session.rows())
         self._draw()
 
@@ -293,7 +293,7 @@ class ValidateScreen(BaseScreen[None]):
     # Verdicts
 
     def action_verdict(self, verdict: str) -> None:
-        """Give a verdict on the displayed task."""
+        """Record a verdict on the displayed task."""
         dossier, given = self._shown(), TaskVerdict(verdict)
         if dossier is not None and self._tries(
             lambda: self.session.validator.verdict(dossier.task.id, given)
@@ -303,7 +303,7 @@ class ValidateScreen(BaseScreen[None]):
             self._changed(f"{given.words.capitalize()}.{why}  u goes to the next, Backspace takes it back.")
 
     def action_comment(self) -> None:
-        """Write a comment on the displayed task."""
+        """Ask for a comment on the displayed task. Escape saves it as a draft."""
         dossier = self._shown()
         if dossier is None:
             return
@@ -345,7 +345,7 @@ class ValidateScreen(BaseScreen[None]):
     # Runs
 
     def action_trial(self, subject: str, count: int) -> None:
-        """Run the task or its original, once or several times."""
+        """Run the suite on the task or on the original, once or several times."""
         dossier, wanted = self._shown(), TrialSubject(subject)
         if dossier is None:
             return
@@ -358,7 +358,7 @@ class ValidateScreen(BaseScreen[None]):
         self._run([EvidenceRun(dossier.task, dossier.answer, wanted, n, count) for n in range(1, count + 1)])
 
     def action_trial_fix(self) -> None:
-        """Run the validator's own solution. No attempt is recorded."""
+        """Run the suite on the validator's own solution, without recording an attempt."""
         self.flush()
         dossier = self._shown()
         if dossier is None:
@@ -371,7 +371,7 @@ class ValidateScreen(BaseScreen[None]):
             self.say(kind.unwritten(dossier))
 
     def action_check(self) -> None:
-        """Run everything that `gistpoint task check` checks."""
+        """Run the checks of `gistpoint task check`."""
         dossier = self._shown()
         if dossier is not None:
             self._run([EvidenceRun(dossier.task, dossier.answer, None)])
@@ -391,7 +391,7 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
-        """Save the findings of a run and show them."""
+        """Record the result of a run, and show it."""
         name = f"{message.run.words} of {_short(message.run.task)}"
         if message.error is not None:
             self.say(f"Stopped: {name}." if message.stopped else message.error.message)
@@ -406,16 +406,16 @@ class ValidateScreen(BaseScreen[None]):
     # The library
 
     def action_measure(self) -> None:
-        """Measure the library to find the function's rank in it."""
+        """Measure the library, to rank the task's function in it."""
         self._measure("")
 
     @on(CodePage.GraphWanted)
     def graph_wanted(self, message: CodePage.GraphWanted) -> None:
-        """Build the call graph for the code page."""
+        """Build the call graph, then run the action of the code page that needs it."""
         self._measure(message.action)
 
     def _measure(self, then: str) -> None:
-        """Measure the library of the displayed task, then run an action of the code page."""
+        """Measure the displayed task's library, then run an action of the code page, if one is named."""
         dossier = self._shown()
         if dossier is None:
             return
@@ -440,21 +440,21 @@ class ValidateScreen(BaseScreen[None]):
             if then and graph is not None:
                 await page.run_action(then)
 
-    # Writing
+    # Saving typed text
 
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
-        """Save the typed text."""
+        """Save the edited buffer."""
         if message.buffer:
             self._keep(message.buffer, message.text)
 
     def stop(self) -> None:
-        """Save the typed text at once."""
+        """Save all typed text."""
         if self.is_mounted:
             self.flush()
 
     def flush(self) -> None:
-        """Save the typed text at once."""
+        """Save all typed text."""
         for buffer, text in self.pages.unsaved():
             self._keep(buffer, text)
 
@@ -466,11 +466,11 @@ class ValidateScreen(BaseScreen[None]):
     # Navigation
 
     async def action_page(self, page: str) -> None:
-        """Show a page, and focus it."""
+        """Show and focus a page."""
         await self.pages.go_to(page)
 
     async def action_source(self) -> None:
-        """Go to the code of the test under the cursor, or of the first function."""
+        """Show the code of the test at the cursor, or else of the first corrupted function."""
         dossier, page = self._shown(), self.pages.made.get("tests")
         if dossier is None:
             return
@@ -483,7 +483,7 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen)
     async def line_chosen(self, message: RecordList.Chosen) -> None:
-        """Follow the link of a line: to a page, or to an action."""
+        """Follow the link of the chosen line, to a page or to an action."""
         if not isinstance(message.records, LineList) or message.index >= len(message.records.lines):
             return
         link = message.records.lines[message.index].link
@@ -491,13 +491,13 @@ class ValidateScreen(BaseScreen[None]):
             await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to a field or the editor if nothing runs."""
+        """Leave Escape to the editor, unless a run can be stopped."""
         if action == "back" and not self.trial_queue.busy:
             return not isinstance(self.focused, FunctionEditor)
         return True
 
     def action_back(self) -> None:
-        """Stop the current run, or leave the filter, or go to the queue."""
+        """Stop the current run; without one, clear the filter or focus the queue."""
         if self.trial_queue.busy:
             self.trial_queue.cancel()
             self.say("Stopping…")
@@ -511,17 +511,17 @@ class ValidateScreen(BaseScreen[None]):
             self.say("q closes the queue; all verdicts and typed text are kept.")
 
     def action_leave(self) -> None:
-        """Close the queue. Verdicts and unfinished texts are on disk."""
+        """Close the screen. Verdicts and unfinished texts are saved."""
         self.dismiss(None)
 
 
 def _short(task: Task) -> str:
-    """Return kind and short id of a task."""
+    """Return the first part of a task's title."""
     return title_of(task).partition(" · ")[0]
 
 
 def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
-    """Return the keys of the verdicts, with the given one marked."""
+    """Return the keys of the verdicts, with the given verdict marked."""
     given = row.verdict if row is not None else None
     parts: list[tuple[str, str]] = []
     for number, verdict in enumerate(TaskVerdict, 1):

@@ -1,4 +1,4 @@
-"""One validator's session: opened tasks, runs, measurements, verdicts, and unfinished texts."""
+"""A validator's session: opened tasks, measured libraries, results of runs, and unfinished texts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
 
 _DOSSIERS = 8
-"""The number of tasks whose trees stay open."""
+"""The most tasks whose trees stay open."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTree:
-    """A library's call graph and the metrics of its functions, without tests."""
+    """The call graph of a library, and the metrics of its functions, without the tests."""
 
     graph: CallGraph
     rows: tuple[FunctionMetrics, ...]
@@ -47,11 +47,11 @@ class ValidationSession:
     validator: Validator
     drafts: Drafts
     live: LiveAnnotations | None = None
-    """Shares validations with a team's store as they are made, if one is chosen."""
+    """Shares validations through a team's store as they are made; None if no store is chosen."""
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The other team members who read a task now, by task id."""
+    """The other team members who are reading each task, by the task's id."""
     glance_rates: Mapping[str, float] = field(default_factory=dict)
-    """The rates by id of the tasks that somebody has read blind."""
+    """The share of blind readings that saw the fault, by the id of the task."""
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class ValidationSession:
     def of(
         cls, services: Services, tasks: TaskSet, name: str, live: LiveAnnotations | None = None
     ) -> ValidationSession:
-        """Read the verdicts and comments so far. Raises `ValidationError` for an invalid name."""
+        """Return the session with the annotations so far. Raises `ValidationError` for an invalid name."""
         folder = services.locations.validations
         validator = Validator(ValidationStore(folder, services.clock), name)
         rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)
@@ -71,7 +71,7 @@ class ValidationSession:
         )
 
     def rows(self) -> list[QueueRow]:
-        """Return the queue."""
+        """Return the rows of the queue."""
         rates, functions = self.glance_rates, self._functions
         return [
             QueueRow(
@@ -85,18 +85,18 @@ class ValidationSession:
         ]
 
     def verdicts_of_all(self) -> Iterator[tuple[str, str, str]]:
-        """Yield every validator's verdicts: the task, the validator, and the verdict."""
+        """Yield the verdict of each validator on each task: task, validator and verdict."""
         store = self.validator.store
         for validation in ValidationStore(store.folder, self.services.clock).book.states():
             if validation.verdict is not None:
                 yield validation.task, validation.reviewer, validation.verdict.verdict.words
 
-    # Tasks; each of these three methods is called in one thread
+    # Reading tasks; each of these three methods is called in one thread only
 
     def read_functions(self, check: Callable[[], object]) -> None:
-        """Read the functions named in the answers; none for an unreadable answer.
+        """Read the names of the functions in the answers, skipping answers that can't be read.
 
-        `check` raises to stop.
+        `check` is called before each task and raises an exception to stop.
         """
         for task in self.tasks.tasks:
             check()
@@ -104,7 +104,7 @@ class ValidationSession:
                 self._functions[task.id] = tuple(target.name for target in read_answer(task).targets)
 
     def dossier(self, task: Task) -> Dossier:
-        """Open a task, or return it if already open. Raises `TaskError`."""
+        """Open a task, or return it if it is open. Raises `TaskError` if it can't be read."""
         known = self._dossiers.get(task.id)
         if known is None:
             known = self._dossiers[task.id] = open_dossier(task.folder)
@@ -113,7 +113,7 @@ class ValidationSession:
         return known
 
     def study(self, dossier: Dossier) -> MeasuredTree:
-        """Return the call graph and metrics of the original library. Takes seconds for a large one."""
+        """Return the call graph and metrics of a task's original library. This can take seconds."""
         from gistpoint.core.callgraph import build_call_graph
         from gistpoint.core.metrics.table import measure_functions
 
@@ -127,7 +127,7 @@ class ValidationSession:
     # Evidence
 
     def standings(self, dossier: Dossier, function: str) -> tuple[MetricRank, ...]:
-        """Return the ranks of a function in its library, from the answer or measured in this session."""
+        """Return the ranks of a function in its library, from the answer or else measured in this session."""
         known = standings_from_json(dossier.answer.metrics, function)
         study = self._studies.get(_library(dossier.task))
         if study is not None and not any(standing.percentile is not None for standing in known):
@@ -135,27 +135,27 @@ class ValidationSession:
         return known
 
     def steadiness(self, dossier: Dossier) -> Steadiness | None:
-        """Count the outcomes of each test in the finished runs of all validators; None without a baseline."""
+        """Count the outcomes of each test in all validators' finished runs; None without a baseline."""
         trials = self.validator.store.book.trials(dossier.task.id)
         odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
 
     def trials(self, task: Task) -> dict[TrialSubject, Trial]:
-        """Return the last finished runs of this session, with the texts of their failures."""
+        """Return this session's last finished trials, which have the texts of their failures, by subject."""
         found = {subject: self._trials.get((task.id, subject)) for subject in TrialSubject}
         return {subject: trial for subject, trial in found.items() if trial is not None}
 
     def scored(self, task: Task) -> Mapping[str, Trial]:
-        """Return the trials that scored a text in this session, by text, the latest last."""
+        """Return this session's trials that scored a text, by text, with the latest last."""
         return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
-        """Return the call graph of a task's library if it was built."""
+        """Return the call graph of a task's library; None if it was not built."""
         study = self._studies.get(_library(task))
         return study.graph if study is not None else None
 
     def record(self, ended: RunEnded) -> None:
-        """Save the findings of a run as evidence."""
+        """Record the result of a run as evidence."""
         task, trial = ended.run.task, ended.trial
         if trial is not None:
             if trial.report is not None and trial.finished:
@@ -171,7 +171,7 @@ class ValidationSession:
     # Unfinished texts
 
     def draft(self, task: Task) -> Draft:
-        """Return the texts typed and not sent yet."""
+        """Return the unfinished texts on a task."""
         return self.drafts.read(task.id)
 
     def draft_comment(self, task: Task, text: str) -> None:
@@ -186,7 +186,7 @@ class ValidationSession:
     def draft_buffer(self, buffer: str, code: str) -> None:
         """Save a text from an external editor, by the name of its buffer.
 
-        If writing fails, it is saved later.
+        An error of the disk is ignored: the text is saved again later.
         """
         task, _, name = buffer.partition("/")
         with contextlib.suppress(OSError):

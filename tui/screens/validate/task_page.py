@@ -1,4 +1,4 @@
-"""A page about the task under the cursor, and its content."""
+"""The interface of a page about the task under the cursor."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """The content of a page: a task with the known facts about it."""
+    """The content of a page: a task, and the session with the facts about it."""
 
     session: ValidationSession
     dossier: Dossier
     first: bool
-    """Whether the page showed another task or none before."""
+    """Whether the page showed another task before, or none."""
     link: str
-    """The link followed to the page, in the form of `Line.link`; empty if there was none."""
+    """The link that was followed to the page, in the form of `Line.link`; empty if there was none."""
     width: int
-    """Cells for a line of text."""
+    """The number of cells in a line of the page."""
 
 
 class AboutChanged(Message):
-    """The frame's text about a page has changed."""
+    """The page's note for the frame has changed."""
 
 
 class TaskPage:
     """A mixin that makes a widget a page about a task."""
 
     changes = True
-    """Whether runs, verdicts and comments change the page; if not, it is filled once per task."""
+    """Whether runs, verdicts and comments change the page; if not, it is filled once for each task."""
     about = ""
-    """The text about the page in the frame."""
+    """The page's note for the frame."""
 
     def fill(self, showing: Showing) -> None:
-        """Show a task."""
+        """Show the task."""
         raise NotImplementedError
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The edited buffer and its text, if not saved yet."""
+        """The edited buffer and its text; None if it is saved or the page has no editor."""
         return None
 
     def note(self, buffer: str, code: str) -> None:
-        """Note that a buffer's current text is saved."""
+        """Remember a buffer's text as the saved one."""

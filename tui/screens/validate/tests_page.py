@@ -1,4 +1,4 @@
-"""The relevant tests: their outcomes on the original and on the corrupted tree, with the text of failures."""
+"""The page with the relevant tests: their outcomes on both trees, with the texts of failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IN_BRIEF = "corrupted, as the brief shows it"
 
 @dataclass(frozen=True, slots=True)
 class TestRow:
-    """A test, how often it passed, and its known failures by tree."""
+    """A test, the number of its passes, and the texts of its failures by tree."""
 
     __test__ = False
 
@@ -32,7 +32,7 @@ class TestRow:
 
     @property
     def text(self) -> str:
-        """The known facts about the test as text."""
+        """The facts about the test as text."""
         shown = self.shown
         parts = [
             shown.id,
@@ -49,7 +49,10 @@ class TestRow:
 def test_rows(
     dossier: Dossier, steady: Steadiness | None, trials: Mapping[TrialSubject, Trial]
 ) -> list[TestRow]:
-    """Return the failing tests in the order of the brief, then the flaky ones; none without a baseline."""
+    """Return the rows: failing tests in the brief's order, flaky tests, then tests that the fix broke.
+
+    Without a baseline (`steady` is None), return none.
+    """
     if steady is None:
         return []
     in_brief = {failure.id: failure.text for failure in dossier.task.brief.failing}
@@ -74,7 +77,7 @@ def _failures(id: str, in_brief: Mapping[str, str], trials: Mapping[TrialSubject
 
 
 class TestList(RecordList):
-    """A row for each test."""
+    """The list of tests, one per row."""
 
     __test__ = False
 
@@ -83,7 +86,7 @@ class TestList(RecordList):
         self.rows: Sequence[TestRow] = ()
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the outcomes before and after, and the id."""
+        """Return the outcomes on both trees, and the id of the test."""
         shown = self.rows[index].shown
         before = GOOD if shown.original == shown.original_runs else BAD
         after = BAD if not shown.corrupted else GOOD if shown.corrupted == shown.corrupted_runs else ODD
@@ -96,7 +99,7 @@ class TestList(RecordList):
 
 
 class TestsPage(TaskPage, Vertical):
-    """The list of tests, and the failure of the one under the cursor."""
+    """The list of tests, with the facts about the one at the cursor."""
 
     __test__ = False
 
@@ -105,16 +108,16 @@ class TestsPage(TaskPage, Vertical):
     text = query_one("#test-text", TextView)
 
     def compose(self) -> ComposeResult:
-        """Lay out list and text."""
+        """Lay out the list and the text."""
         yield TestList()
         yield TextView(id="test-text", can_interpret=True)
 
     def on_mount(self) -> None:
-        """Fold long lines."""
+        """Turn on line wrapping."""
         self.text.wrap = True
 
     def fill(self, showing: Showing) -> None:
-        """Show the tests of a task, with the cursor on the one named by a link."""
+        """Show the tests of a task, with the cursor on the test of the link."""
         session, dossier, test = showing.session, showing.dossier, showing.link.removeprefix("test:")
         rows = self.tests.rows = test_rows(dossier, session.steadiness(dossier), session.trials(dossier.task))
         at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
@@ -140,6 +143,6 @@ class TestsPage(TaskPage, Vertical):
 
     @property
     def current(self) -> TestRow | None:
-        """The test under the cursor."""
+        """The test at the cursor; None if there is none."""
         at = self.tests.cursor
         return self.tests.rows[at] if at < len(self.tests.rows) else None

@@ -1,4 +1,4 @@
-"""Runs the trials and checks of a validator, one after another, in a thread that can be stopped."""
+"""The queue of a validator's trials and checks, which run one after another in a thread."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ from gistpoint.tui.jobs import Job, Jobs
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRun:
-    """A run of the task on `subject`, or its check if that is None. `texts` are the validator's own."""
+    """A run of the suite on `subject`, or a check of the task if that is None.
+
+    `number` and `total` count repeated runs. `texts` are the validator's own solution.
+    """
 
     task: Task
     answer: Answer
     subject: TrialSubject | None
     number: int = 1
-    of: int = 1
+    total: int = 1
     texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
-        """The run in a few words."""
+        """The run in a few words, such as `original 2/5`."""
         what = "check" if self.subject is None else {"fix": "your fix"}.get(self.subject, self.subject.value)
-        return f"{what} {self.number}/{self.of}" if self.of > 1 else what
+        return f"{what} {self.number}/{self.total}" if self.total > 1 else what
 
 
 class RunMoved(Message):
@@ -47,12 +50,12 @@ class RunMoved(Message):
         self.run, self.words = run, words
 
     def can_replace(self, message: Message) -> bool:
-        """Return True: only the latest matters."""
+        """Return whether a message of the same kind can be dropped: only the latest progress matters."""
         return isinstance(message, RunMoved)
 
 
 class RunEnded(Message):
-    """A run has ended with a trial, findings or an error that the user can fix, or was stopped."""
+    """A run has ended: with a trial, with findings, or with an error."""
 
     def __init__(
         self,
@@ -68,15 +71,15 @@ class RunEnded(Message):
 
     @property
     def stopped(self) -> bool:
-        """Whether the user stopped it."""
+        """Whether the user stopped the run."""
         return isinstance(self.error, CancelledError)
 
 
 class TrialQueue:
-    """The waiting runs and the one under way. Its messages go to one widget."""
+    """The run under way and those that wait for it. Messages go to one widget."""
 
     def __init__(self, owner: Widget, judge_for: Callable[[Task], TaskJudge]) -> None:
-        """`judge_for` makes judges. It is called in the thread and may take a while."""
+        """`judge_for` returns the judge of a task. It is called in the thread, and may be slow."""
         self._owner, self._judge_for = owner, judge_for
         self._jobs = Jobs(owner, "trials")
         self._asked: list[Job] = []
@@ -87,12 +90,12 @@ class TrialQueue:
 
     @property
     def busy(self) -> bool:
-        """Whether something runs."""
+        """Whether a run is under way."""
         return self._unfinished > 0
 
     @property
     def waiting(self) -> int:
-        """The runs that have not begun."""
+        """The number of runs that have not begun."""
         return max(0, self._unfinished - 1)
 
     def ask(self, runs: Iterable[EvidenceRun]) -> None:
@@ -105,7 +108,7 @@ class TrialQueue:
         self._jobs.cancel()
 
     def _body(self, run: EvidenceRun, job: Job) -> RunEnded:
-        """Return the end of a run. After one that failed, the waiting ones are dropped."""
+        """Return the end of a run. If it failed, drop the waiting runs."""
         try:
             job.post(RunMoved(run, "finding the isolation"))
             return self._run(run, job)

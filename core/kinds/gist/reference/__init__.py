@@ -1,4 +1,4 @@
-"""Reference gists: one file with the code that an entrypoint ran, bundled from the sources and then reduced.
+"""Reference gists: one file with the code that an entrypoint ran, bundled and then reduced.
 
 The public names are in this module; the modules inside are private (decision 70).
 """

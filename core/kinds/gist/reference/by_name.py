@@ -1,6 +1,4 @@
-"""Modules and definitions that code asks for by a name in a string,
-which in a flat file are found elsewhere.
-"""
+"""Modules and definitions that code looks up by a name in a string, replaced for a flat file."""
 
 from __future__ import annotations
 
@@ -14,18 +12,14 @@ _PATCHERS = frozenset({"setattr", "delattr", "patch"})
 
 
 def module_of_name(text: str, modules: Collection[str]) -> str:
-    """Return the longest of the dotted names `modules` that `text` is or begins with;
-    empty if there is none.
-    """
+    """Return the longest of the dotted names `modules` with which `text` begins; empty if there is none."""
     parts = text.split(".")
     longer = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((name for name in longer if name in modules), "")
 
 
 def names_in_strings(tree: ast.AST, owned: Collection[str]) -> Iterator[ast.Constant]:
-    """Yield the strings that are a dotted name of the top-level names `owned`, or below one,
-    in source order.
-    """
+    """Yield the strings that are a dotted name in one of the packages `owned`, in source order."""
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if "\n" not in text:
@@ -37,12 +31,11 @@ def names_in_strings(tree: ast.AST, owned: Collection[str]) -> Iterator[ast.Cons
 def asked_by_name(
     statement: ast.stmt, module: ModuleCode, flat_name: Callable[[str], str | None], itself: str
 ) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the expressions of a statement that ask for modules by name,
-    each with its replacement in a flat file.
+    """Yield the expressions that look up modules by name, each with its replacement in a flat file.
 
-    These are calls of `import_module`, entries of `sys.modules`, and what `monkeypatch.setattr` and
-    `mock.patch` are told to replace. `flat_name` gives the name of a definition in the flat file, the empty
-    text for a module of the codebase, and None for everything else; `itself` is the flat file's own module.
+    These are calls of `import_module`, entries of `sys.modules`, and the targets of `monkeypatch.setattr` and
+    `mock.patch`. `flat_name` returns the name of a definition in the flat file, an empty text for a module of
+    the codebase, and None for everything else; `itself` is the flat file's own module.
     """
     for node in ast.walk(statement):
         match node:

@@ -1,6 +1,4 @@
-"""Which statements of a codebase a command needs:
-from its test, following the names read on lines that ran.
-"""
+"""The statements of a codebase that a command needs, found from the names on lines that ran."""
 
 from __future__ import annotations
 
@@ -23,14 +21,15 @@ BUILTIN = "builtin"
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The meaning of a name: a module of the codebase, an import from elsewhere, a definition of the
-    codebase, or a builtin whose name a module of the codebase also defines.
+    """The meaning of a name: a module or definition of the codebase, an external import, or a builtin.
+
+    A builtin is an entity only if a module of the codebase also defines its name.
     """
 
     kind: str
     module: str
     name: str
-    """Of a definition or builtin, its name; of an external import, the statement; empty for a module."""
+    """The name of a definition or builtin; the statement of an external import; empty for a module."""
 
     @property
     def own_name(self) -> str:
@@ -59,9 +58,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class LocalImport:
-    """An import of the codebase within a function:
-    the statement, the function, and the entity of each name.
-    """
+    """An import of the codebase within a function."""
 
     statement: ast.Import | ast.ImportFrom
     function: ast.FunctionDef | ast.AsyncFunctionDef
@@ -74,7 +71,7 @@ class UnitSelection:
     units: set[Unit] = field(default_factory=set)
     uses: list[Use] = field(default_factory=list)
     entities: dict[Entity, set[Unit]] = field(default_factory=dict)
-    """The units that define each entity that is needed; none for modules."""
+    """The units that define each needed entity; none for modules."""
 
 
 class Extractor:
@@ -99,9 +96,9 @@ class Extractor:
     def select(
         self, roots: Collection[Unit], *, everything_in: Collection[str] = (), side_effects: bool = True
     ) -> UnitSelection:
-        """Return the units that `roots` need, and all units that ran of the modules named in `everything_in`.
+        """Return the units that `roots` need, and all executed units of the modules in `everything_in`.
 
-        With `side_effects`, statements that may change something that is needed are needed as well.
+        With `side_effects`, statements that may change something needed are needed as well.
         """
         selection = UnitSelection()
         pending = list(roots)
@@ -113,14 +110,12 @@ class Extractor:
                 if unit not in self._repeated:
                     pending.extend(self._take(unit, selection))
             if side_effects:
-                # What acts on something needed may need more, on which other statements act.
+                # Code that acts on something needed may need more, on which other statements act in turn.
                 pending = [unit for unit in self._side_effects(selection) if unit not in selection.units]
         return selection
 
     def ran_functions(self, *, hooks_of: Collection[str]) -> list[Unit]:
-        """Return the units that hold a function called by the run itself;
-        pytest hooks in `hooks_of` are left out.
-        """
+        """Return the units with a function that the run called, without pytest hooks in `hooks_of`."""
         found: list[Unit] = []
         by_path = {module.path: module for module in self.modules.values()}
         for function in self.trace.functions:
@@ -135,8 +130,9 @@ class Extractor:
         return found
 
     def resolve(self, module: str, name: str) -> Entity | None:
-        """Return the entity of `name` in `module` after its top level has run,
-        None for a builtin or unknown.
+        """Return the entity of `name` in `module` after its top level has run.
+
+        None for an unknown name and for a builtin.
         """
         key = (module, name)
         if key not in self._resolved:
@@ -161,16 +157,14 @@ class Extractor:
         return found
 
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
-        """Return the first of constants that several modules define by the same statement,
-        else the entity itself.
-        """
+        """Return the first of equal constants that several modules define; else the entity itself."""
         if len(binding) == 1 and binding[0] in self._repeated:
             first = self._constants[ast.unparse(binding[0].statement)][0]
             return Entity(DEFINED, first.module.name, entity.name)
         return entity
 
     def _from_star(self, module: ModuleCode, name: str) -> Entity | None:
-        """Return the entity that the last star import with a public name brings; None if there is none."""
+        """Return the entity that the last star import binds to a public name; None if there is none."""
         if name.startswith("_"):
             return None
         for unit in reversed(module.units):
@@ -215,7 +209,7 @@ class Extractor:
         return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
 
     def _imported_module(self, target: str, alias: ast.alias) -> Entity | None:
-        """Return the entity of the module `target`, which `import` binds."""
+        """Return the entity of the module `target`, which an `import` binds."""
         if target in self.modules:
             return Entity(MODULE, target, "")
         if self.owns(target):
@@ -279,7 +273,7 @@ class Extractor:
                 yield Use(unit, site, (bound,))
 
     def _along(self, entity: Entity, chain: Sequence[str]) -> Iterator[Entity]:
-        """Yield an entity, then that of each attribute of a chain while these are modules."""
+        """Yield an entity, then the entity of each attribute of a chain while these are modules."""
         yield entity
         for attribute in chain:
             following = self.resolve(entity.module, attribute) if entity.kind == MODULE else None
@@ -300,7 +294,7 @@ class Extractor:
         if _before_its_binding(unit, site):
             return builtin
         found = self.resolve(unit.module.name, site.name)
-        # A builtin takes part in the contest for names only if a module also binds its name (decision 19).
+        # A builtin competes for its name only if a module also binds the name (decision 0019).
         is_contested = hasattr(builtins, site.name) and site.name in self._bound
         reads_builtin = is_contested and not site.stores
         if found is None and reads_builtin:
@@ -323,8 +317,9 @@ class Extractor:
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function also binds elsewhere:
-        those stay local names.
+        """Return the names of a local import that the function also binds otherwise.
+
+        They stay local names.
         """
         stored = set[str]()
         for node in ast.walk(local.function):
@@ -338,8 +333,9 @@ class Extractor:
         return kept
 
     def _local_sites(self, unit: Unit) -> Iterator[Site]:
-        """Yield the sites of names that a function imports from the codebase:
-        to the compiler these are local.
+        """Yield the sites of names that a function imports from the codebase.
+
+        The compiler treats these names as local.
         """
         known = {(site.line, site.column) for site in unit.sites}
         for local in self.local_imports(unit):
@@ -384,9 +380,7 @@ _SHARED_CALLS = {"object", "TypeVar", "ParamSpec", "compile", "getLogger", "froz
 
 
 def _constants(modules: Mapping[str, ModuleCode]) -> dict[str, list[Unit]]:
-    """Return the statements that define a constant or marker, by text,
-    each with its units in order of execution.
-    """
+    """Return the statements that define a constant or marker, by text, with units in order of execution."""
     found: dict[str, list[Unit]] = {}
     for module in modules.values():
         for unit in module.units:
@@ -400,7 +394,7 @@ def _constants(modules: Mapping[str, ModuleCode]) -> dict[str, list[Unit]]:
 
 
 def _is_constant(value: ast.expr | None) -> bool:
-    """Whether an expression makes an object that modules can share: nothing in it may be changed later."""
+    """Whether an expression makes an object that modules can share, because it can't be changed later."""
     if value is None:
         return False
     for node in ast.walk(value):
@@ -416,7 +410,7 @@ def _is_constant(value: ast.expr | None) -> bool:
 
 
 def _before_its_binding(unit: Unit, site: Site) -> bool:
-    """Whether a builtin is read at the top level of a module that rebinds its name only afterwards."""
+    """Whether a builtin is read at the top level of a module that binds its name only afterwards."""
     if site.stores or site.in_function:
         return False
     if not hasattr(builtins, site.name):

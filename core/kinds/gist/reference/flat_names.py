@@ -1,6 +1,4 @@
-"""One namespace for many modules:
-which name each definition gets in a flat file, and which glue that needs.
-"""
+"""One namespace for many modules: the name of each definition in a flat file, and the glue it needs."""
 
 from __future__ import annotations
 
@@ -17,20 +15,20 @@ _TEST_WEIGHT = 1_000_000
 class FlatNames:
     """The outcome of the contest for names.
 
-    `winners` maps each name to its entity at the end. An entity that lost its own name is reached by its
-    `alias`. Modules in `boxed` are namespaces of their own, all others are the flat file itself.
+    `winners` maps each name to its final entity. An entity that lost its own name has an `alias`. Modules in
+    `boxed` have namespaces of their own; all others are the flat file itself.
     """
 
     winners: dict[str, Entity]
     aliases: dict[Entity, str] = field(default_factory=dict)
     boxed: dict[str, str] = field(default_factory=dict)
-    """Name of the namespace object by module."""
+    """The name of the namespace object of each boxed module."""
     box_attributes: dict[Entity, set[tuple[str, str]]] = field(default_factory=dict)
-    """(module, attribute) pairs by which boxes hold an entity."""
+    """The (module, attribute) pairs by which boxes contain an entity."""
     itself: str = "sys.modules[__name__]"
     """The expression for the flat file's own module."""
     own_name: str = ""
-    """The name that keeps `__name__` while it is that of an original module; empty if it never is."""
+    """The variable that keeps `__name__` while it is that of an original module; empty if it never is."""
 
     def name_of(self, entity: Entity) -> str:
         """Return an expression for the entity that is valid anywhere in the flat file."""
@@ -41,8 +39,9 @@ class FlatNames:
         return self.aliases[entity]
 
     def replacement(self, use: Use) -> tuple[int, str] | None:
-        """Return how much of a site to replace (0: the name, n:
-        with n attributes) and its replacement, or None.
+        """Return how much of a site to replace, and its replacement; None if it can stay.
+
+        0 is the name alone, n the name with n attributes.
         """
         if use.site.stores and not use.site.in_function:
             return None
@@ -65,11 +64,11 @@ def steps(use: Use) -> Iterator[tuple[str, str, Entity]]:
 def flat_names(
     selection: UnitSelection, fixed: Collection[Use], taken: Collection[str], *, module_names: bool = False
 ) -> FlatNames:
-    """Assign each name to the entity with most uses of it;
-    uses that can't be rewritten (`fixed`) take precedence.
+    """Assign each name to the entity with the most uses of it.
 
-    If `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
-    identifiers that no alias may use. With `module_names`, `__name__` may change from statement to statement.
+    Uses that can't be rewritten (`fixed`) take precedence. If they contradict each other, the modules through
+    which they reach a name are boxed. `taken` are identifiers that no alias may use. With `module_names`,
+    `__name__` may change from statement to statement.
     """
     boxed: set[str] = set()
     while True:
@@ -94,7 +93,7 @@ def flat_names(
 def _claims(
     selection: UnitSelection, fixed: Collection[Use], boxed: set[str]
 ) -> Mapping[str, Mapping[Entity, int]]:
-    """Return how many uses speak for each entity that a name may have."""
+    """Return the number of uses of each name for each entity that it may have."""
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:
         if entity.kind == DEFINED:
@@ -110,7 +109,7 @@ def _claims(
 
 
 def _contradicted(fixed: Collection[Use], names: FlatNames, boxed: set[str]) -> set[str]:
-    """Return the modules through which the test reaches something else than the winner of a name."""
+    """Return the modules through which the test reaches something other than the winner of a name."""
     found = set(boxed)
     for use in fixed:
         for holder, attribute, entity in steps(use):

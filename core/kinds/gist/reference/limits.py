@@ -1,4 +1,4 @@
-"""Why no flat file can do what a command does: limits that the rules set, found in a run that failed."""
+"""Limits of the rules because of which no flat file can do what a command does, found in a failed run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def limits_of(
     evidence: str,
     files: Collection[str],
 ) -> list[str]:
-    """Return the limits that failed runs of gists speak of, a sentence each; the first is the most probable.
+    """Return the limits that failed runs of gists indicate, a sentence each, the most probable first.
 
-    `path` and `qualname` are those of the test, `refused` are the imports that were refused, `evidence` is
-    what the failures said, and `files` are the paths of the repository.
+    `path` and `qualname` are those of the test, `refused` are the refused imports, `evidence` is the text of
+    the failures, and `files` are the paths of the repository.
     """
     named = _named(codebase, path, qualname)
     found: list[str] = []
@@ -48,7 +48,7 @@ def limits_of(
 
 
 def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
-    """Return where lines that ran name a module of the codebase in a string, those of the test first."""
+    """Return where executed lines name a module of the codebase in a string, those of the test first."""
     first: list[str] = []
     others: list[str] = []
     for module in modules_of(codebase.sources, codebase.trace).values():
@@ -75,7 +75,7 @@ def _by_import(named: list[str], refused: list[str]) -> str:
 
 
 def _data_files(evidence: str, files: Collection[str]) -> list[str]:
-    """Return the first file of the repository that a failure is about, code left out."""
+    """Return the first file of the repository, other than code, that a failure names."""
     quoted = _QUOTED.findall(evidence)
     names = {text.replace("\\", "/").rpartition("/")[2] for text in quoted} - {""}
     for file in sorted(files):

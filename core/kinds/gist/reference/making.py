@@ -1,4 +1,4 @@
-"""Making a reference gist: extract, try, widen if it fails, reduce if it holds."""
+"""Making a reference gist: extract code, try it, widen it if it fails, reduce it if it is faithful."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ _MODULE_NAMES = frozenset(
 
 
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the first line (from 1) and the name of each global that is used but never bound,
-    in source order.
+    """Return the globals that are used but never bound, each with its first line, in source order.
 
     Empty for a text that does not parse, or that has a star import. `del` and order are not followed.
     """
@@ -91,7 +90,7 @@ def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> 
 
 
 def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
-    """Return a module without imports of the codebase; those from `__future__` are moved into `future`."""
+    """Return a module without imports of the codebase; `__future__` imports are moved into `future`."""
     lines = physical_lines(source)
     tree = parse(source)
     inner = [body for body in bodies_in(tree) if body is not tree.body]
@@ -108,7 +107,7 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
         follows_another = margin.strip() != ""
         if follows_another or len(kept) == len(texts):
             continue
-        # A body that loses all of its statements needs one.
+        # A body that loses all of its statements needs a new one.
         if node in emptied:
             kept = ["pass"]
         blank = [""] * (last_line(node) - node.lineno)
@@ -123,7 +122,7 @@ def _on_one_line(margin: str, statements: list[str]) -> str:
 
 
 def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:
-    """Whether every statement of a body is dropped completely."""
+    """Whether every statement of a body is removed completely."""
     texts = list[str]()
     for statement in body:
         if not isinstance(statement, ast.Import | ast.ImportFrom):
@@ -133,35 +132,39 @@ def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:
 
 
 class Breadth(StrEnum):
-    """How much an extraction takes."""
+    """The amount of code that an extraction takes."""
 
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
     BARE = "bare"
-    """The same without statements that act on something needed:
-    they may be there for other tests, and fail here."""
+    """The same without statements that act on something needed, which other tests may need."""
     WITH_IMPORTS = "with_imports"
-    """What is needed, and every external import that ran: some are there for what they load."""
+    """The needed statements and every external import that ran: some are needed for what they load."""
     WITH_NAMES = "with_names"
-    """In addition `__name__` is that of the original module while its statements run:
-    loggers and classes bear it."""
+    """In addition, `__name__` is that of the original module while its statements run.
+
+    Loggers and classes contain it.
+    """
     EVERYTHING = "everything"
-    """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules
-    by a name in a string gets the gist."""
+    """Every statement that ran at the top level of the codebase's modules.
+
+    Code that looks up one of these modules by a name in a string gets the gist.
+    """
     EVERYTHING_BARE = "everything_bare"
     """The same without statements of the tests that act on something needed."""
     EVERYTHING_WITH_NAMES = "everything_with_names"
-    """Everything, under the names of the modules."""
+    """Everything, with the names of the original modules."""
 
     @property
     def is_everything(self) -> bool:
-        """Whether it takes more than what names lead to."""
+        """Whether the extraction takes more than names lead to."""
         return self in (Breadth.EVERYTHING, Breadth.EVERYTHING_BARE, Breadth.EVERYTHING_WITH_NAMES)
 
     @property
     def is_bare(self) -> bool:
-        """Whether statements that act on something needed are left out,
-        unless they are part of everything.
+        """Whether statements that act on something needed are left out.
+
+        Those that are part of everything are kept.
         """
         return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
@@ -172,12 +175,11 @@ class Breadth(StrEnum):
 
 
 class NoReferenceError(UserError):
-    """A reference gist can't be made; the message says why."""
+    """A reference gist can't be made; the message gives the reason."""
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`,
-    or for the program at `path` if `qualname` is empty.
+    """Return a flat file for the test `qualname` of `path`, or for the program at `path` without one.
 
     Raises NoReferenceError if the trace does not have the file.
     """
@@ -224,7 +226,7 @@ def _test_units(home: ModuleCode, qualname: str, test: LineBlock | None) -> list
 
 
 def _roots(extractor: Extractor, home: ModuleCode, qualname: str, test: LineBlock | None) -> list[Unit]:
-    """Return where an extraction begins: the functions that the run called, and the test or the program."""
+    """Return the roots of an extraction: the functions that the run called, and the test or program."""
     paths = [module.path for module in extractor.modules.values()]
     hooks = {path for path in paths if path.rpartition("/")[2] == "conftest.py"}
     called = extractor.ran_functions(hooks_of=hooks)
@@ -241,7 +243,7 @@ def _packages(modules: Mapping[str, ModuleCode], codebase: Codebase) -> list[str
 
 
 def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
-    """Return every name in the modules: no alias may be one of these."""
+    """Return every name in the modules, none of which an alias may have."""
     found = set[str]()
     for module in modules.values():
         found.update(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
@@ -271,9 +273,7 @@ def _other_tests(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the extraction that was faithful,
-    `reason` says why none was.
-    """
+    """A reference gist; `how` is the breadth of the faithful extraction, `reason` why there is none."""
 
     text: str
     faithful: bool
@@ -285,7 +285,7 @@ class Reference:
 def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
-    """Return the smallest faithful gist found before `out_of_time`, or the first one tried, with a reason."""
+    """Return the smallest faithful gist found before `out_of_time`, else the first gist tried."""
     first = ""
     tried = set[str]()
     for breadth in Breadth:

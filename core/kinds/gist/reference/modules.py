@@ -27,14 +27,14 @@ class Codebase:
 
 @dataclass(slots=True)
 class Unit:
-    """A statement at the top level of a module, or in an arm of an `if` or `try` there that ran."""
+    """A statement at the top level of a module, or in an executed arm of an `if` or `try` there."""
 
     module: ModuleCode
     statement: ast.stmt
     first: int
     last: int
     rank: float
-    """Its place in the order in which the interpreter finished the statements of all modules."""
+    """Its rank in the order in which the interpreter finished the statements of all modules."""
     binds: set[str] = field(default_factory=set)
     sites: list[Site] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class ModuleCode:
 
     @property
     def is_package(self) -> bool:
-        """Whether relative imports of it start at the module itself."""
+        """Whether relative imports start at the module itself."""
         return self.path.endswith("__init__.py")
 
     def columns(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -122,16 +122,14 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
 
 
 def _only_forgets(statement: ast.stmt) -> bool:
-    """Whether a statement only unbinds names: in a flat file another module may still need them."""
+    """Whether a statement only unbinds names, which another module may still need in a flat file."""
     return isinstance(statement, ast.Delete) and all(
         isinstance(target, ast.Name) for target in statement.targets
     )
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
-    """Return the rank of the line that the module ran next:
-    by then the statement and its imports were done.
-    """
+    """Return the rank of the next line of the module, by which the statement and its imports were done."""
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
         if line not in own:
@@ -140,9 +138,7 @@ def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
 
 
 def _arms_that_ran(statement: ast.stmt, lines: frozenset[int]) -> list[list[ast.stmt]] | None:
-    """Return the arms of an `if`, or the parts of a `try` without failure;
-    None for a statement that is one unit.
-    """
+    """Return the executed arms of an `if`, or the parts of a `try` without failure; None for one unit."""
     match statement:
         case ast.If(body=body, orelse=orelse):
             return [arm for arm in (body, orelse) if _ran(arm, lines)]
@@ -181,13 +177,13 @@ class Site:
     name: str
     line: int
     column: int
-    """Counted in code points."""
+    """The column in code points."""
     stores: bool
     in_function: bool
     chain: tuple[str, ...] = ()
-    """Attributes that follow it: `a.b.c` is the name `a` with the chain b, c."""
+    """The attributes that follow: `a.b.c` is the name `a` with the chain b, c."""
     chain_ends: tuple[tuple[int, int], ...] = ()
-    """Line and column after each attribute of the chain."""
+    """The line and column after each attribute of the chain."""
     statement_form: bool = False
     """Whether it is a name in a `global` statement."""
 
@@ -217,9 +213,7 @@ _BY_NAME = frozenset({"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_
 
 
 def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, str]]:
-    """Return (line, byte column, name) of every name in the code, and in all code within it,
-    that is a global.
-    """
+    """Return (line, byte column, name) of every global name in the code, and in all code within it."""
     found: set[tuple[int, int, str]] = set()
     own: set[str] = set()
     for instruction in dis.get_instructions(code):
@@ -235,7 +229,7 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
             continue
         name = instruction.opname
         by_name = name in _BY_NAME and argument not in own
-        # A class binds its own names first in its body: from then on they are not the module's.
+        # From the statement that binds it on, a name in a class body is the class's own, not the module's.
         is_in_class = is_class and code.co_name != "<module>"
         if is_in_class and name == "STORE_NAME":
             own.add(argument)
@@ -247,9 +241,7 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
 def names_in(
     node: ast.AST, chain: tuple[ast.Attribute, ...] = (), in_function: bool = False
 ) -> Iterator[tuple[ast.Name | ast.Global, tuple[ast.Attribute, ...], bool]]:
-    """Yield the names at and below a node, each with the attributes that follow it,
-    and whether a function holds it.
-    """
+    """Yield the names at and below a node, each with its attributes and whether it is in a function."""
     inner: list[ast.AST] = []
     match node:
         case ast.Attribute():

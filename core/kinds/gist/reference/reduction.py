@@ -1,6 +1,4 @@
-"""Reduction of a faithful gist: first cuts code that never ran, then unused names,
-then whatever else can go.
-"""
+"""Reduction of a faithful gist: cuts code that never ran, then unused names, then all it can."""
 
 from __future__ import annotations
 
@@ -23,18 +21,15 @@ from gistpoint.core.kinds.gist.lines import (
 )
 
 KEPT = "_kept"
-"""Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
+"""Suffix of the names under which glue keeps an object that another definition hides for a while."""
 
 UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
-"""The risk of a cut: nothing that ran names what is cut; a class or the interpreter may;
-a line that ran does."""
+"""The risk of a cut: code that nothing names, that a class or the interpreter may use, that ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, replaced by `text`,
-    which is lines of the same text from `origin` on.
-    """
+    """Physical lines `first` to `last`, replaced with `text`: lines of the same text from `origin` on."""
 
     first: int
     last: int
@@ -49,14 +44,13 @@ class Cut:
     label: str
     spans: tuple[Span, ...]
     risk: float = UNNAMED
-    """How probable it is that the gist needs what is cut, 0-1."""
+    """The probability that the gist needs what is cut, 0-1."""
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
-    """Return `text` with the spans of all cuts replaced,
-    and the new numbers of the lines that are `executed` in it.
+    """Return `text` with the spans of all cuts replaced, and the new numbers of the `executed` lines.
 
-    Of nested spans the outer one counts.
+    Of nested spans, the outer one counts.
     """
     lines = physical_lines(text)
     distinct = set[Span]()
@@ -77,9 +71,7 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """Finds cuts in one text, given the physical lines of it that ran;
-    the test named `test` is left alone.
-    """
+    """Finds cuts in a text from the physical lines that ran; the test named `test` is left alone."""
 
     def __init__(
         self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()
@@ -113,7 +105,7 @@ class CutFinder:
         return self._untried(found)
 
     def restored(self) -> list[Cut]:
-        """Return cuts of the glue that keeps a name and rebinds it after a rival's definition."""
+        """Return cuts of the glue that keeps a name and rebinds it after another definition."""
         groups: dict[str, list[Span]] = {}
         for statement in self.tree.body:
             match statement:
@@ -126,10 +118,10 @@ class CutFinder:
         return self._untried(Cut(f"restored {name}", tuple(spans), NAMED) for name, spans in groups.items())
 
     def statements(self) -> list[Cut]:
-        """Return a cut for every statement at the top level and in a class, last one first.
+        """Return a cut for every statement at the top level and in classes, the last one first.
 
-        Functions that ran stay, with all that ran in them:
-        without it they would only look like the original's.
+        Functions that ran stay, with all that ran in them: without it they would only look like the
+        original's.
         """
         return self._untried(self._each(self.tree.body, ""))
 
@@ -143,16 +135,16 @@ class CutFinder:
             if self._is_needed(statement):
                 continue
             names = {*_bound_names(statement)} - {"__name__"}
-            named = not self._words_beside(statement).isdisjoint(names)
+            named = not self._words_outside(statement).isdisjoint(names)
             yield replace(self._deletion(statement, prefix), risk=ALIVE if named else NAMED)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
-        """Whether a statement holds a function that ran, or can't be cut alone."""
+        """Whether a statement contains a function that ran, or can't be cut alone."""
         if isinstance(statement, ast.Pass) or _is_docstring(statement) or _is_future(statement):
             return True
         if not self._whole(statement):
             return True
-        # A function that ran stays: emptied, it would be faithful to a test that never looks (decision 88).
+        # An emptied function would be faithful to a test that does not check its result (decision 0088).
         functions = (node for node in ast.walk(statement) if isinstance(node, type_of_function))
         return any(self._ran(*_code(function.body)) for function in functions)
 
@@ -168,13 +160,13 @@ class CutFinder:
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
-    def _words_beside(self, statement: ast.stmt) -> set[str]:
-        """Return the names on lines that ran and are not of the statement."""
+    def _words_outside(self, statement: ast.stmt) -> set[str]:
+        """Return the names on lines that ran outside of the statement."""
         own = self._words(statement, only_live=True)
         return {name for name, count in self._live_words.items() if count > own.get(name, 0)}
 
     def _is_live(self, node: ast.AST) -> bool:
-        """Whether the use of a name is on lines that ran; the name of a definition does not count."""
+        """Whether a node uses a name on a line that ran; the name of a definition does not count."""
         return isinstance(node, ast.expr) and self._ran(node)
 
     def _ran(self, *nodes: ast.stmt | ast.expr) -> bool:
@@ -182,7 +174,7 @@ class CutFinder:
         return bool(nodes) and any_within(self.seen, first_line(nodes[0]), last_line(nodes[-1]))
 
     def _is_test(self, statement: ast.stmt, prefix: str) -> bool:
-        """Whether a statement is the test, or a class that holds it."""
+        """Whether a statement is the test, or a class that contains it."""
         if not self.test:
             return False
         name = prefix + str(getattr(statement, "name", ""))
@@ -229,7 +221,7 @@ class CutFinder:
                 emptied.append(self._emptied(statement, f"{prefix}{statement.name}."))
         leaves_nothing = cuts and not rest and body is not self.tree.body
         if leaves_nothing:
-            # A body needs a statement: the last one stays, and only what is in it is cut.
+            # A body needs a statement: the last one stays, and only code inside it is cut.
             rest.append(body[-1])
             cuts = [cut for cut in cuts if self._span(body[-1]) not in cut.spans]
         yield from cuts
@@ -239,7 +231,7 @@ class CutFinder:
                 yield from self._within(statement, prefix)
 
     def _of_whole(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
-        """Return the cut of a statement with all that is in it; None if it ran, or can't be cut alone."""
+        """Return the cut of a statement with everything in it; None if it ran, or can't be cut alone."""
         if not self._whole(statement):
             return None
         if _is_docstring(statement) or _is_future(statement):
@@ -271,7 +263,8 @@ class CutFinder:
     def _of_function(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt], prefix: str
     ) -> Cut | None:
-        """Return the cut of all functions of a name in a body (the parts of a property);
+        """Return the cut of all functions with a name in a body, such as the parts of a property.
+
         None if one of them ran.
         """
         name = function.name
@@ -293,7 +286,7 @@ class CutFinder:
         return Cut(f"{prefix}def {name}", spans, risk)
 
     def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
-        """Yield the cuts of what is in a statement that itself stays."""
+        """Yield the cuts inside a statement that itself stays."""
         if isinstance(statement, ast.If) and statement.orelse:
             is_separate = self._separate(statement.body, statement)
             branch = self._untried([self._branch(statement, prefix)]) if is_separate else []
@@ -318,7 +311,7 @@ class CutFinder:
             yield from self._in_cases(statement.cases, inner)
 
     def _in_cases(self, cases: list[ast.match_case], prefix: str) -> Iterator[Cut]:
-        """Yield cuts of the cases that never ran, if another did, and of what is in the others."""
+        """Yield cuts of the cases that never ran, if another did, and cuts inside the others."""
         any_ran = any(self._ran(*case.body) for case in cases)
         for case in cases:
             if any_ran and not self._ran(*case.body):
@@ -328,7 +321,7 @@ class CutFinder:
                 yield from self._in_body(case.body, prefix)
 
     def _otherwise(self, statement: ast.For | ast.While | ast.Try, prefix: str) -> Cut | None:
-        """Cut the `else` of a loop or of a `try` that never ran."""
+        """Return the cut of the `else` of a loop or `try` that never ran; None if there is none."""
         if not statement.orelse or self._ran(*statement.orelse):
             return None
         above = statement.handlers[-1] if isinstance(statement, ast.Try) else statement
@@ -336,7 +329,10 @@ class CutFinder:
         return Cut(f"{prefix}else of {ast.unparse(statement)}", (span,))
 
     def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
-        """Cut everything but the docstring, or but one statement, from a function that never ran."""
+        """Return the cut of a function's body except for its docstring or one statement; else None.
+
+        Only for a function that never ran.
+        """
         code = _code(function.body)
         for statement in code:
             if first_line(statement) <= function.lineno or not self._whole(statement):
@@ -358,7 +354,7 @@ class CutFinder:
         return not is_compound and self._whole(statement)
 
     def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
-        """Cut the arm of an `if` that never ran."""
+        """Return the cut of the arm of an `if` that never ran; None if there is none."""
         label = f"{prefix}if {ast.unparse(statement)}"
         other = statement.orelse
         if self._ran(*statement.body):
@@ -428,9 +424,7 @@ def _bound_names(statement: ast.stmt) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OracleVerdict:
-    """An oracle's verdict on a gist:
-    whether it is faithful and self-contained, and which physical lines ran.
-    """
+    """An oracle's verdict on a gist: whether it is faithful and self-contained, and the lines that ran."""
 
     holds: bool
     executed: frozenset[int] = frozenset()
@@ -441,10 +435,10 @@ Oracle = Callable[[str], OracleVerdict]
 
 @dataclass(slots=True)
 class Reducer:
-    """Delta debugging: first what names and lines that ran say is not needed, then each statement.
+    """Delta debugging: first cuts that names and executed lines suggest, then each statement.
 
-    Which cuts are tried together is chosen by their risks, as in Wang et al.,
-    "Probabilistic Delta Debugging" (2021).
+    The cuts that are tried together are chosen by their risks, as in Wang et al., "Probabilistic Delta
+    Debugging" (2021).
     """
 
     oracle: Oracle
@@ -453,10 +447,10 @@ class Reducer:
     _rejected: set[str] = field(default_factory=set)
 
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Return the smallest text found that the oracle accepts, with its verdict;
-        it must accept `text` itself.
+        """Return the smallest text found that the oracle accepts, with its verdict.
 
-        What nothing names is cut even if there is no time left: that is one query, and most of the reduction.
+        It must accept `text` itself. Code that nothing names is cut even if there is no time left: that is
+        one query, and most of the reduction.
         """
         self._rejected.clear()
         while True:
@@ -477,9 +471,7 @@ class Reducer:
         return CutFinder(text, executed, self.test, self._rejected)
 
     def _without_unnamed(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Apply the cuts of what nothing names, then those that this makes possible,
-        to the last one, in one query.
-        """
+        """Apply all cuts of code that nothing names, including those that become possible, in one query."""
         small = text
         executed = verdict.executed
         while True:
@@ -490,20 +482,20 @@ class Reducer:
             small, executed = apply_cuts(small, cuts, executed)
         if small == text:
             return text, verdict
-        found = self._ask(small)
+        found = self._query(small)
         return (small, found) if found.holds else (text, verdict)
 
     def _try(self, text: str, verdict: OracleVerdict, cuts: Sequence[Cut]) -> tuple[str, OracleVerdict]:
-        """Apply as many of the cuts as hold together."""
+        """Apply as many of the cuts as possible together."""
         kept: list[Cut] = []
         best = (text, verdict)
         risks = {cut: cut.risk for cut in cuts}
         while risks and not self.out_of_time():
             group = _most_promising(risks)
             candidate, _ = apply_cuts(text, [*kept, *group])
-            found = self._ask(candidate)
+            found = self._query(candidate)
             if not found.holds and len(group) > 1:
-                # One of them is needed: each becomes riskier, by the chance that it was the one.
+                # One of them is needed: each becomes riskier by the probability that it was the one.
                 failing = 1 - math.prod(1 - risks[cut] for cut in group)
                 risks.update({cut: min(risks[cut] / failing, _SURE) for cut in group})
                 continue
@@ -517,7 +509,7 @@ class Reducer:
                 self._rejected.add(group[0].label)
         return best
 
-    def _ask(self, text: str) -> OracleVerdict:
+    def _query(self, text: str) -> OracleVerdict:
         try:
             compile_module(text, "<gist>")
         except (SyntaxError, ValueError):
@@ -527,13 +519,11 @@ class Reducer:
 
 _SURE = 0.99
 _RELIEF = 0.8
-"""What is left of the risks of the others when cuts have held."""
+"""Factor for the risks of the other cuts after some cuts succeeded."""
 
 
 def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:
-    """Return the cuts that together can be expected to remove most:
-    their number times the chance that all hold.
-    """
+    """Return the cuts with the largest expected result: their number times the chance that all hold."""
     group: list[Cut] = []
     holds = 1.0
     best = 0.0

@@ -1,6 +1,4 @@
-"""The text of a flat file: original statements in the order in which they first ran,
-and the glue between them.
-"""
+"""The text of a flat file: original statements in the order in which they first ran, and glue."""
 
 from __future__ import annotations
 
@@ -33,12 +31,12 @@ from gistpoint.core.kinds.gist.reference.reduction import KEPT
 
 
 class Renderer:
-    """Writes a selection as one file; `dropped` are statements (other tests,
-    say) that are left out of their unit.
+    """Writes a selection as one file.
 
-    With `all_imports`, unused external imports are kept if their name is free. With `by_name`, modules that
-    are asked for by a name in a string are the flat file. The module `home`, which has the test on its lines
-    `test`, keeps its name where others have the original's.
+    `dropped` are statements, such as other tests, that are left out of their unit. With `all_imports`, unused
+    external imports are kept if their name is free. With `by_name`, modules that are looked up by a name in a
+    string are the flat file. The module `home`, which has the test on its lines `test`, keeps its name where
+    other modules have their original one.
     """
 
     def __init__(
@@ -91,7 +89,7 @@ class Renderer:
                 self._alias_claims.setdefault(entity, set()).add(name)
 
     def text(self) -> str:
-        """Return the whole file."""
+        """Return the text of the file."""
         body: list[str] = []
         emitted: set[str] = set()
         defined: set[str] = set()
@@ -114,16 +112,14 @@ class Renderer:
         return "\n".join([*self._head(body), *body]) + "\n"
 
     def _ordered(self) -> Iterator[Unit]:
-        """Yield the units that are needed, and every import: some matter only for what they load."""
+        """Yield the needed units, and every import: some imports are needed only for what they load."""
         yield from self.selection.units
         for module in self.extractor.modules.values():
             imports = (ast.Import, ast.ImportFrom)
             yield from (unit for unit in module.units if isinstance(unit.statement, imports))
 
     def _head(self, body: list[str]) -> list[str]:
-        """Return the lines above the first definition:
-        `__future__`, boxes, builtins and other names of modules.
-        """
+        """Return the lines above the first definition: `__future__` imports, boxes, builtins and aliases."""
         boxed = self.names.boxed
         glue: list[str] = []
         if self.names.own_name:
@@ -165,13 +161,13 @@ class Renderer:
         return list(found)
 
     def _builtins(self) -> Iterator[str]:
-        """Yield aliases of builtins whose names a module of the codebase redefines."""
+        """Yield aliases of builtins whose names a module of the codebase binds."""
         for entity in sorted(self._reached_by_alias, key=repr):
             if entity.kind == BUILTIN and entity in self.names.aliases:
                 yield f"{self.names.aliases[entity]} = {entity.name}"
 
     def _imports(self, unit: Unit, emitted: set[str], defined: set[str]) -> Iterator[str]:
-        """Yield the outside imports of a statement that are needed, each once, with the glue after it."""
+        """Yield the needed external imports of a statement, each once, with the glue after it."""
         statement = unit.statement
         assert isinstance(statement, ast.Import | ast.ImportFrom)
         if isinstance(statement, ast.ImportFrom):
@@ -239,15 +235,13 @@ class Renderer:
             return
         for node, text in asked_by_name(unit.statement, unit.module, self._flat_name, self.names.itself):
             in_test = unit.module.name == self._home and node.lineno in self._test
-            # The test is never changed: decision 88.
+            # The test is never changed (decision 0088).
             if not in_test:
                 first, last = unit.module.columns(node)
                 yield node.lineno, first, last_line(node), last, text
 
     def _flat_name(self, text: str) -> str | None:
-        """Return the name of the definition with a dotted name;
-        empty for a module, None if it has none here.
-        """
+        """Return the flat name of a definition with a dotted name; empty for a module, else None."""
         module = module_of_name(text, self.extractor.modules)
         if not module:
             return None
@@ -299,9 +293,7 @@ class Renderer:
                 yield from self._glue_of(entity, name, defined)
 
     def _glue_of(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
-        """Yield the glue after a definition:
-        other names of the entity, and restoring the winner of the name.
-        """
+        """Yield the glue after a definition: aliases of the entity, and the restored winner of the name."""
         if self.names.winners.get(name) == entity:
             defined.add(name)
             if self._is_shadowed(entity, name):
@@ -314,9 +306,7 @@ class Renderer:
         yield from self._put_into_boxes(entity)
 
     def _restored(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
-        """Yield the glue after a definition that lost its name:
-        another name for it, and the winner's again.
-        """
+        """Yield the glue after a definition that lost its name: an alias, and the name's winner."""
         if entity in self._reached_by_alias:
             yield f"{self.names.aliases[entity]} = {name}"
         winner = self.names.winners.get(name)
@@ -329,9 +319,7 @@ class Renderer:
             yield f"{name} = {self._kept(name)}"
 
     def _is_shadowed(self, entity: Entity, name: str) -> bool:
-        """Whether another entity is bound to the name after this one;
-        the place of an outside import is not known.
-        """
+        """Whether another entity is bound to the name after this one; external imports may be anywhere."""
         for other in self._called.get(name, ()):
             is_external = EXTERNAL in (other.kind, entity.kind)
             may_follow = is_external or self._last[other] > self._last[entity]
@@ -344,16 +332,14 @@ class Renderer:
 
 
 def _is_dataclass(statement: ast.stmt) -> bool:
-    """Whether a statement is a data class,
-    which looks for its annotations in `sys.modules` by the module's name.
-    """
+    """Whether a statement is a data class, which finds its annotations by the module's name."""
     if not isinstance(statement, ast.ClassDef):
         return False
     return any("dataclass" in ast.unparse(decorator) for decorator in statement.decorator_list)
 
 
 def _outermost(edits: Collection[tuple[int, int, int, int, str]]) -> Iterator[tuple[int, int, int, int, str]]:
-    """Yield the edits that lie in no other one."""
+    """Yield the edits that are not inside another one."""
     end = (0, 0)
     for edit in sorted(edits, key=lambda one: (one[0], one[1], -one[2], -one[3])):
         if edit[:2] >= end:

@@ -48,8 +48,8 @@ CASES = [
     (GateRefusal.HEADER, "text, other)", "text, other=None)"),
     (GateRefusal.DOCSTRING, "Look.", "Look!"),
     (GateRefusal.COMMENTS, "other  # the one before", "other or 1  # before"),
-    (GateRefusal.TOLD, "self.size += len(text)", "self.size -= len(text)"),
-    (GateRefusal.TOLD, "old = other  #", "old = other or text  #"),
+    (GateRefusal.EXPLAINED, "self.size += len(text)", "self.size -= len(text)"),
+    (GateRefusal.EXPLAINED, "old = other  #", "old = other or text  #"),
     (GateRefusal.SAME_TREE, "self.size + 1", "(self.size  + 1)"),
     (GateRefusal.SAME_CODE, "self.size + 1", "self.size + (2 - 1)"),
     (GateRefusal.UNKNOWN_NAME, "self.size + 1", "self.size + SIZE"),
@@ -68,7 +68,7 @@ CASES = [
     (GateRefusal.ODD, "if self.count:", "if self.count == self.count:"),
     (GateRefusal.ODD, "self.count = self.size + 1", "self.count = self.count"),
     (GateRefusal.ODD, "re.match(text, old) or once(old)", "re or re.match(text, old)"),
-    (GateRefusal.TOLD, "old is None", "not old"),
+    (GateRefusal.EXPLAINED, "old is None", "not old"),
     (None, "self.size + 1", "self.size - 1"),
     (None, "self.size + 1", "self.size + LIMIT"),
     (None, "if self.count:", "if not self.count:"),
@@ -345,7 +345,7 @@ def test_message_of_the_other_case_tells_the_condition() -> None:
         "        raise ValueError(b)"
     )
     turned = original.replace("if a(", "if not a(")
-    assert gate(Target("m.py", "f", original, turned)) is GateRefusal.TOLD
+    assert gate(Target("m.py", "f", original, turned)) is GateRefusal.EXPLAINED
 
 
 def test_names_alike_on_both_sides_of_an_or_are_no_turned_guard() -> None:
@@ -435,7 +435,7 @@ def test_values_that_are_read_on_some_way_are_not_dead(read: str) -> None:
 )  # fmt: skip
 def test_comments_of_the_paragraph_or_block_tell_what_was_meant(before: str, after: str) -> None:
     head = "def f(a, b=1):\n    "
-    assert gate(Target("m.py", "f", head + before, head + after)) is GateRefusal.TOLD
+    assert gate(Target("m.py", "f", head + before, head + after)) is GateRefusal.EXPLAINED
 
 
 def test_a_comment_of_another_paragraph_tells_nothing() -> None:

@@ -16,7 +16,7 @@ from gistpoint.core.corruption.blind import (
     BlindItem,
     JudgeEnd,
     JudgeRequest,
-    ModelSaid,
+    ModelAnswer,
     judge,
     judging_prompt,
     questions,
@@ -54,33 +54,33 @@ def test_a_model_is_told_the_function_alone_with_its_lines_numbered() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (GOOD, ModelSaid(BlindAnswer.FAULT, 2, "minus")),
+        (GOOD, ModelAnswer(BlindAnswer.FAULT, 2, "minus")),
         (
             f"Hm {{a}} or {{'b': 1}}:\n```json\n{GOOD}\n```\nThat is all.",
-            ModelSaid(BlindAnswer.FAULT, 2, "minus"),
+            ModelAnswer(BlindAnswer.FAULT, 2, "minus"),
         ),
-        ('{"answer": "nothing", "line": null}', ModelSaid(BlindAnswer.NOTHING, None)),
+        ('{"answer": "nothing", "line": null}', ModelAnswer(BlindAnswer.NOTHING, None)),
         (
             '{"answer": "doubtful", "line": "3", "words": "if {x}"}',
-            ModelSaid(BlindAnswer.DOUBTFUL, 3, "if {x}"),
+            ModelAnswer(BlindAnswer.DOUBTFUL, 3, "if {x}"),
         ),
-        (f'{{"answer": "nothing"}} no: {GOOD}', ModelSaid(BlindAnswer.FAULT, 2, "minus")),
+        (f'{{"answer": "nothing"}} no: {GOOD}', ModelAnswer(BlindAnswer.FAULT, 2, "minus")),
         ('{"answer": "bug", "line": 2}', None),
         ('{"answer": "fault", "line": -1}', None),
         ("", None),
         ("{" * 5_000 + "[" * 5_000, None),
     ],
 )
-def test_an_answer_is_found_in_whatever_stands_around_it(text: str, expected: ModelSaid | None) -> None:
+def test_an_answer_is_found_in_whatever_stands_around_it(text: str, expected: ModelAnswer | None) -> None:
     assert read_answer_of(text)[0] == expected
 
 
 def asked_of(
     model: ScriptedModel, max_cost_usd: float | None = None
-) -> tuple[list[ModelSaid], JudgeEnd, int, str]:
-    kept: list[ModelSaid] = []
+) -> tuple[list[ModelAnswer], JudgeEnd, int, str]:
+    kept: list[ModelAnswer] = []
 
-    def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
+    def keep(question: JudgeRequest, said: ModelAnswer, usage: Usage) -> None:
         kept.append(said)
 
     result = judge(questions(ITEMS, 0, 4), model, keep, max_cost_usd=max_cost_usd)
@@ -108,9 +108,9 @@ def test_a_cap_holds_for_the_whole_set() -> None:
 
 
 def test_what_was_answered_before_a_stop_is_kept() -> None:
-    cancel, kept = CancelToken(), list[ModelSaid]()
+    cancel, kept = CancelToken(), list[ModelAnswer]()
 
-    def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
+    def keep(question: JudgeRequest, said: ModelAnswer, usage: Usage) -> None:
         kept.append(said)
         cancel.cancel()
 

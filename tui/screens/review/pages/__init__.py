@@ -1,1 +1,1 @@
-"""The pages of the review screen, in a module each or for several similar ones; see `tui/review_pages.py`."""
+"""The pages of the review screen, listed in `tui/review_pages.py`. Similar pages share a module."""

@@ -1,4 +1,4 @@
-"""The pages of changes: those of a step, and those of all steps up to it."""
+"""The pages with diffs: of a step, and of all steps up to it."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class DiffContent:
 
 class _DiffPage(RunPage[DiffContent], DiffView):
     def fill(self, content: DiffContent) -> str:
-        """Show the changed files."""
+        """Show the changed files, and return the note."""
         self.load_diff(content.files)
         return content.note
 
 
 class StepDiffPage(_DiffPage):
-    """The changes of a step, as recorded or else computed from the repository."""
+    """The changes of a step: the recorded ones, else those computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
-        """Return the changed files."""
+        """Return the changes of the step."""
         document, index = context.document, context.index
         step = document.step(index)
         content = step_diff(step, document.step(index - 1).diff_so_far if index else "")
@@ -50,10 +50,10 @@ class StepDiffPage(_DiffPage):
 
 
 class SoFarPage(_DiffPage):
-    """The changes of all steps up to one, as recorded or else computed from the repository."""
+    """The changes of all steps up to one: the recorded ones, else those computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
-        """Return the changed files."""
+        """Return the changes up to the step."""
         recorded = context.document.step(context.index).diff_so_far
         files = parsed(recorded) if recorded is not None else None
         if files is not None:
@@ -63,15 +63,15 @@ class SoFarPage(_DiffPage):
 
 
 def state_note(state: RepositoryState) -> str:
-    """Return the source of a repository's state, and the latest problem with the number of earlier ones."""
+    """Return how a repository's state is known, its latest problem, and the number of earlier problems."""
     more = [f"(+{len(state.problems) - 1} more)"] if len(state.problems) > 1 else []
     return "  ".join([BADGES[state.badge], *state.problems[-1:], *more])
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
-    """Return the changes of a step, as recorded or else from the arguments of its edits.
+    """Return the changes of a step: the recorded ones, else those that its edits' arguments describe.
 
-    `before` is the recorded diff of all earlier steps.
+    `before` is the recorded diff of all earlier steps; None if there is none.
     """
     if step.diff is not None:
         files = parsed(step.diff)
@@ -114,7 +114,7 @@ def _difference(before: str, after: str) -> tuple[FileDiff, ...]:
 
 
 def parsed(diff: str) -> tuple[FileDiff, ...] | None:
-    """Return a recorded diff; None if it can't be parsed."""
+    """Return the files of a recorded diff; None if it can't be parsed."""
     from gistpoint.core.diffs import parse
 
     try:

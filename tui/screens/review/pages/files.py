@@ -1,4 +1,4 @@
-"""The repository at a step: its files, the changes, and their source."""
+"""The page with the repository at a step: its files, the changes, and how they are known."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _LARGEST = 5_000_000
-"""The most bytes shown of a file."""
+"""The most bytes of a file that are shown."""
 _MANY = 200
-"""Trees with more entries start with all folders closed except those that lead to a change."""
+"""The number of entries above which all folders are closed at first, except those with changes."""
 
 
 class FileList(RecordList):
-    """A list of paths: first the changed ones, then folders with their files."""
+    """A list of paths: the changed files, followed by the tree of folders and files."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.paths: list[tuple[str, str]] = []
-        """Sign and path of each row. A path that ends with a slash is a folder."""
+        """The sign and the path of each row. The path of a folder ends with a slash."""
         self.closed: set[str] = set()
-        """Folders whose contents are not listed."""
+        """The folders whose contents are not listed."""
 
     def show(self, paths: list[tuple[str, str]]) -> None:
-        """Show other paths. The cursor stays on its path if that still exists."""
+        """Show other paths, with the cursor on the same path as before if it is still listed."""
         here = self.path
         self.paths = paths
         at = next((n for n, (_, path) in enumerate(paths) if path == here), 0)
@@ -43,11 +43,11 @@ class FileList(RecordList):
 
     @property
     def path(self) -> str:
-        """The path under the cursor."""
+        """The path under the cursor; empty if there is none."""
         return self.paths[self.cursor][1] if self.cursor < len(self.paths) else ""
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return sign and path."""
+        """Return the sign and the path of a row."""
         sign, path = self.paths[index]
         style = {"M": "$text-warning", "A": "$text-success", "D": "$text-error"}.get(sign, "")
         if sign:
@@ -60,7 +60,7 @@ class FileList(RecordList):
 
 
 class FilesPage(RunPage[RepositoryState], Horizontal):
-    """Files on the left, and on the right the one under the cursor, in full or as its diff."""
+    """The files on the left; on the right, the file under the cursor, in full or as a diff."""
 
     DEFAULT_CSS = """
     FilesPage { height: 1fr; width: 1fr; }
@@ -78,7 +78,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         self._whole: list[str] = []
 
     def compose(self) -> ComposeResult:
-        """Lay out list and views."""
+        """Lay out the list, the diff and the text."""
         yield FileList(id="repository-files")
         with ContentSwitcher(initial="file-diff"):
             yield DiffView(id="file-diff")
@@ -87,7 +87,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
             yield code
 
     def focus(self, scroll_visible: bool = True) -> FilesPage:
-        """Focus the list."""
+        """Focus the list of files, and return the page."""
         self.files.focus(scroll_visible)
         return self
 
@@ -96,12 +96,12 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         return context.repository(job)
 
     def fill(self, content: RepositoryState) -> str:
-        """Show the repository, and return its source as a note."""
+        """Show the repository, and return how it is known."""
         self.show(content)
         return state_note(content)
 
     def show(self, state: RepositoryState) -> None:
-        """Show the repository after a step."""
+        """Show the repository after a step. In a large tree, close all folders without changes at first."""
         first = self._state is None
         self._state = state
         self._diffs = {diff.path: diff for diff in state.diff}
@@ -127,13 +127,13 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
 
     @on(RecordList.Moved, "#repository-files")
     def moved(self, message: RecordList.Moved) -> None:
-        """Show another file."""
+        """Show the file under the cursor."""
         message.stop()
         self._show_file()
 
     @on(RecordList.Chosen, "#repository-files")
     def chosen(self, message: RecordList.Chosen) -> None:
-        """Switch between the whole file and its diff, or open or close a folder."""
+        """Switch between the text and the diff of the file, or open or close the folder."""
         message.stop()
         if self.files.path.endswith("/"):
             self.files.closed ^= {self.files.path}

@@ -1,5 +1,6 @@
-"""The page of the gist at a step, with the evidence on its lines: recorded, scored on this screen, or carried
-over.
+"""The page with the gist at a step, with evidence on its lines.
+
+The evidence was recorded, was scored on this screen, or was carried over from an earlier text.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried, figures,
 
 _NO_GIST = "This run writes no gist, according to its record and the tasks here."
 OWN_FILE = "gist.py"
-"""The path under which a journal's gist is followed."""
+"""The file name used for the gist of a journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """A score recorded by a run. `text` is None for the gist after the step."""
+    """A score that a run recorded. `text` is the scored text; None means the gist after the step."""
 
     step: int
     score: Mapping[str, Any]
@@ -35,7 +36,7 @@ class StepScore:
 
 @dataclass(frozen=True, slots=True)
 class GistContent:
-    """The content of the page. `note` gives the origin of the marks, or the reason why there are none."""
+    """The content of the page. `note` describes the origin of the marks, or why there are none."""
 
     text: str = ""
     marks: Marks = field(default_factory=dict)
@@ -45,15 +46,15 @@ class GistContent:
 
 
 class StepGistPage(RunPage[GistContent], ScoredGist):
-    """The gist with its gutter."""
+    """The page with the gist and its gutter."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.text = ""
-        """The displayed gist."""
+        """The displayed gist; empty if there is none."""
 
     def read(self, context: PageContext, job: Job) -> GistContent:
-        """Return the gist after the step."""
+        """Return the gist after the step, with its evidence."""
         document, index, loader, scoring = context.document, context.index, context.loader, context.gist
         if not writes_gist(loader):
             return GistContent(note=_NO_GIST)
@@ -78,14 +79,14 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
         return replace(found, tree=SourceTree.open(task.tree_path) if task.tree_path.is_file() else None)
 
     def fill(self, content: GistContent) -> str:
-        """Show the gist."""
+        """Show the gist, and return the note."""
         self.show(content.text, content.marks, figures=content.figures, tree=content.tree)
         self.text = content.text
         return content.note
 
 
 def score_of(step: int, data: object) -> StepScore | None:
-    """Return the score of a gist recorded by a step."""
+    """Return the score of a gist that a step recorded; None if it recorded none."""
     score = data.get("gist") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(score, dict) or not score:
         return None
@@ -94,7 +95,7 @@ def score_of(step: int, data: object) -> StepScore | None:
 
 
 def gist_files(task: Task | None) -> frozenset[str]:
-    """Return the paths at which the gist of a run may be."""
+    """Return the file names that the gist of a run may have."""
     try:
         return frozenset(
             {OWN_FILE, parse_entrypoint(entrypoint_of(task)).gist_file} if task is not None else {OWN_FILE}
@@ -104,7 +105,7 @@ def gist_files(task: Task | None) -> frozenset[str]:
 
 
 def gist_in(state: RepositoryState, names: Collection[str]) -> str:
-    """Return the gist among the files written by a run; empty if there is none."""
+    """Return the gist among the files that a run has written; empty if there is none."""
     for path, data in (state.files or {}).items():
         if path.rpartition("/")[2] in names:
             return data.decode("utf-8", "replace")
@@ -120,7 +121,8 @@ def content(
 ) -> GistContent:
     """Return a gist with the best available evidence.
 
-    `here` has the scores made on this screen, by text. `text_at` returns the gist after a step.
+    `here` contains the scores made on this screen, by text. `recorded` contains those of the run, in order.
+    `text_at` returns the gist after a step.
     """
     if text in here:
         return _scored(text, here[text], "scored here")

@@ -1,4 +1,4 @@
-"""The page of test outcomes, as printed in the results of a step."""
+"""The page with the outcomes of tests that a step's results print."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MOST_LINES = 200_000
 
 
 class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
-    """The tests that a step names."""
+    """The outcomes of the tests that a step's results name."""
 
     def read(self, context: PageContext, job: Job) -> list[TestResult]:
         """Return the tests with their outcomes."""
         return outcomes(context.document.step(context.index))
 
     def fill(self, content: list[TestResult]) -> str:
-        """Show the tests."""
+        """Show the tests, and return a note on their origin."""
         self.show_results(content)
         return (
             "As named in the output (derived): only what was printed."
@@ -41,7 +41,10 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
 
 
 def outcomes(step: Step) -> list[TestResult]:
-    """Return the tests named in the results of a step, as pytest prints them."""
+    """Return the outcomes that a step's results contain, as pytest prints them. A summary takes precedence.
+
+    Only a limited number of lines of each result is read.
+    """
     found: dict[str, TestResult] = {}
     for result in step.results:
         for line in result.text.split("\n", _MOST_LINES)[:_MOST_LINES]:

@@ -1,4 +1,4 @@
-"""The page of what happened in a run, at a glance."""
+"""The page with a run's profile: the run at a glance."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
 
 _SLICE = 48
-"""The number of steps read before more urgent work gets its turn."""
+"""The number of steps read between two chances for more urgent jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileContent:
-    """A profile and the visible step."""
+    """A run's profile, the index of the visible step, and whether model and outcome are hidden."""
 
     run: Run
     profile: Profile
@@ -34,7 +34,7 @@ class ProfileContent:
 
 
 class DrawnProfile(LineView):
-    """The styled lines of one or several profiles."""
+    """A view of styled lines, which draw one or several profiles."""
 
     DEFAULT_CSS = """
     DrawnProfile { scrollbar-size-vertical: 1; }
@@ -47,11 +47,11 @@ class DrawnProfile(LineView):
 
     @property
     def here(self) -> ProfileLine:
-        """The line of the cursor; an empty one if there is none."""
+        """The line at the cursor; an empty one if there is none."""
         return self.drawn[self.cursor_index] if self.cursor_index < len(self.drawn) else ProfileLine()
 
     def show_lines(self, lines: list[ProfileLine]) -> None:
-        """Show other lines, keeping the place."""
+        """Show other lines, and keep the place."""
         self.drawn = lines
         self.show_text("\n".join(line.text for line in lines), keep_place=True)
 
@@ -68,9 +68,9 @@ class DrawnProfile(LineView):
 
 
 class ProfilePage(RunPage[ProfileContent], DrawnProfile):
-    """The profile of the run, with the place of the visible step.
+    """The profile of the run, with a mark at the visible step.
 
-    Enter or a click goes to the step drawn there.
+    Enter or a click goes to the step that is drawn there.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "go", "Go to the step", show=False)]
@@ -79,15 +79,12 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
         super().__init__(id=id)
         self._content: ProfileContent | None = None
         self._made: tuple[RunDocument, int, Profiler] | None = None
-        """The current or last profile, its run, and the number of its steps.
-
-        Belongs to the loader's thread.
-        """
+        """The run, its number of steps, and the profiler fed last. Used only in the loader's thread."""
 
     # In the loader's thread
 
     def read(self, context: PageContext, job: Job) -> ProfileContent:
-        """Return the profile. The first time, all steps are read for it."""
+        """Return the profile. The first call reads all steps of the run."""
         document = context.document
         while not document.summed_up:
             document.advance()
@@ -104,13 +101,13 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
     # On the UI thread
 
     def fill(self, content: ProfileContent) -> str:
-        """Show the profile."""
+        """Draw the profile, and return a note on its use."""
         self._content = content
         self._draw()
         return "Enter or a click goes to that step"
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Draw the profile as wide as possible."""
+        """Draw the profile in the new width."""
         self._draw()
 
     def _draw(self) -> None:
@@ -121,13 +118,13 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
         self.show_lines(drawn(found.run, found.profile, width, here=found.index, hides=found.hides))
 
     def action_go(self) -> None:
-        """Go to the step drawn at the cursor."""
+        """Go to the step that is drawn at the cursor."""
         if self._content is not None:
             step = self.here.step_at(self.cursor_column, self._content.profile)
             if step is not None:
                 self.post_message(Ruler.StepAsked(step))
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the step drawn under the mouse, if the cursor is already there."""
+        """Go to the step that is drawn under the mouse, after the click has moved the cursor there."""
         event.stop()
         self.call_later(self.action_go)

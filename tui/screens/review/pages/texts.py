@@ -1,4 +1,4 @@
-"""The pages that consist of one text: raw records of a step, its replayed calls, and facts about the run."""
+"""The pages with one text: a step's raw records, its replayed calls, and the facts about the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 RAW_SHOWN = 2_000_000
-"""The most bytes shown of the raw records."""
+"""The most bytes of raw records that are shown."""
 _SIGNS = {
     "•": "not seen yet",
     "⚑": "labelled",
@@ -32,7 +32,7 @@ _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
 
 class PageText(NamedTuple):
-    """A text, a note above it, and the character to go to."""
+    """A text, a note for the line above it, and the offset to move to, if any."""
 
     text: str
     note: str = ""
@@ -40,36 +40,36 @@ class PageText(NamedTuple):
 
 
 class TextPage(RunPage[PageText], TextView):
-    """A page of text with a note above it. `read` returns both."""
+    """A page with one text and a note above it. Subclasses return both from `read`."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
         self.set_reactive(LineView.wrap, True)
 
     def fill(self, content: PageText) -> str:
-        """Show the text."""
+        """Show the text, and return the note."""
         self.load(content.text)
         return content.note
 
 
 class RawPage(TextPage):
-    """The raw records of a step."""
+    """The page with the raw records of a step."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the records, and a note on their place in the file."""
+        """Return the records, with a note on their place in the file."""
         return (
             PageText("", _HIDDEN) if context.hides else PageText(*raw_text(context.document, context.index))
         )
 
 
 class RunInfoPage(TextPage):
-    """The facts about the run."""
+    """The page with the facts about the run."""
 
     sought: tuple[Wanted | None, Hit] | None = None
-    """A search and its hit in the header, to which the page goes when it is filled next."""
+    """A search and its hit in the header, which the page shows when it is filled next."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the content of the header. With a hit, return all of it, which needs all records."""
+        """Return the facts in the header. If there is a hit to show, read all records first."""
         document, sought = context.document, self.sought
         while sought is not None and not document.finished:
             document.advance()
@@ -79,7 +79,7 @@ class RunInfoPage(TextPage):
         return PageText(text, at=_offset_of(header, sought[1], text) if sought is not None else None)
 
     def fill(self, content: PageText) -> str:
-        """Show the text, and its hit if there is one."""
+        """Show the text, moving to the hit if there is one, and return the note."""
         note = super().fill(content)
         if self.sought is not None and content.at is not None:
             (wanted, _), self.sought = self.sought, None
@@ -92,7 +92,7 @@ class RunInfoPage(TextPage):
 
 
 def _offset_of(header: Run, hit: Hit, text: str) -> int:
-    """Return the offset of a hit in the text of the page, which has the header's texts in order."""
+    """Return the offset of a hit in the page's text, which contains the header's texts in the same order."""
     at = 0
     for part in header_texts(header)[: hit.part + 1]:
         at = max(at, text.find(part, at))
@@ -100,7 +100,7 @@ def _offset_of(header: Run, hit: Hit, text: str) -> int:
 
 
 def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
-    """Return the raw records of a step, and a note on their place in the file."""
+    """Return the raw records of a step as text, and a note on their place in the file."""
     step = document.step(index)
     raw = document.raw(index, RAW_SHOWN)
     length = sum(record.length for record in step.records) or step.raw.length
@@ -112,7 +112,7 @@ def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
 
 
 def run_text(header: Run, name: str, *, blind: bool) -> str:
-    """Return the facts about a run as text."""
+    """Return the facts about a run as text; if `blind`, without the model and the outcome."""
     if blind:
         header = replace(header, extra={}, also=())
     lines = [f"{'file':<12} {name}", *header_lines(header, limit=None)]
@@ -129,7 +129,7 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
 
 
 def signs() -> list[str]:
-    """Return the signs of the strip and of the list of steps, each with its meaning."""
+    """Return a line for each sign of the strip and of the list of steps, with its meaning."""
     from gistpoint.tui.screens.review.survey import GLYPHS, WORDS
 
     marks = [f"{glyph}  {WORDS[mark]}" for mark, (glyph, _) in GLYPHS.items()]
@@ -137,10 +137,10 @@ def signs() -> list[str]:
 
 
 class ReplayPage(TextPage):
-    """The calls of a step and their replay."""
+    """The page with the replayed calls of a step."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the results of the replay, and a note above them."""
+        """Return the results of the replay, with a note on the outcomes."""
         replay, index = context.replay, context.index
         if not replay.begun:
             return PageText("", "a repeats the recorded calls in a fresh workspace of the task.")

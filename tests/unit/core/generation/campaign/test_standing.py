@@ -56,7 +56,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def ids(tasks: WrittenSet) -> list[str]:
-    return [task.id for task in tasks.standing.values()]
+    return [task.id for task in tasks.present.values()]
 
 
 def test_a_task_that_gave_way_is_gone(bench: Bench) -> None:
@@ -68,7 +68,7 @@ def test_a_task_that_gave_way_is_gone(bench: Bench) -> None:
         assert bench.there() == sorted(before)
         tasks.become([first, third])
         assert bench.there() == sorted(ids(tasks))
-        assert tasks.standing[third.key].replaces == other
+        assert tasks.present[third.key].replaces == other
         assert f"instead of {other[:12]}" in bench.notes[-1]
 
 

@@ -1,5 +1,6 @@
-"""What audit events (PEP 578) say is run, to see whether answers do (decision 113); in the target's
-interpreter.
+"""What audit events (PEP 578) report as run, to detect that answers are run (decision 113).
+
+Runs in the target's interpreter.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ _STARTING = frozenset(
 )
 _HERE = os.path.dirname(__file__)
 _LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.py"))
-"""Where files of modules are compiled and loaded; those that were there before hold no answer."""
+"""Files of the code that loads modules; module files from before the run can't contain an answer."""
 
 
 def may_run_text(event: str) -> bool:
-    """Whether an event may run a text that it is given."""
+    """Whether an event may run a text among its arguments."""
     return event in _RUNNING or event.startswith(_RUNNING_PREFIXES)
 
 
 def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the texts that an event was given; of an import only the name."""
+    """Yield the texts among the arguments of an event; for an import, only the name."""
     if event == "import":
         arguments = arguments[:1]
     for part in arguments:
@@ -40,9 +41,10 @@ def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 
 def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
-    """Return what an audit event says is run, as bytes to be compared; empty if it runs nothing."""
+    """Return what an event runs, as bytes that can be compared; empty if it runs nothing."""
     if event == "compile":
         source = arguments[0]
+        # An equal tree is another object each time; its dump is not.
         text = ast.dump(source) if isinstance(source, ast.AST) else source
         return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text or b"")
     if event == "pickle.find_class":
@@ -53,9 +55,9 @@ def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
 
 
 def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
-    """Whether an event comes from loading a module's file, or from a report that shows the source of a test.
+    """Whether an event comes from loading a module's file, or from a report that shows a test's source.
 
-    `began` is when the run began, in seconds since the epoch: a file that is written later may hold an
+    `began` is the start of the run, in seconds since the epoch: a file that is written later may contain an
     answer.
     """
     frame: types.FrameType | None = sys._getframe(1)
@@ -73,6 +75,7 @@ def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
         arguments[1] if event == "compile" else known.get("source_path") or known.get("bytecode_path")
     )
     try:
+        # The ctime, which only root can set: a modification time could be backdated.
         return os.stat(place).st_ctime < began
     except (OSError, TypeError, ValueError):
         return False

@@ -1,0 +1,223 @@
+"""The controls of a task: the runs that show which of its tests can confirm a pass (decision 113)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gistpoint.core.confirmation.differences import FunctionName, answering_nothing, outermost, without
+from gistpoint.core.confirmation.model import Controls, Unconfirmable
+from gistpoint.core.confirmation.showing import same_without_order
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
+from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess, parsed
+from gistpoint.sandbox.limits import suite_timeout
+
+LEAST_S = 60.0
+"""The least time for a confirmation, however short the suite is: two processes have to begin."""
+_CONTROL_S = 300.0
+"""The least time for a control, which runs once, with all tests that enter the function."""
+_SHARE = 0.5
+"""The share of the suite's own time that the tests of a confirmation may take."""
+_ASKED_AGAIN = 1_000
+"""The most plain calls that are put once more to another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationCase:
+    """A task, and the data that all of its runs share."""
+
+    task: Task
+    answer: Answer
+    place: RunPlace
+    given: SourceTree
+    original: SourceTree
+    hidden: tuple[str, ...]
+    seconds: float
+    """The duration of the suite."""
+
+    @property
+    def targets(self) -> tuple[FunctionName, ...]:
+        """The functions that the task is about. Raises `NotConfirmableError` for a class."""
+        found = (outermost(self.original, target.name) for target in self.answer.targets)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The tests that fail with the corrupted function."""
+        return self.answer.baseline_for(self.place.backend.name).failing
+
+    @property
+    def entering(self) -> tuple[str, ...]:
+        """The tests that pass on the original and enter a function of the task, as far as this is known."""
+        entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
+        known = [entered.get(target.name) for target in self.answer.targets]
+        if not all(known):
+            return tuple(sorted(passed))
+        return tuple(sorted(frozenset().union(*(ids or () for ids in known)) & passed))
+
+
+class ControlRuns:
+    """The runs that show which tests count."""
+
+    def __init__(self, case: ConfirmationCase, run: RunContext) -> None:
+        self.case = case
+        self.run = run
+
+    def controls(self) -> Controls:
+        """Run the true function, the corrupted one and one that returns None; return the controls."""
+        case, run = self.case, self.run
+        functions, tests = case.targets, case.entering
+        if not tests:
+            return Controls(
+                confirmable=False, reason=Unconfirmable.NO_CONTROL, detail="No test enters the function."
+            )
+        run.progress(RunProgress("running", 0, 3))
+        true = ran(case, functions, tests, case.original, (), run)
+        if true.conclusion.status is not RunStatus.FINISHED:
+            return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
+        # Such a library would run code of the submission in the process that holds the tests.
+        if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
+            return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
+        # A function whose true answers vary can't contradict a pass: its tests do not count.
+        unsteady = frozenset(unlike_tests(case, functions, case.original, true))
+        counting = [id for id in true.passed() if id not in unsteady]
+        if not counting:
+            return self._not(*_most_frequent(true), true)
+        run.progress(RunProgress("running", 1, 3))
+        telling = self._telling(functions, counting, true)
+        if not telling:
+            detail = (
+                "The tests that count pass with the corrupted function too, or with one that returns None."
+            )
+            return self._not(Unconfirmable.NO_CONTROL, detail, true)
+        chosen = _within_bounds(true, counting, telling, case.seconds)
+        return Controls(
+            confirmable=True,
+            tests=tuple(chosen),
+            telling=tuple(id for id in chosen if id in telling),
+            entering=len(tests),
+            calls=sum(true.asked[id].calls for id in chosen),
+            answers={
+                str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)
+            },
+            writes={
+                str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)
+            },
+            runs=tuple(runs) if (runs := true.learned[0].get("runs")) is not None else None,
+            reasons=self._reasons(true, len(unsteady)),
+            seconds=round(true.seconds, 3),
+        )
+
+    def _telling(
+        self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport
+    ) -> frozenset[str]:
+        """Return the tests that fail with both wrong functions, or with either if none fails with both."""
+        case, found = self.case, frozenset(counting)
+        for wrong in (case.given, answering_nothing(case.original, functions)):
+            report = ran(case, functions, counting, wrong, true.learned, self.run)
+            failing = frozenset(counting).difference(report.passed())
+            if not failing:
+                return frozenset()
+            found = found & failing or found | failing
+        return found
+
+    def _not(self, reason: Unconfirmable, detail: str, true: PairReport) -> Controls:
+        return Controls(
+            confirmable=False,
+            reason=reason,
+            detail=detail,
+            entering=len(self.case.entering),
+            calls=true.calls,
+            reasons=self._reasons(true, 0),
+            seconds=round(true.seconds, 3),
+        )
+
+    def _reasons(self, true: PairReport, unsteady: int) -> Mapping[str, int]:
+        found = true.reasons()
+        if unsteady:
+            found[Unconfirmable.NOT_DETERMINISTIC.value] += unsteady
+        return found
+
+
+def _words_of(report: PairReport, reason: Unconfirmable) -> str:
+    return next((asked.words for asked in report.asked.values() if asked.problem is reason), "")
+
+
+def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
+    """Return the most frequent reason why tests can't count, and one of its explanations."""
+    counted = Counter(report.reasons())
+    if not counted:
+        return Unconfirmable.NO_CONTROL, "No test asks the function for anything while it runs."
+    reason = Unconfirmable(counted.most_common(1)[0][0])
+    words = _words_of(report, reason)
+    return reason, words or "The tests fail if the function runs in a process of its own."
+
+
+def _within_bounds(
+    true: PairReport, counting: Sequence[str], telling: Collection[str], seconds: float
+) -> list[str]:
+    """Return the tests that confirm a pass: as many as the bounds allow, the telling ones first."""
+    allowed = max(LEAST_S / 2, _SHARE * seconds)
+    chosen: list[str] = []
+    calls, taken = 0, 0.0
+    for id in sorted(counting, key=lambda id: (id not in telling, true.results[id].seconds)):
+        calls += true.asked[id].calls
+        taken += true.results[id].seconds
+        # The first test always stays, even if it exceeds the bounds: without it nothing could be confirmed.
+        if chosen and (calls > MOST_CALLS or taken > allowed):
+            break
+        chosen.append(id)
+    return chosen
+
+
+def ran(
+    case: ConfirmationCase,
+    functions: Sequence[FunctionName],
+    tests: Sequence[str],
+    submitted: SourceTree,
+    learned: Sequence[Mapping[str, Sequence[str]]],
+    run: RunContext,
+    *,
+    all_changes: bool = False,
+) -> PairReport:
+    """Run `tests` on the original, with the functions of `submitted` in another process.
+
+    Without `learned`, what the answers of the functions contain is recorded.
+    """
+    timeout = max(LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
+    order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes)
+    return Pair(case.place, order).run(run)
+
+
+_Alike = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+
+
+def unlike_tests(
+    case: ConfirmationCase,
+    functions: Sequence[FunctionName],
+    submitted: SourceTree,
+    report: PairReport,
+    alike: _Alike = same_without_order,
+) -> list[str]:
+    """Return the tests with a call that gets another answer when it is asked again.
+
+    The calls are asked in reverse order, of another process with another hash seed.
+    """
+    calls = list(plain_calls(report, _ASKED_AGAIN))
+    tree = without(submitted, case.hidden)
+    process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
+    try:
+        return [id for id, exchange in reversed(calls) if not _answers_alike(process, exchange, alike)]
+    finally:
+        process.close()
+
+
+def _answers_alike(process: SubmissionProcess, exchange: Exchange, alike: _Alike) -> bool:
+    answer = parsed(process.answer_call(exchange.request))
+    return answer is not None and alike(exchange.answer, answer)

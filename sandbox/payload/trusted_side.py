@@ -1,0 +1,235 @@
+"""What the process that holds the tests accepts from the other one: plain data as learned (decision 113).
+
+Runs in the target's interpreter.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload.plain_sides import (
+        NODE_KINDS,
+        PLAIN_BASES,
+        ProcessSide,
+        Shared,
+        Unseen,
+        attributes_of,
+        class_member,
+        contained,
+        mro_of,
+        resolved,
+        same_plain,
+        type_name,
+    )
+else:
+    from gistpoint_sides import (
+        NODE_KINDS,
+        PLAIN_BASES,
+        ProcessSide,
+        Shared,
+        Unseen,
+        attributes_of,
+        class_member,
+        contained,
+        mro_of,
+        resolved,
+        same_plain,
+        type_name,
+    )
+
+_TOOLS = frozenset(
+    ("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest")
+)
+"""Packages that the other process does not have, or whose objects belong to the tests."""
+_MOST_HOLDERS = 2_000
+
+
+class Learned:
+    """The names in a function's answers, and its changes.
+
+    Recorded while the true function answers (`learning`), and required of a submission afterwards.
+    """
+
+    def __init__(
+        self, *, learning: bool, answers: list[str], writes: list[str], all_changes: bool = False
+    ) -> None:
+        self.learning = learning
+        self.answers = set(answers)
+        self.writes = set(writes)
+        self.all_changes = all_changes
+        """Whether every change is made, including those that the true function was never seen to make."""
+        self.unmade = False
+        """Whether an answer contains a change that the true function was never seen to make."""
+
+    def holds(self, name: str) -> bool:
+        """Whether an answer may contain a class or a name."""
+        if self.learning:
+            self.answers.add(name)
+        return name in self.answers
+
+    def changes(self, key: str) -> bool:
+        """Whether an answer may change an attribute, or containers of a kind."""
+        if self.learning:
+            self.writes.add(key)
+        return key in self.writes
+
+
+class CallsInProgress(Protocol):
+    """The calls of the stubs, as far as the tests' side has to know them."""
+
+    learned: list[Learned]
+    asked: list[int]
+    shared: list[Shared]
+
+    def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
+        """Return a function whose calls are made in the other process."""
+
+    def iterator(self, number: int) -> Iterator[Any]:
+        """Return a generator of the items of an iterator in the other process."""
+
+
+class TestSide(ProcessSide):
+    """The side of the process that holds the tests; it accepts nothing but plain data."""
+
+    __test__ = False
+
+    def __init__(self, calls: CallsInProgress, root: str, hidden: list[str]) -> None:
+        super().__init__(1, root)
+        self.calls = calls
+        self.hidden = frozenset(os.path.join(os.path.realpath(root), path) for path in hidden)
+        self.is_hidden: dict[str, bool] = {}
+
+    def name(self, value: object) -> str:
+        found = super().name(value)
+        return "" if found and self.hides(found.partition(":")[0]) else found
+
+    def hides(self, module: str) -> bool:
+        """Whether the other process does not have a module."""
+        known = self.is_hidden.get(module)
+        if known is None:
+            file = getattr(sys.modules.get(module), "__file__", None)
+            inside = type(file) is str and os.path.realpath(file) in self.hidden
+            known = self.is_hidden[module] = inside or module.partition(".")[0] in _TOOLS
+        return known
+
+    @property
+    def learned(self) -> Learned:
+        """What is known of the function that is being called."""
+        return self.calls.learned[self.calls.asked[-1]]
+
+    def answered(self, name: str) -> None:
+        if not self.learned.holds(name):
+            raise Unseen(f"the answer holds {name}")
+
+    def kind_named(self, name: str, base: str) -> type | None:
+        if self.learned.holds(name):
+            return super().kind_named(name, base)
+        if base in _BASES:
+            return None
+        raise Unseen(f"the answer holds an object of {name}")
+
+    def exception_named(self, name: str, base: str) -> type:
+        if self.learned.holds(name):
+            return super().exception_named(name, base)
+        # A class that no answer of the true function held arrives as the built-in one that it extends.
+        known = name if name.startswith("builtins:") else f"builtins:{base}"
+        found = resolved(known) if base or known == name else None
+        if isinstance(found, type) and issubclass(found, Exception):
+            return found
+        raise Unseen(f"it raises {name}")
+
+    def warning_named(self, name: str) -> type[Warning] | None:
+        """Return the category of a warning, or None if it belongs to the tools.
+
+        Nothing is imported for a name that no answer of the true function contained.
+        """
+        if name.partition(".")[0].partition(":")[0] in _TOOLS:
+            return None
+        if not name.startswith("builtins:") and not self.learned.holds(name):
+            raise Unseen(f"it warns with {name}")
+        found = resolved(name)
+        return found if isinstance(found, type) and issubclass(found, Warning) else None
+
+    def check_attribute(self, kind: type, name: str, part: object) -> None:
+        if not self.learned.all_changes and _hides(kind, name, part):
+            self.answered(f"{type_name(kind)}.{name} hidden")
+
+    def may_hide(self, value: object, name: str, part: object) -> bool:
+        kind = type(value)
+        hides = _hides(kind, name, part)
+        return not hides or self.allowed(self.learned.holds(f"{type_name(kind)}.{name} hidden"))
+
+    def may_write(self, value: object, key: str, *, new: bool) -> bool:
+        # A new attribute is let through: no code of the original knows its name (decision 113).
+        if new:
+            return True
+        if self.learned.learning:
+            for same in self.same_change(value, key):
+                self.learned.changes(same)
+        return self.allowed(self.learned.changes(key))
+
+    def same_change(self, value: object, key: str) -> Iterator[str]:
+        """Yield the keys of changes that have the same effect as this one.
+
+        A list can be extended in place, or replaced by a longer one where it was: in an attribute, or in a
+        container.
+        """
+        _, attribute, name = key.rpartition(".")
+        held = [attributes_of(value).get(name)] if attribute else contained(value)
+        yield from {NODE_KINDS[type(part)] for part in held if type(part) in NODE_KINDS}
+        known = self.calls.shared[-1].objects if self.calls.shared else {}
+        # Searching all holders of a container costs their number squared over a call.
+        if attribute or len(known) > _MOST_HOLDERS:
+            return
+        for holder in known.values():
+            if any(part is value for part in contained(holder)):
+                yield NODE_KINDS[type(holder)]
+            for own, part in attributes_of(holder).items():
+                if part is value:
+                    yield f"{type_name(type(holder))}.{own}"
+
+    def allowed(self, seen: bool) -> bool:
+        """Whether a change is made; `seen` is whether the true function was seen to make it."""
+        self.learned.unmade = self.learned.unmade or not seen
+        return seen or self.learned.all_changes
+
+    def staying(self, value: object) -> list[Any]:
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            return ["function", value.__qualname__, None]
+        if _is_iterator(value):
+            return ["iterator", type_name(type(value)), None]
+        return ["token", type_name(type(value)), None]
+
+    def proxy_for(self, number: int, node: list[Any]) -> object:
+        self.answered(f"{node[0]} elsewhere")
+        if node[0] == "function":
+            return self.calls.function(number, node[1], node[2])
+        if node[0] == "iterator":
+            return self.calls.iterator(number)
+        return Elsewhere()
+
+
+class Elsewhere:
+    """A placeholder for an object that can't leave the other process; it can only be passed back."""
+
+
+_BASES = frozenset(base.__name__ for base in PLAIN_BASES)
+
+
+def _hides(kind: type, name: str, part: object) -> bool:
+    """Whether an attribute would hide a member of the object's class with another value."""
+    found = class_member(kind, name)
+    is_slot = type(found) is types.MemberDescriptorType
+    of_class = any(name in type.__dict__["__dict__"].__get__(base) for base in mro_of(kind))
+    return of_class and not is_slot and not same_plain(found, part)
+
+
+def _is_iterator(value: object) -> bool:
+    has_next = any("__next__" in vars(part) for part in mro_of(type(value)))
+    return has_next and not isinstance(value, io.IOBase)
