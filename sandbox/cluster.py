@@ -1,8 +1,8 @@
 """The workers of a Dask cluster: which of them get jobs, and which of their replies are trusted.
 
 Dask distributes jobs, repeats those of a lost worker, and can encrypt. This module has workers introduce
-themselves before they get a job, checks each reply, and gives no more jobs to a worker that lies (decision
-105).
+themselves before they get a job, checks each reply, and gives no more jobs to a worker that lies
+(decision 105).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The files of a run: its folder, the tree, the control folder with the payload; and its environment."""
+"""The files of a run: its folder, the tree, the control folder with the payload; and its environment.
+
+Suites, recordings, warm processes and gists share this code, and name the files that they need (decision 65).
+"""
 
 from __future__ import annotations
 

@@ -100,6 +100,7 @@ class BaseApp(App[object]):
     kept = ""
     """A sentence on the open work, for the report of an unexpected exception."""
     ENABLE_COMMAND_PALETTE = False  # Textual's palette; an action of the same name opens ours
+    # Pushed on top of Textual's own first screen, ours would cost the layout of an empty one (decision 37).
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:

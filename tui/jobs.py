@@ -1,8 +1,8 @@
 """Background jobs of a screen or widget, in one thread: the most urgent job first.
 
 Results are delivered on the UI thread. Textual's thread workers run in the event loop's own pool, which has
-few threads, does not order the work, and is waited for when the program ends. These threads end when they
-have no work, and never keep the program alive.
+few threads, does not order the work, and is waited for when the program ends (decision 54). These threads end
+when they have no work, and never keep the program alive.
 """
 
 from __future__ import annotations

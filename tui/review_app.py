@@ -1,4 +1,7 @@
-"""The app of `gistpoint review`. It only loads recorded runs, so that it opens at once."""
+"""The app of `gistpoint review`. It only loads recorded runs, so that it opens at once.
+
+It draws the frame of its screen before it imports the code that reads a run (decision 106).
+"""
 
 from __future__ import annotations
 

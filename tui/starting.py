@@ -25,7 +25,7 @@ def before_a_screen() -> None:
 
 
 def resume_collecting() -> None:
-    """Collect again, but never scan the objects created at the start: that would delay the screen."""
+    """Collect again, but never scan the objects of the start: that would delay the screen (decision 37)."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -1,4 +1,7 @@
-"""Tables of records: columns as data, the order of rows, and the query language for filters."""
+"""Tables of records: columns as data, the order of rows, and the query language for filters.
+
+All lists of the program and the tables of its commands use these columns and this language (decision 59).
+"""
 
 from __future__ import annotations
 

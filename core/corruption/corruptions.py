@@ -148,8 +148,8 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         raise CorruptionReplayError(
             f"The tree does not hold {ref}.", hint="Replay the record on its own source."
         ) from error
-    # Edits are offsets: applied to another text, they would produce code that nobody has checked (decision
-    # 30).
+    # Edits are offsets: applied to another text, they would produce code that nobody has checked
+    # (decision 30).
     if sha256_of_text(original) != hashes[0]:
         raise CorruptionReplayError(
             f"{ref} is not the function of the record.", hint="Replay the record on its own source."

@@ -105,8 +105,8 @@ class CandidateVerdicts:
     A corruption that is not subtle enough waits until there is no other candidate. At most half of the
     corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
     waits until there are enough others. The remaining places then go to waiting verdicts, the most subtle
-    first. In a stratified set, no verdict is accepted beyond the share of its stratum, and waiting verdicts
-    get a place when their stratum has no other candidate.
+    first (decision 33). In a stratified set, no verdict is accepted beyond the share of its stratum, and
+    waiting verdicts get a place when their stratum has no other candidate (decision 91).
     """
 
     count: int
@@ -139,7 +139,10 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return the verdicts that would become tasks if only `others`, later in the order, were to come."""
+        """Return the verdicts that would become tasks if only `others`, later in the order, were to come.
+
+        So the set is complete after each verdict, wherever the campaign is stopped (decision 92).
+        """
         after = replace(
             self,
             verdicts=[*self.verdicts],
@@ -195,7 +198,7 @@ class CandidateVerdicts:
                     break
 
     def _may_be_located(self, hidden: int, located: int) -> bool:
-        """Whether most corruptions stay hard to locate after accepting these."""
+        """Whether most corruptions stay hard to locate after accepting these (decision 33)."""
         return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
@@ -363,6 +366,8 @@ def _in_order(
     on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead of time.
+
+    So the tasks are the same with one worker and with many (decision 32).
 
     If a model or its endpoint fails, no more work is started. The other workers' work was paid for, so their
     results are awaited before the error is raised.

@@ -25,7 +25,7 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """Number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""Least subtlety of a corruption that does not wait; corruptions that are located first can't reach it."""
+"""Least subtlety of a corruption that does not wait; one located first can't reach it (decision 33)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Strata:
     """The strata of a campaign's candidates, in a fixed order; none if the set is not stratified.
 
     Each gets an equal share of the tasks; if they can't be divided evenly, the first strata get one more. A
-    stratum without candidates leaves the rest of its share to the others.
+    stratum without candidates leaves the rest of its share to the others (decision 91).
     """
 
     names: tuple[str, ...] = ()

@@ -28,7 +28,10 @@ class Choice:
     functions: Mapping[str, int] = field(default_factory=dict)
     """A list of `path::qualname`, each with its line in the file; empty for all functions."""
     where: tuple[str, ...] = ()
-    """Conditions that functions must all meet; percentiles are those of all library functions."""
+    """Conditions that functions must all meet.
+
+    Percentiles are those of all library functions, the same as in `gistpoint code` (decision 91).
+    """
     bars: tuple[MetricBar, ...] = ()
     """Metrics at one end of which a function must be; percentiles are those of the candidates."""
     percentile: float = 90.0

@@ -369,7 +369,7 @@ def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Run
     """Return whether failing tests can run first: all pass on the original, and they fail on their own.
 
     A test may fail only because of what an earlier test left behind; run first, it would pass on the
-    corrupted tree. They are run in reverse order, because any of them may come first.
+    corrupted tree (decision 10). They are run in reverse order, because any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
     step = "suite of the original, the failing tests first"

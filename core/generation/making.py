@@ -297,8 +297,9 @@ InUse = Callable[[str], bool]
 class WrittenSet:
     """Implements `gistpoint.core.generation.campaign.CampaignTasks`.
 
-    Only tasks of this campaign are removed, and none of a finished run. The state names each task before it
-    is written, so that the next run removes what a killed run left.
+    The set is complete after every verdict, so later verdicts replace some of its tasks (decision 92). Only
+    tasks of this campaign are removed, and none of a finished run. The state names each task before it is
+    written, so that the next run removes what a killed run left.
     """
 
     library: SourceLibrary

@@ -1,4 +1,4 @@
-"""The verdicts on candidates: each is stored as soon as it is known, and counted."""
+"""The verdicts on candidates: each is stored before its task is written, and counted (decision 32)."""
 
 from __future__ import annotations
 

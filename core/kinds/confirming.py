@@ -88,7 +88,7 @@ def to_be_confirmed(state: AttemptState) -> Submission | None:
     if was_played or state.ending is None:
         return None
     found = state.confirmation
-    # A sandbox that failed shows nothing about the pass, so the confirmation is repeated (decision 0114).
+    # A sandbox that failed shows nothing about the pass, so the confirmation is repeated (decision 114).
     failed = found is not None and found.reason is Unconfirmable.SANDBOX
     if failed or standing(state) is Standing.NOT_ASKED:
         return state.passing

@@ -1,4 +1,4 @@
-"""Kinds of tasks: the one interface to everything that differs between kinds."""
+"""Kinds of tasks: the one interface to everything that differs between kinds (decisions 53 and 108)."""
 
 from __future__ import annotations
 

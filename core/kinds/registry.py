@@ -1,4 +1,7 @@
-"""All kinds of tasks with their tools: the built-in ones and those that other packages declare."""
+"""All kinds of tasks with their tools: the built-in ones and those that other packages declare.
+
+Only this module names the kinds, so that the engine and the stores serve any of them (decision 53).
+"""
 
 from __future__ import annotations
 

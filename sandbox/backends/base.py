@@ -160,7 +160,10 @@ class Backend(Protocol):
     """One kind of isolation."""
 
     expects: ClassVar[Mapping[str, str]]
-    """Outcomes of attacks, by name, that differ from the table of attacks (`attacks.table.Expected`)."""
+    """Outcomes of attacks, by name, that differ from the table of attacks (`attacks.table.Expected`).
+
+    Declared here, so that backends of other packages have them too (decision 63).
+    """
 
     @property
     def name(self) -> str:

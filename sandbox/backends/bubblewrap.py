@@ -406,7 +406,7 @@ class BubblewrapBackend:
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
             # An end inside is reported as bubblewrap's status. A signal to bubblewrap itself is from outside:
-            # nothing in the run can send it, so the solver is not charged for it (decision 0121).
+            # nothing in the run can send it, so the solver is not charged for it (decision 121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
@@ -525,7 +525,7 @@ def _enter_by_shell(
     plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation
 ) -> list[str]:
     """Return the command line that sets the limits with bash, without an interpreter."""
-    # There is no Python in such a view, so that read-only commands can't start one (decision 0040).
+    # There is no Python in such a view, so that read-only commands can't start one (decision 40).
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]
     plan.arguments += ["--chdir", places.workspace]

@@ -195,7 +195,7 @@ def _supervisor(
     ).command_line(sys.executable if confinement is None else environment.interpreter, PAYLOAD)
     if confinement is None or os.geteuid() != 0:
         return arguments
-    # Another user can't enter root's folders, so those above the run's files are covered (decision 0009).
+    # Another user can't enter root's folders, so those above the run's files are covered (decision 9).
     shown = (
         environment.folder.resolve(),
         *folders.values(),

@@ -83,7 +83,7 @@ class LandlockBackend:
                 folder.chmod(0o755)
             user = os.getuid()
             if os.geteuid() == 0:
-                # One user per run, so that runs can't count, signal or change each other (decision 0009).
+                # One user per run, so that runs can't count, signal or change each other (decision 9).
                 user = _unused_user()
                 _share(parts)
                 give_away(_own_paths(work, parts), user)

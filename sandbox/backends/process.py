@@ -141,7 +141,7 @@ def follow(
             kill()
     process.wait()
     if stop is Stop.EXITED:
-        # Without the first line the command never began: the status is the isolation's (decision 0121).
+        # Without the first line the command never began: the status is the isolation's (decision 121).
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)

@@ -66,7 +66,7 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
             continue
         folders = (*binary.folders, *inherited)
         names = binary.loads
-        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 0039).
+        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 39).
         if owner is not None and path.is_relative_to(owner):
             folders = tuple(place for place in folders if _is_below(place, owner))
             names = tuple(name for name in names if "/" not in name or _is_below(name, owner))

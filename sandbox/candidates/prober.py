@@ -1,4 +1,8 @@
-"""Decides candidates: in a fork of a warm process if code can be swapped, else by a fresh run."""
+"""Decides candidates: in a fork of a warm process if code can be swapped, else by a fresh run.
+
+Code in a fork shares a user with the process that judges it, so a candidate that is kept is confirmed by a
+run of the whole suite (decision 36).
+"""
 
 from __future__ import annotations
 

@@ -346,7 +346,7 @@ class OpenAICompatibleModel:
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
-            # `RetryingModel` retries: waits must be cancellable, bounded in sum and recorded (decision 0034).
+            # `RetryingModel` retries: waits must be cancellable, bounded in sum and recorded (decision 34).
             max_retries=0,
             http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
@@ -358,7 +358,7 @@ class OpenAICompatibleModel:
             except BaseException as error:
                 answers.put(error)
 
-        # In a thread, which can be abandoned: the package can't stop a request (decision 0034).
+        # In a thread, which can be abandoned: the package can't stop a request (decision 34).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:

@@ -1,6 +1,6 @@
 """One gate for each host, shared by all conversations of a process.
 
-A rate limit that one of them meets holds all of them back.
+A rate limit that one of them meets holds all of them back: each would spend its tries on it (decision 75).
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Builds:
 
         With `hashes`, the sha256 of its sdist must be among them.
         """
-        # Stored by the hash of the sdist, not by the versions of the build's requirements (decision 0038).
+        # Stored by the hash of the sdist, not by the versions of the build's requirements (decision 38).
         for digest in hashes:
             if self._place(digest).is_dir():
                 return _stored_wheel(self._place(digest), name, version, digest)
@@ -223,7 +223,7 @@ class Builds:
                 timeout_s=_TIMEOUT_S,
                 folders={"control": base / "control"},
                 limits=_LIMITS,
-                # Ordinary runs see no compiler (decision 0039).
+                # Ordinary runs see no compiler (decision 39).
                 shows=toolchain(environment),
             )
             with received:

@@ -83,7 +83,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
                     f"No task can be made of the image: {fault}", hint="Name another with `--python`."
                 )
             run.step(f"preparing {pins.reference}")
-            # It lists the installations from the workdir, which the prepared image lost (decision 0078).
+            # It lists the installations from the workdir, which the prepared image lost (decision 78).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.fix) from error
@@ -124,7 +124,7 @@ def _fetched(
         "distributions": [f"{one.name}=={one.version}" for one in found.distributions],
         "removed": list(found.removed),
     }
-    # The digest is the revision, as in the task's id (decision 0078).
+    # The digest is the revision, as in the task's id (decision 78).
     source = Source("image", project.name, pins.digest)
     return FetchedImage(Repository(source, tree, environment, found.importable), record)
 

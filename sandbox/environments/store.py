@@ -211,7 +211,7 @@ class EnvironmentStore:
             raise self._failure(made, builds.python, lock)
         if lock:
             self._install(folder, lock, builds)
-            # By the outer interpreter: the environment's own would run lines of *.pth files (decision 0038).
+            # By the outer interpreter: the environment's own would run lines of *.pth files (decision 38).
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:

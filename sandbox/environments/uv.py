@@ -236,7 +236,7 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        # Only listed keys: the user's `no-binary` would win over this module's, and uv build (decision 0038).
+        # Only listed keys: the user's `no-binary` would win over this module's, and uv build (decision 38).
         elif key not in _KEPT_SETTINGS:
             continue
         elif key not in settings:

@@ -95,7 +95,7 @@ class _Run:
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
         else:
-            # A program runs below a trusted process, whose descriptors it can't open (decision 0023).
+            # A program runs below a trusted process, whose descriptors it can't open (decision 23).
             outer = {"folder": places.workspace, "files": order.get("files", ())}
             if self.stdin:
                 outer["stdin"] = f"{control}/{STDIN}"
@@ -167,7 +167,7 @@ class GistRunner:
             called = entrypoint
             files = dict[str, bytes]()
             if elsewhere:
-                # Only files that a gist could contain go along, or no gist could be faithful (decision 0026).
+                # Only files that a gist could contain go along, or no gist could be faithful (decision 26).
                 files, called = moved_files(tree, entrypoint)
                 files |= _starter(entrypoint, environment)
                 _write(base / "files", files)
@@ -356,7 +356,7 @@ class GistRunner:
             return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
-        # Over standard input, which is read before pytest is imported (decision 0042).
+        # Over standard input, which is read before pytest is imported (decision 42).
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,

@@ -91,7 +91,7 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    """Return a sentence on the first refused word; it explains, and is no barrier (decision 0040)."""
+    """Return a sentence on the first refused word; it explains, and is no barrier (decision 40)."""
     program = ""
     skip = False
     for word in words:

@@ -74,7 +74,7 @@ class TestsTranscript:
         return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
 
     def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
-        """Return what the run proves: nothing if pytest was tampered with (decision 0023)."""
+        """Return what the run proves: nothing if pytest was tampered with (decision 23)."""
         tampered = next(
             (str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), ""
         )

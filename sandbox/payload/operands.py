@@ -4,7 +4,7 @@ The code of the test shows where that happens. Its functions get code in which e
 passed to this module first. The values themselves are unchanged, and none of them is asked for anything: an
 object can't lie about its class to `type`, and its parts are those that the garbage collector sees. A run
 with this code only reports what it saw. Its outcome does not count, because a few libraries read the code of
-their callers (decision 0123).
+their callers (decision 123).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Traces what runs: the lines of one file, or a codebase's calls, functions, files, depth and lines.
 
-With `sys.monitoring` from Python 3.12 on, with `sys.settrace` before. Start a tracer before the code that it
-traces is imported. Lines are physical, 1-based, as the compiler numbers them.
+With `sys.monitoring` from Python 3.12 on, with `sys.settrace` before: coverage and slipcover take longer to
+start than most gists take to run (decision 20). Start a tracer before the code that it traces is imported.
+Lines are physical, 1-based, as the compiler numbers them.
 """
 
 from __future__ import annotations
@@ -195,7 +196,8 @@ class EntrypointTracer(_Tracer):
         """Count a call, and return the set of the lines of its file.
 
         The state of a thread is its depth and how many of its frames are modules being imported. Bodies of
-        modules, classes and comprehensions do not count: interpreters differ in how they run the last.
+        modules, classes and comprehensions do not count: interpreters differ in how they run the last, and a
+        task's difficulty must not depend on where it was made (decision 18).
         """
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())

@@ -179,7 +179,7 @@ class _Hang:
     """Checks at intervals whether the test of a fork hangs: it computes or sleeps for far too long.
 
     Processor time shows this on a busy machine too: a process that waits for a processor neither computes nor
-    sleeps.
+    sleeps (decision 94).
     """
 
     def __init__(self, child: int, place: mmap.mmap, patience: list[float]) -> None:

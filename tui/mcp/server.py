@@ -1,7 +1,7 @@
 """The server of one attempt: the task's tools and its brief, offered by mcp's low-level server.
 
-The engine checks the arguments, not the protocol, so that a call costs the same for everybody
-(docs/decisions/0049, 0076).
+The engine checks the arguments, not the protocol, so that a call costs the same for everybody (decision 49).
+The attempt begins at the first call, since many clients start a server and never call it (decision 76).
 """
 
 from __future__ import annotations

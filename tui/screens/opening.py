@@ -24,7 +24,7 @@ _FIRST = "Opening …"
 class OpeningScreen(BaseScreen[None]):
     """The frame of an attempt, drawn before the engine is imported.
 
-    The brief follows with the attempt's own screen, when the clock runs.
+    The brief follows with the attempt's own screen, when the clock runs: no reading is free (decision 37).
     """
 
     CSS_PATH = "solve/solve.tcss"

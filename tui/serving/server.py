@@ -212,7 +212,7 @@ class ParticipantServer(Server):
         """Replace the link by a cookie.
 
         The page then continues without a redirect: after one, the browser would withhold the cookie if the
-        link was opened from another site, such as a web mailer.
+        link was opened from another site, such as a web mailer (decision 98).
         """
         token = request.match_info["token"]
         if not self._who(token):

@@ -1,4 +1,7 @@
-"""A participant's program behind a browser window. It starts in a separate environment, and always ends."""
+"""A participant's program behind a browser window. It starts in a separate environment, and always ends.
+
+It ends with its window, so that to reload is to resume (decision 98).
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class CodeDocument(Document):
 
     Textual's document for code parses the whole text, and highlights all lines, after each key. Here, a line
     is parsed when it is drawn, from the state at its start: nothing or a string is open. An edit forgets the
-    states of the lines below it.
+    states of the lines below it (decision 99).
     """
 
     _widest: int | None = None

@@ -1,6 +1,6 @@
 """A table of any number of records, with columns, sorting, groups and a filter.
 
-All cells are literal text.
+All cells are literal text. Unlike Textual's `DataTable`, it asks only for the visible rows (decision 59).
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class FunctionReading:
 
         `findings` is the number of linter findings that the original does not have.
         """
-        # The features keep the order of a task's provenance; the weights decide which of them count (decision
-        # 95).
+        # The features keep the order of a task's provenance; the weights decide which of them count
+        # (decision 95).
         change = Change(self.original, corrupted)
         broken, repeated = pair_broken(change)
         around = self._around

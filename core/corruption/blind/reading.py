@@ -143,8 +143,8 @@ def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1)
     A function that several tasks corrupt is shown once, for every reader from the same task: nobody reads it
     in two versions in one round.
     """
-    # The seed alone decides which task shows a function; reader and round decide only the order (decision
-    # 89).
+    # The seed alone decides which task shows a function; reader and round decide only the order
+    # (decision 89).
     one_of: dict[tuple[str, str], BlindItem] = {}
     for item in sorted(items, key=lambda item: sha256_of_text(f"{seed}\x1f{item.task}\x1f{item.function}")):
         one_of.setdefault((item.source, item.function), item)

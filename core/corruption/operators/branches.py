@@ -109,8 +109,8 @@ def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
     yield (TextEdit(start, end + (2 if blank_before and blank_after else 1), ""),)
 
 
-# Whole cases make good corruptions; of guards around one line only 1 in 9 did, so they come last (decision
-# 93).
+# Whole cases make good corruptions; of guards around one line only 1 in 9 did, so they come last
+# (decision 93).
 OPERATORS = (
     Operator("lost case", 0.45, lost_case),
     Operator("lost guard", 0.03, lost_guard),

@@ -1,4 +1,7 @@
-"""Makes a task from a record: fetches its repository, corrupts the function, and proves it by the suite."""
+"""Makes a task from a record: fetches its repository, corrupts the function, and proves it by the suite.
+
+Only the question of a record is believed, none of its test results (decision 35).
+"""
 
 from __future__ import annotations
 
@@ -155,7 +158,7 @@ def target_of(
 
 
 def _only_definition(index: FileIndex, name: str) -> Definition:
-    """Return the only definition with that name; the data set takes the first of several instead."""
+    """Return the only definition with that name; the data set takes the first of several (decision 35)."""
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]
     found = found or [

@@ -107,7 +107,7 @@ def gist_error(
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")
     if test and missing_test(gist, test):
         return GistError(ErrorCategory.MISSING_TEST, evidence=f"The gist defines no {test}.")
-    # Before the outcome: a gist may swallow the refusal of an import and still pass (decision 0015).
+    # Before the outcome: a gist may swallow the refusal of an import and still pass (decision 15).
     imported = owned_imports(gist, owned)
     if run is not None:
         imported = [*imported, *run.isolation.refused_imports]
@@ -123,8 +123,8 @@ def gist_error(
 def _runtime_kind(
     gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None
 ) -> tuple[ErrorKind, str]:
-    # Whether a text that does not parse contains the test is unknown, so it is a syntax error (decision
-    # 0015).
+    # Whether a text that does not parse contains the test is unknown, so it is a syntax error
+    # (decision 15).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)

@@ -200,7 +200,7 @@ def _compare(
     differences: list[Difference] = []
     if expected.outcome in (Outcome.FAILED, Outcome.ERROR):
         differences += _exceptions(key, [run.raised for run in runs], found.raised, places)
-    # The text of a test that is made at run time does not show what it tests (decision 0090).
+    # The text of a test that is made at run time does not show what it tests (decision 90).
     is_steady = len({run.fixed for run in runs}) == 1 and expected.fixed is not None
     if is_steady and found.fixed != expected.fixed:
         differences.append(
@@ -251,7 +251,7 @@ def _exceptions(
         wanted_type = first.type if first else "none"
         found_type = found.type if found else "none"
         return [Difference(key, "exception", wanted_type, found_type)]
-    # Only the last part of a type's name counts: in a flat file its module is different (decision 0017).
+    # Only the last part of a type's name counts: in a flat file its module is different (decision 17).
     if first.type.rpartition(".")[2] != found.type.rpartition(".")[2]:
         return [Difference(key, "exception", first.type, found.type)]
     messages = [raised.message if raised else "" for raised in expected]

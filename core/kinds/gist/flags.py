@@ -152,7 +152,7 @@ def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
     for one in existence.lines:
         lines = range(one.line.first, one.line.last + 1)
         in_test = one.block in existence.test_blocks
-        # Functions of the codebase's test files are observed as well (decision 0123).
+        # Functions of the codebase's test files are observed as well (decision 123).
         of_test_file = one.original is not None and is_test_path(one.original.path)
         if not in_test and not one.exists:
             invented.update(lines)
@@ -209,7 +209,7 @@ def _stand_ins(
 
 
 def _made_unlike_original(seen: Sequence[Isolation], habits: Habits) -> list[str]:
-    """Return the code without a file that runs of the original did not execute (decision 0025)."""
+    """Return the code without a file that runs of the original did not execute (decision 25)."""
     here = set(_joined(run.made_here for run in seen))
     if habits.made_here is None or habits.made_elsewhere is None:
         # An old task recorded only the names of functions: other code can't be compared.
@@ -224,7 +224,7 @@ def _joined(parts: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _is_foreign(line: LineExistence) -> bool:
-    """Whether a line is neither in the codebase nor glue that binds a name to the gist (decision 0014)."""
+    """Whether a line is neither in the codebase nor glue that binds a name to the gist (decision 14)."""
     return not line.exists and not line.line.text.endswith(ITSELF)
 
 

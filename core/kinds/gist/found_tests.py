@@ -1,4 +1,7 @@
-"""The text of each test that pytest ran, even if another file or a program made the test."""
+"""The text of each test that pytest ran, even if another file or a program made the test.
+
+The run reports where it is; reading the sources can't follow mixins and loops that make tests (decision 90).
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The run reports which classes took part in the test's decisions, without asking their objects. The text shows
 which of these belong to the codebase: it must contain the header of the class, or the line that binds its
-name, and all of its methods that can decide a comparison (decision 0123).
+name, and all of its methods that can decide a comparison (decision 123).
 """
 
 from __future__ import annotations

@@ -119,6 +119,8 @@ class GistHarness(TaskHarness):
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
         """Return the call that saves unsaved typing; None if there is none, or the next call has a text."""
+        # A key press can't be a step, so everything typed since the last call costs one, as a model's writing
+        # does (decision 27).
         text = gist_of(state).typed
         if text is None or _has_own_text(tool, arguments):
             return None
@@ -144,7 +146,7 @@ class GistHarness(TaskHarness):
         access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)
         step = Remaining(1, 0)
         if bound.tool is SCORE_GIST:
-            # A refused score costs one score since version 2 of the tool semantics (decision 0049).
+            # A refused score costs one score since version 2 of the tool semantics (decision 49).
             step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
             output = bound.answer(ToolContext(self.tree, self.task.limits, of_kind=access))
@@ -189,7 +191,7 @@ class GistHarness(TaskHarness):
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
         verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
-        # A hand-in that a limit forces costs no step (decision 0028).
+        # A hand-in that a limit forces costs no step (decision 28).
         steps = 0 if _is_forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
 
@@ -312,9 +314,9 @@ class GistJudge(GistJudging):
     ) -> GistJudgement:
         """Score `gist`; unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement per line. If an untraced run of the text itself
-        differs, that run decides fidelity, which needs two such runs. Raises `InfrastructureError` if the
-        isolation failed, and `CancelledError`.
+        Lines are measured on the text with one statement per line (decision 44). If an untraced run of the
+        text itself differs, that run decides fidelity, which needs two such runs: code can see a tracer
+        (decision 24). Raises `InfrastructureError` if the isolation failed, and `CancelledError`.
         """
         fault = unreadable(gist)
         if fault is not None:
@@ -330,7 +332,7 @@ class GistJudge(GistJudging):
             return GistJudgement(score_gist(gist, None, originals, owned, test))
         trials = _Trials(self, spliced.text, run)
         trial, flips = trials.settle(thorough=thorough)
-        # Only a faithful gist is probed and observed in another run (decisions 0024 and 0123).
+        # Only a faithful gist is probed and observed in another run (decisions 24 and 123).
         faithful = self.fidelity(trial).value == 1
         vacuous = trials.vacuous() if thorough and faithful else None
         operands = trials.operands() if test is not None and faithful else ()
@@ -501,7 +503,7 @@ class _Trials:
         self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
-        # The control of a gist is an empty file (decision 0121).
+        # The control of a gist is an empty file (decision 121).
         check_beginning(trial.began, lambda: self.judge.run("", measure=False, cancel=self.running.cancel))
         if watched is not None:
             self.seen.append(trial.run.isolation)

@@ -229,7 +229,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     definition = find_test(parse(source), qualname)
     if definition is None:
         return []
-    # A gist has to drop imports of the codebase, so they count on neither side (decision 0016).
+    # A gist has to drop imports of the codebase, so they count on neither side (decision 16).
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
 
 

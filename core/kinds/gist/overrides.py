@@ -1,7 +1,7 @@
 """Settings of a gist that an attempt changes: read, checked, recorded and applied.
 
 A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. All
-conditions of one task therefore have their attempts in one place (docs/decisions/0050).
+conditions of one task therefore have their attempts in one place (decision 50).
 """
 
 from __future__ import annotations
@@ -235,6 +235,8 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
 
 def gist_budgets(task: Task, role: Role) -> Budgets:
     """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
+    # For a model as for a person: a score while writing is free only if the attempt does not count
+    # (decision 29).
     scores = None if role in SHOWS_EVIDENCE else gist_settings(task).score_budget
     return replace(task.budgets, submissions=1, scores=scores)
 

@@ -3,7 +3,7 @@
 Lines that are in every run are required. A line that differs is compared token by token: numbers, words,
 white space, signs. Whatever is the same in all runs is required too, and a gap accepts only the kinds of
 tokens that the runs had in it; if they differ only in order, as sets do, it accepts the same tokens in any
-order.
+order (decision 46).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Gap:
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
         # Sets are printed in another order in each run: then the same tokens are required in any order
-        # (decision 0046).
+        # (decision 46).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
             numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
@@ -248,7 +248,7 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        # If every run has as many lines here, they are compared one by one, else as a whole (decision 0046).
+        # If every run has as many lines here, they are compared one by one, else as a whole (decision 46).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

@@ -95,7 +95,7 @@ class RateReport(ABC, Generic[_Line]):
         return [line for line in self.lines if line.block not in self.test_blocks]
 
     def _distinct(self, lines: Iterable[_Line]) -> Share:
-        # Otherwise a repeated line would raise both rates for nothing (decision 0044).
+        # Otherwise a repeated line would raise both rates for nothing (decision 44).
         held: dict[tuple[str, str], bool] = {}
         for one in lines:
             found = self._holds(one)
@@ -143,7 +143,7 @@ def _is_binding(value: ast.expr) -> bool:
         return True
     if not isinstance(value, ast.Call) or value.args:
         return False
-    # A namespace with anything else in it would invent content, which is a fake (decision 0014).
+    # A namespace with anything else in it would invent content, which is a fake (decision 14).
     is_namespace = ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")
     return is_namespace and all(one.arg is not None and _is_binding(one.value) for one in value.keywords)
 
@@ -291,7 +291,7 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
     best: LineBlock | None = None
     places: dict[str, int] = {}
     best_count = -1
-    # Of several originals with one name, the one with the most matching lines counts (decision 0012).
+    # Of several originals with one name, the one with the most matching lines counts (decision 12).
     for candidate in originals.candidates(block):
         found = {line.text: line.first for line in reversed(candidate.lines)}
         count = sum(line.text in found for line in block.lines)
@@ -333,7 +333,7 @@ def unfolded(source: str) -> str:
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
     text = "\n".join(lines) + "\n"
-    # Measured on another program, lines would mean nothing: the tree must be unchanged (decision 0044).
+    # Measured on another program, lines would mean nothing: the tree must be unchanged (decision 44).
     if _is_same(tree, text):
         return text
     return source

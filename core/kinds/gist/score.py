@@ -108,7 +108,7 @@ def score_gist(
     if made is not None:
         run = made.run
         fidelity = compare(made.originals, run, made.places, made.compared_files)
-        # A gist that swallows the refusal of an import is not self-contained either (decision 0015).
+        # A gist that swallows the refusal of an import is not self-contained either (decision 15).
         contained = run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
     if made is not None and made.run.file_ran:
         execution = line_execution(text, made.executed, test=qualname)
@@ -263,7 +263,7 @@ def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
         return verdict
     if is_given_back(verdict.status, given_back):
         return replace(verdict, reason=given_back_words(verdict.reason, given_back))
-    # The fourth one counts, or a solver who can end runs could look for free (decision 0121).
+    # The fourth one counts, or a solver who can end runs could look for free (decision 121).
     reason = charged_words(verdict.reason)
     error = GistError(ErrorCategory.PYTEST_RUNTIME, evidence=reason)
     score = GistScore(None, False, None, None, None, error, Flags())

@@ -142,7 +142,7 @@ class RepairJudge:
         else:
             report = protection
         result = score(self.baseline, report)
-        # A right submission must not fail because of the changed order (decision 0010).
+        # A right submission must not fail because of the changed order (decision 10).
         fails_elsewhere = bool(result.failing - self.baseline.failing)
         if request.first and fails_elsewhere:
             report = self._in_own_order(request, report, run)
@@ -165,7 +165,7 @@ class RepairJudge:
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
-        # An older task has no record: its original is run on the first scored run (decision 0041).
+        # An older task has no record: its original is run on the first scored run (decision 41).
         if known is not None:
             return known
         task = self.task
@@ -205,7 +205,7 @@ class RepairJudge:
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
         """Return the tests that run first, the most informative ones in front.
 
-        Empty if the order matters (decision 0010).
+        Empty if the order matters (decision 10).
         """
         baseline = self.baseline
         if not baseline.any_order:
@@ -400,7 +400,7 @@ class RepairHarness(TaskHarness):
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
         """Charge a use; while only a submission can follow, the first two refusals in a row are free."""
-        # The third one takes the last use, so that every sequence of calls ends (decision 0049).
+        # The third one takes the last use, so that every sequence of calls ends (decision 49).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
@@ -432,7 +432,7 @@ class RepairHarness(TaskHarness):
         names = dict.fromkeys(known.replacement.name for known in replaced)
         failed = before[-1].failing if before else ()
         judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(names))
-        # Runs that did not start are given back at most three times (decision 0121).
+        # Runs that did not start are given back at most three times (decision 121).
         judgement = replace(judgement, report=settled(judgement.report, log.state.given_back))
         log.append(submission_run(call.call_id, judgement, self.task))
         text = submission_text(self.task, judgement)

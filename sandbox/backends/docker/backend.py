@@ -177,7 +177,7 @@ class DockerBackend:
                 if ended is not None:
                     return ended
             # The waiting container had died, or somebody removed it, before it received the run. Nothing
-            # ran in it, so another one is used; a run that has begun is never repeated (decision 0008).
+            # ran in it, so another one is used; a run that has begun is never repeated (decision 8).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -242,7 +242,7 @@ def _ended(
         return None
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
-    # Nothing in a container can end its first process, so the solver is not charged (decision 0121).
+    # Nothing in a container can end its first process, so the solver is not charged (decision 121).
     reason = (
         f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
     )

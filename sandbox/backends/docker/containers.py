@@ -1,4 +1,7 @@
-"""Containers for one run each: with every limit, one kept ready, labelled with the owning program."""
+"""Containers for one run each: with every limit, one kept ready, labelled with the owning program.
+
+A shared container would keep what earlier runs left behind (decision 8).
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def platform_of(engine: Engine, image: Image) -> str:
             f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
             "Name an engine of that architecture with DOCKER_HOST.",
         )
-    # The content of a volume is neither read-only nor part of the digest (decision 0078).
+    # The content of a volume is neither read-only nor part of the digest (decision 78).
     volumes = (image.attrs.get("Config") or {}).get("Volumes")
     if volumes:
         raise EngineError(

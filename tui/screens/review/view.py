@@ -1,4 +1,7 @@
-"""The interfaces through which the parts of the review screen see the screen and the visible run."""
+"""The interfaces through which the parts of the review screen see the screen and the visible run.
+
+So each part can be read without the screen and without the other parts (decision 55).
+"""
 
 from __future__ import annotations
 

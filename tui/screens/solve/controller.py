@@ -1,7 +1,8 @@
 """The controller of an attempt: calls, other recorded events, and playing recordings, for a screen.
 
 The engine's methods wait for the disk, the sandbox and tests. The controller runs them in threads, one for
-calls and one for everything else, and posts the results to the screen.
+calls and one for everything else, and posts the results to the screen. It asks no questions and knows no pane
+(decision 56).
 """
 
 from __future__ import annotations

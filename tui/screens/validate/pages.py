@@ -1,6 +1,7 @@
 """The pages about the task under the cursor.
 
-Each is a widget, defined here or in a module of its own, with an entry in `PAGES`.
+Each is a widget that fills itself, defined here or in a module of its own, with an entry in `PAGES`
+(decision 57).
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ class Extractor:
         if _before_its_binding(unit, site):
             return builtin
         found = self.resolve(unit.module.name, site.name)
-        # A builtin competes for its name only if a module also binds the name (decision 0019).
+        # A builtin competes for its name only if a module also binds the name (decision 19).
         is_contested = hasattr(builtins, site.name) and site.name in self._bound
         reads_builtin = is_contested and not site.stores
         if found is None and reads_builtin:

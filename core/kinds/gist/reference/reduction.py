@@ -144,7 +144,7 @@ class CutFinder:
             return True
         if not self._whole(statement):
             return True
-        # An emptied function would be faithful to a test that does not check its result (decision 0088).
+        # An emptied function would be faithful to a test that does not check its result (decision 88).
         functions = (node for node in ast.walk(statement) if isinstance(node, type_of_function))
         return any(self._ran(*_code(function.body)) for function in functions)
 

@@ -235,7 +235,7 @@ class Renderer:
             return
         for node, text in asked_by_name(unit.statement, unit.module, self._flat_name, self.names.itself):
             in_test = unit.module.name == self._home and node.lineno in self._test
-            # The test is never changed (decision 0088).
+            # The test is never changed (decision 88).
             if not in_test:
                 first, last = unit.module.columns(node)
                 yield node.lineno, first, last_line(node), last, text
