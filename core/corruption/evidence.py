@@ -112,7 +112,7 @@ WEIGHTS: Mapping[str, float] = {
     "rank": 0.2,
     "messages": 0.05,
 }
-"""The weight of each part; the weights add up to 1. docs/decisions/0031-subtlety.md has the reasons."""
+"""The weight of each part; the weights add up to 1. Decision 31 has the reasons."""
 _FAR = 5
 """Number of steps from the test to the function from which distance makes no difference."""
 _LOW_RANK = 10.0

@@ -41,9 +41,8 @@ class Operator:
     prior: float
     """The probability that a reader misses the fault, 0 to 1: a judgement from blind readings.
 
-    `docs/decisions/0093-corruptions-are-omissions-and-weaker-idioms.md` has the figures. A new operator
-    starts with a guess, such as that of its family. The prior decides which corruptions are tried first,
-    never which ones are kept.
+    Decision 93 has the figures. A new operator starts with a guess, such as that of its family. The prior
+    decides which corruptions are tried first, never which ones are kept.
     """
     find: Find
     in_rewritten: bool = False
