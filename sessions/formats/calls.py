@@ -165,9 +165,7 @@ _SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
 _SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _EDIT_FIRST = re.compile(r"\s*(create|edit|insert|append)\s")
 _EDIT_WORDS = ("sed", "tee", "patch", "git apply", ">")
-_EDIT = re.compile(
-    r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|(^|\s)>>?\s*[^&\s/][^\s]*|(^|\s)>>?\s*/(?!dev/null)"
-)
+_EDIT = re.compile(r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|(?<!\S)>>?\s*([^&\s/]|/(?!dev/null))")
 _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file|find_file)\b")
 _VIEW = re.compile(
     r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git"
@@ -205,7 +203,12 @@ def kind_of_command(command: str) -> StepKind:
 
 
 def _has(text: str, words: tuple[str, ...]) -> bool:
-    return any(word in text for word in words)
+    # A loop, since `any` with a generator takes three times as long, and every command is tested up to three
+    # times.
+    for word in words:  # noqa: SIM110
+        if word in text:
+            return True
+    return False
 
 
 def command_of(call: RunCall) -> str:
@@ -228,21 +231,24 @@ def command_in(value: str | list[Json]) -> str:
     return parts[2] if len(parts) == 3 and _WRAPPED.match(" ".join(parts[:2]) + " ") else " ".join(parts)
 
 
+_IMPORTANCE = (
+    StepKind.SUBMIT,
+    StepKind.EDIT,
+    StepKind.TEST,
+    StepKind.DELEGATE,
+    StepKind.EXECUTE,
+    StepKind.SEARCH,
+    StepKind.VIEW,
+    StepKind.TOOL,
+    StepKind.MESSAGE,
+)
+"""What a call may be for, the most important first."""
+
+
 def kind_of(calls: tuple[RunCall, ...]) -> StepKind:
     """Guess the purpose of a step from its calls: the most important one decides."""
-    kinds = {_kind(call) for call in calls}
-    weight = (
-        StepKind.SUBMIT,
-        StepKind.EDIT,
-        StepKind.TEST,
-        StepKind.DELEGATE,
-        StepKind.EXECUTE,
-        StepKind.SEARCH,
-        StepKind.VIEW,
-        StepKind.TOOL,
-        StepKind.MESSAGE,
-    )
-    return next((kind for kind in weight if kind in kinds), StepKind.MESSAGE)
+    kinds = set(map(_kind, calls))
+    return next((kind for kind in _IMPORTANCE if kind in kinds), StepKind.MESSAGE)
 
 
 def _kind(call: RunCall) -> StepKind:

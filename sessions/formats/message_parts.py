@@ -68,9 +68,12 @@ class Parts:
 
 
 def merged(several: Iterable[Parts]) -> Parts:
-    """Return the parts of several messages as those of one."""
+    """Return the parts of several messages as those of one; a single one is returned itself."""
+    found = list(several)
+    if len(found) == 1:
+        return found[0]
     whole = Parts()
-    for parts in several:
+    for parts in found:
         whole.texts += parts.texts
         whole.thought += parts.thought
         whole.calls += parts.calls

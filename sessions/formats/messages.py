@@ -41,7 +41,7 @@ from gistpoint.sessions.records.model import (
     Tokens,
     step_texts,
 )
-from gistpoint.sessions.records.record import Record, first_in, records_in
+from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
@@ -51,6 +51,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     first,
     first_known,
+    first_object,
     joined,
     media_text,
     objects,
@@ -224,7 +225,7 @@ def _lone_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]])
     derived = {"kind"}
     answers: list[Result] = []
     for answer in messages[1:]:
-        answers += _results(answer, "", _time(plain), derived)
+        answers += _results(answer, "", _since(_time(plain), _time(answer)), derived)
     builder = StepBuilder(
         index, raws, actor_of(role), kind, role or head.word("type") or type(raws[0].value).__name__
     )
@@ -300,9 +301,12 @@ def _reply_step(
     results = turn.results
     # A format that names no calls in its answers pairs them by position.
     positions = [call.id for call in calls] + [""] * len(turn.answers)
+    ended, refused = None, False
     for answer, identity in zip(turn.answers, positions, strict=False):
-        results += _results(answer, identity, started, derived)
-    refused = any(Record(answer).get("extra", "interrupt_type") == "FormatError" for answer in turn.answers)
+        at = _time(answer)
+        results += _results(answer, identity, _since(started, at), derived)
+        ended = at if at is not None else ended
+        refused = refused or as_dict(answer.get("extra")).get("interrupt_type") == "FormatError"
     if shell is not None and not calls and _refused_by(shell, turn.text, results):
         refused, results = True, marked_failed(results)
         derived.add("results.is_error")
@@ -311,7 +315,6 @@ def _reply_step(
         results, guessed = _guessed(results, kind, shell.fails)
         derived |= guessed
     usage = usage_of(reply)
-    ends = [at for at in map(_time, turn.answers) if at is not None]
     return (
         StepBuilder(index, raws, Actor.AGENT, kind, "assistant")
         .thought(turn.thought)
@@ -320,7 +323,7 @@ def _reply_step(
         .results(results)
         .edits(() if refused else edits_of(calls))
         .naive(written)
-        .span(started, ends[-1] if ends else None)
+        .span(started, ended)
         .spent(tokens_of(usage), cost_of(reply, usage))
         .model(_model(reply))
         .flag(*stopped(turn.replies))
@@ -341,11 +344,9 @@ def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
     refused.
     """
     reasons: set[str] = set()
-    for reply in map(Record, replies):
-        reasons |= {
-            reply.first_word("stop_reason", "finish_reason"),
-            reply.word("incomplete_details", "reason"),
-        }
+    for reply in replies:
+        reasons.add(as_str(first(reply, "stop_reason", "finish_reason")))
+        reasons.add(as_str(as_dict(reply.get("incomplete_details")).get("reason")))
     return {f"stopped: {reason}" for reason in reasons - _USUAL}
 
 
@@ -375,7 +376,8 @@ def parts_of_reply(message: dict[str, Json]) -> Parts:
         # mini-swe-agent parses the command out of the reply, and records what it found.
         for action in Record(message).objects("extra", "actions"):
             parts.calls.append(shell_call(action.text("command"), action.word("tool_call_id")))
-    parts.thought = list(filter(None, dict.fromkeys([*_thoughts(message), *parts.thought])))
+    thoughts = [*_thoughts(message), *parts.thought]
+    parts.thought = [thought for thought in dict.fromkeys(thoughts) if thought]
     return parts
 
 
@@ -400,19 +402,25 @@ def _thoughts(message: dict[str, Json]) -> list[str]:
     if message.get("type") == "reasoning":
         return []
     # Some agents drop the thought from the message, and keep the provider's whole response beside it.
-    response = first_in(Record(message).get("extra", "response", "choices"))
-    for source in (message, response.inner("message").members):
+    choice = first_object(Record(message).get("extra", "response", "choices"))
+    for source in (message, as_dict(choice.get("message"))):
         found = first(source, "reasoning_content", "reasoning")
         if found:
             return [as_text(found)]
     return [thought_text(block) for block in objects(message.get("thinking_blocks"))]
 
 
+_USAGE_PATHS = (("extra", "response", "usage"), ("usage",), ("metrics", "tokens"), ("metrics",))
+
+
 def usage_of(message: dict[str, Json]) -> dict[str, Json]:
     """Return the recorded tokens of a reply."""
     reply = Record(message)
-    places = (("extra", "response", "usage"), ("usage",), ("metrics", "tokens"), ("metrics",))
-    return as_dict(next((found for path in places if (found := reply.get(*path))), None))
+    for path in _USAGE_PATHS:
+        found = reply.get(*path)
+        if found:
+            return as_dict(found)
+    return {}
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
@@ -456,36 +464,34 @@ def _time(message: dict[str, Json]) -> float | None:
 
 
 def _results(
-    answer: dict[str, Json], position_id: str, started: float | None, derived: set[str]
+    answer: dict[str, Json], position_id: str, duration_s: float | None, derived: set[str]
 ) -> list[Result]:
     """Return the results in an answer, and other text of its user as a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
         return [*parts.results, *spoken_result(parts.said)]
-    record = Record(answer)
     content = _answer(answer)
     text = _answer_text(content)
     returncode = _recorded_code(content)
     if returncode is None:
-        returncode = record.whole("extra", "returncode")
+        returncode = as_int(as_dict(answer.get("extra")).get("returncode"))
     if returncode is None:
         # Only at the very beginning or the very end: a file that is shown may contain such a line too.
         match = _RETURNCODE.match(text.lstrip()[:60]) or _EXIT_CODE.search(text[-400:])
         if match is not None:
             returncode = int(match[1])
             derived.add("results.returncode")
-    duration = _since(started, _time(answer))
-    if duration is not None:
+    if duration_s is not None:
         derived.add("results.duration_s")
-    identity = record.first_word("tool_call_id", "call_id", "approval_request_id")
+    identity = as_str(first(answer, "tool_call_id", "call_id", "approval_request_id"))
     if not identity:
         identity = position_id
         derived.add("results.call_id")
-    is_error = error_if(_is_marked_failed(record))
+    is_error = error_if(_is_marked_failed(answer))
     if is_error is None and _TIMED_OUT.match(text.lstrip()):
         is_error = True
         derived.add("results.is_error")
-    return [Result(identity, text, is_error, returncode, duration)]
+    return [Result(identity, text, is_error, returncode, duration_s)]
 
 
 def _recorded_code(content: Json) -> int | None:
@@ -493,7 +499,7 @@ def _recorded_code(content: Json) -> int | None:
     success.
     """
     codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
-    return max((code for code in codes if code is not None), default=None)
+    return max([code for code in codes if code is not None], default=None)
 
 
 def _since(started: float | None, at: float | None) -> float | None:
@@ -502,9 +508,10 @@ def _since(started: float | None, at: float | None) -> float | None:
     return spent if spent is not None and 0 <= spent < _LONGEST_COMMAND else None
 
 
-def _is_marked_failed(answer: Record) -> bool:
-    extra = answer.inner("extra").kept("exception_info", "interrupt_type")
-    return bool(extra or answer.get("error")) or answer.get("status") in UNFINISHED
+def _is_marked_failed(answer: dict[str, Json]) -> bool:
+    extra = as_dict(answer.get("extra"))
+    interrupted = extra.get("exception_info") or extra.get("interrupt_type")
+    return bool(interrupted or answer.get("error")) or answer.get("status") in UNFINISHED
 
 
 def _answer(answer: dict[str, Json]) -> Json:

@@ -116,7 +116,7 @@ class Record:
 
     def kept(self, *keys: str) -> dict[str, Json]:
         """Return the members under `keys` that are neither missing, empty, zero nor false."""
-        return {key: self.members[key] for key in keys if self.members.get(key)}
+        return {key: value for key in keys if (value := self.members.get(key))}
 
     def without(self, *keys: str) -> dict[str, Json]:
         """Return all members but those under `keys`."""

@@ -11,6 +11,9 @@ from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenated, json_text
 
 _T = TypeVar("_T")
+_NUMBERS = (int, float)
+"""A tuple: a union of types would be built again for each value, and every member of every record is read
+with these functions."""
 _YEAR_9999 = 253_000_000_000
 
 
@@ -28,16 +31,14 @@ def as_str(value: Json) -> str:
     """Return a string, a number as written, or the empty string."""
     if isinstance(value, str):
         return value
-    return (
-        str(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-        else ""
-    )
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
+        return ""
+    return str(value) if abs(value) < 1e300 else ""
 
 
 def as_int(value: Json) -> int | None:
     """Return a whole number, or None."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     if isinstance(value, float):
         return int(value) if abs(value) < 1e18 else None
@@ -46,7 +47,7 @@ def as_int(value: Json) -> int | None:
 
 def as_float(value: Json) -> float | None:
     """Return a finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     return float(value) if abs(value) < 1e300 else None
 
@@ -166,9 +167,9 @@ def _size(data: str, before: int = 0) -> str:
 
 def joined(parts: Iterable[str], separator: str = "\n") -> str:
     """Join texts that are not empty; parts that are cut in one of them are cut in the result."""
-    texts = [part for part in parts if part]
-    if len(texts) == 1:
-        return texts[0]
+    texts = list(filter(None, parts))
+    if len(texts) < 2:
+        return texts[0] if texts else ""
     if CutText not in map(type, texts):
         return separator.join(texts)
     return concatenated([texts[0], *(piece for text in texts[1:] for piece in (separator, text))])
@@ -267,6 +268,7 @@ def first(mapping: Mapping[str, Json], *keys: str) -> Json:
     """Return the first value under `keys` that is neither missing, None nor empty."""
     for key in keys:
         value = mapping.get(key)
-        if value is not None and value != "" and value != [] and value != {}:
+        # Zero and false are values; an empty text, array or object is none.
+        if value or (value is not None and isinstance(value, _NUMBERS)):
             return value
     return None
