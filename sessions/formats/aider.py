@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.sessions.formats._text_blocks import TextReader, first_group, text_lines
-from gistpoint.sessions.formats.calls import kind_of_command
+from gistpoint.sessions.formats.shared.calls import kind_of_command
+from gistpoint.sessions.formats.shared.text_blocks import TextReader, first_group, text_lines
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
 from gistpoint.sessions.records.model import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
+from gistpoint.sessions.formats.shared.messages import actor_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
 from gistpoint.sessions.records.format import (
     Format,

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from gistpoint.sessions.formats.benchmarks import HEADER, row_header
-from gistpoint.sessions.formats.message_parts import is_call
-from gistpoint.sessions.formats.messages import (
+from gistpoint.sessions.formats.shared.message_parts import is_call
+from gistpoint.sessions.formats.shared.messages import (
     Turns,
     cost_of,
     message_step,
@@ -18,6 +17,7 @@ from gistpoint.sessions.formats.messages import (
     tokens_of,
     usage_of,
 )
+from gistpoint.sessions.formats.shared.row_facts import HEADER, row_header
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.building import StepBuilder, Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats._text_blocks import TextReader
-from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.formats.shared.calls import kind_of
+from gistpoint.sessions.formats.shared.text_blocks import TextReader
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind

@@ -12,8 +12,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.message_parts import Parts, is_call, is_result, merged, parts_of_message
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.shared.message_parts import (
+    Parts,
+    is_call,
+    is_result,
+    merged,
+    parts_of_message,
+)
 from gistpoint.sessions.records.building import (
     StepBuilder,
     Tally,

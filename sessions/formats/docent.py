@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
+from gistpoint.sessions.formats.shared.messages import Turns, message_step, message_texts
 from gistpoint.sessions.records.building import verdict_of
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.shared.messages import actor_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, latest, verdict_of
 from gistpoint.sessions.records.format import (
     Format,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.message_parts import thought_text
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of, shell_call
+from gistpoint.sessions.formats.shared.message_parts import thought_text
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens

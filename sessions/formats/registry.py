@@ -1,7 +1,7 @@
 """Determines the format of a file from its content.
 
-A module in this folder joins by having a `FORMAT`, an installed package through the entry-point group
-`gistpoint.formats`; there is no central list.
+A module in this folder or in the folder of a family joins by having a `FORMAT`, an installed package through
+the entry-point group `gistpoint.formats`; there is no central list.
 """
 
 from __future__ import annotations
@@ -36,22 +36,26 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def _built_in() -> tuple[Format, ...]:
-    return tuple(format for name in _modules() if (format := _in_module(name)) is not None)
+    in_modules = map(_in_module, _modules().values())
+    return tuple(format for format in in_modules if format is not None)
 
 
 @cache
-def _modules() -> tuple[str, ...]:
-    """Return the names of the modules with formats, and of some without."""
-    names = (module.name for module in pkgutil.iter_modules(folder.__path__))
-    return tuple(
-        name for name in names if not name.startswith("_")
-    )  # what a format needs once it reads a run
+def _modules() -> dict[str, str]:
+    """Return the modules that may declare a format: the name to import each by, under its last part, sorted.
+
+    Some declare none. A module whose name begins with `_` never does: a reader imports it when it reads a run.
+    """
+    found: dict[str, str] = {}
+    for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
+        name = module.name.rpartition(".")[2]
+        if not module.ispkg and not name.startswith("_"):
+            found[name] = module.name
+    return dict(sorted(found.items()))
 
 
-def _in_module(name: str) -> Format | None:
-    return cast(
-        "Format | None", getattr(importlib.import_module(f"{folder.__name__}.{name}"), "FORMAT", None)
-    )
+def _in_module(module: str) -> Format | None:
+    return cast("Format | None", getattr(importlib.import_module(module), "FORMAT", None))
 
 
 @cache
@@ -149,7 +153,7 @@ def _named_in(probe: FileProbe) -> Iterator[Format]:
     Importing them all takes as long as drawing a screen.
     """
     text = f"{probe.text}{probe.tail.decode('ascii', 'replace')}".replace("-", "_").lower()
-    return filter(None, (_in_module(name) for name in _modules() if f'"{name}' in text))
+    return filter(None, (_in_module(module) for name, module in _modules().items() if f'"{name}' in text))
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:

@@ -19,7 +19,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import objects
 from gistpoint.sessions.runs.commands import (
