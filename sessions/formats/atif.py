@@ -60,7 +60,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._id = id
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         return as_text(record.get("message")) if record.get("source") == "user" else ""
 
     def header(self) -> Run:

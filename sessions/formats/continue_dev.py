@@ -51,7 +51,7 @@ class _Reader(RunReader):
                 self._calls[as_str(call.get("id"))] = step
         return step
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         message = as_dict(record.get("message"))
         return joined(parts_of_message(message.get("content")).texts) if message.get("role") == "user" else ""
 

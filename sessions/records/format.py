@@ -75,21 +75,21 @@ class RunReader(ABC):
         """The headline of what the user asked, if it is near the beginning of the file: the name of a
         nameless run.
         """
-        if not (found := request_in(self.asked())) and not self.probe.is_wide:
+        if not (found := request_in(self.early_user_texts())) and not self.probe.is_wide:
             self.probe.widen()
-            found = request_in(self.asked())
+            found = request_in(self.early_user_texts())
         return found
 
-    def asked(self) -> Iterator[str]:
+    def early_user_texts(self) -> Iterator[str]:
         """Yield what users say near the beginning of the file."""
         first = objects(self.probe.array) or self.probe.lines if self.in_lines or self.probe.array else []
         for record in first or (
             record for key in self.arrays for record in objects(self.probe.object.get(key))
         ):
-            if not is_deep(record) and (text := self.said_by_user(record)):
+            if not is_deep(record) and (text := self.user_text(record)):
                 yield text
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         """Return what a record has a user say; empty if it is another's, or the harness's own."""
         return ""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.shared.divided_records import PartsReader
+from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.formats.shared.messages import Turns, cost_of, message_step, tokens_of, usage_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
@@ -42,7 +42,7 @@ _UNFINISHED = frozenset(("failed", "incomplete", "cancelled"))
 _KEYS = frozenset(("request", "response", "params", "custom_id", "req", "request_body", "kwargs", "input"))
 
 
-class _Reader(PartsReader):
+class _Reader(DividedReader):
     format = "api-log"
     arrays = _ARRAYS
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.shared.calls import kind_of, shell_call
-from gistpoint.sessions.formats.shared.divided_records import PartsReader
+from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.formats.shared.text_blocks import text_of
 from gistpoint.sessions.records.archives import Blob, FileBlob
 from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
@@ -38,7 +38,7 @@ _SETTINGS = "run_metadata.json"
 _QUIET = frozenset({"", "unset", "none"})
 
 
-class _Reader(PartsReader):
+class _Reader(DividedReader):
     format = "terminal-bench"
 
     def __init__(self, probe: FileProbe, id: str = "", settings: dict[str, Json] | None = None) -> None:

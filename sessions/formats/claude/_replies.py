@@ -1,6 +1,4 @@
-"""The replies of Claude Code: their records, in sessions and in its output, put together with what tools told
-it.
-"""
+"""The replies of Claude Code, in sessions and in printed output, with what tools reported to it."""
 
 from __future__ import annotations
 
@@ -24,21 +22,21 @@ from gistpoint.sessions.records.values import (
 
 
 def tokens_of(usage: Record) -> Tokens:
-    """Return the tokens of a reply; the prompt's include those from a cache."""
+    """Return the tokens of a reply; the prompt's include those read from or written to a cache."""
     cached = usage.whole("cache_read_input_tokens")
     prompt = total([usage.whole("input_tokens"), cached, usage.whole("cache_creation_input_tokens")])
     return Tokens(prompt, usage.whole("output_tokens"), cached)
 
 
 def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply: those of its records that the model wrote, and the answers to its calls."""
+    """Return the step of a reply, from the records that the model wrote and the answers to its calls."""
     replies = of_type(records, "assistant")
     answers = [record for record in records if record.get("type") != "assistant"]
     messages = [reply.inner("message") for reply in replies]
     parts = merged(parts_of_message(message.get("content")) for message in messages)
     calls, results = tuple(parts.calls), parts.results
     edits: list[FileEdit] = []
-    # What the program itself knows of a result: the model was sent less of it.
+    # The program records more of a result for itself than it sends to the model.
     known = [answer.inner("toolUseResult") for answer in answers]
     for answer, outcome in zip(answers, known, strict=True):
         results += _results(answer)
@@ -54,7 +52,8 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         .diffs(map(_diff, known))
         .over(times_of(records, "timestamp"))
         .naive(replies[0].get("timestamp"))
-        # Each record of a reply repeats its usage, as far as it was counted when the record was written.
+        # Each record of a reply repeats its usage, as counted when the record was written: the last one
+        # counts.
         .spent(tokens_of(messages[-1].inner("usage")))
         .model(messages[0].word("model"))
         .state(replies[0].kept("cwd"))
@@ -69,14 +68,17 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _results(record: Record) -> list[Result]:
-    """Return the results in a user's record; other text in it is a result without a call."""
+    """Return the results in a user's record; other text in it becomes a result without a call."""
     parts = parts_of_message(record.get("message", "content"))
     spent = in_seconds(as_float(record.inner("toolUseResult").first("durationMs", "totalDurationMs")))
-    return [*(replace(result, duration_s=spent) for result in parts.results), *spoken_result(parts.said)]
+    return [
+        *(replace(result, duration_s=spent) for result in parts.results),
+        *spoken_result(parts.combined_text),
+    ]
 
 
 def _diff(outcome: Record) -> str:
-    """Return a recorded `structuredPatch` as a unified diff."""
+    """Return a recorded `structuredPatch` as a unified diff, an empty text without one."""
     path = outcome.word("filePath")
     hunks = outcome.objects("structuredPatch")
     if not path or not hunks:
@@ -97,6 +99,6 @@ def _edits(outcome: Record) -> list[FileEdit]:
         return []
     if isinstance(outcome.get("newString"), str):
         return [FileEdit(path, outcome.text("oldString"), outcome.text("newString"))]
-    # A `content` of another type is a file that was read.
+    # A `content` of any other type is a file that was read.
     wrote = outcome.get("type") in ("create", "update") and isinstance(outcome.get("content"), str)
     return [FileEdit(path, None, outcome.text("content"))] if wrote else []

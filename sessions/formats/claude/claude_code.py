@@ -1,6 +1,4 @@
-"""Claude Code sessions: one record per line, replies split over several lines, side agents in files beside
-it.
-"""
+"""Claude Code sessions: one record per line, replies split over several lines, side agents in other files."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ _PLACE = ("cwd", "version", "gitBranch", "slug", "userType", "entrypoint")
 _CHAIN = ("parentUuid", "uuid", "sessionId", "timestamp", "isSidechain", "isMeta")
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
-"""The records that name the session and their names' key; what a person wrote is before what the model wrote.
-"""
+"""The types of records that name the session, with the key of the name; a user's title precedes a model's."""
 _TYPES = frozenset(
     (
         "user",
@@ -64,11 +61,11 @@ class _Reader(RunReader):
         super().__init__(probe)
         self.in_lines = "loglines" not in probe.object
         self._replies: dict[str, int] = {}
-        """The step of each reply by its message's id."""
+        """The step of each reply, by the id of its message."""
         self._steps: dict[str, int] = {}
-        """The step of each call by its id."""
+        """The step of each call, by its id."""
         self._open_calls: dict[str, int] = {}
-        """Those of them that are not answered yet."""
+        """The calls among them that are not answered yet."""
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
@@ -81,21 +78,21 @@ class _Reader(RunReader):
         blocks = objects(message.get("content"))
         if record.get("type") == "assistant":
             name = as_str(message.get("id"))
-            # A reply is split over records, between which those of other replies and answers may be.
+            # A reply is split over several records, with records of other replies and answers between them.
             step = self._replies.setdefault(name, step_count) if name else step_count
             self._note_calls(blocks, step)
             return step
-        # What a call reports while it runs joins its step, even after its result has come.
+        # Progress of a call joins its step, even after its result was recorded.
         if record.get("type") == "progress":
             return self._steps.get(as_str(record.get("parentToolUseID")), step_count)
-        # All calls that the record answers are answered now; it joins the step of the first.
+        # The record answers all these calls; it joins the step of the first.
         owners = [self._open_calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
         return next((owner for owner in owners if owner is not None), step_count)
 
     def _note_calls(self, blocks: list[dict[str, Json]], step: int) -> None:
         for block in blocks:
             call = as_str(block.get("id"))
-            # A call without an id can't be answered; under "" it would take any text of the user for its
+            # A call without an id can't be answered; under "" it would take any text of the user as its
             # answer.
             if block.get("type") == "tool_use" and call:
                 self._steps[call] = self._open_calls[call] = step
@@ -138,17 +135,17 @@ class _Reader(RunReader):
             derived=frozenset({"task", "tokens", "duration_s"}),
         )
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         of_program = record.get("isMeta") or record.get("isCompactSummary")
         if of_program or record.get("type") != "user":
             return ""
-        # The prompt of a side agent whose records are among those of the main session.
+        # The prompt of a side agent within the main session is not the user's.
         of_agent = record.get("isSidechain") and not self._agent
         return "" if of_agent else parts_of_message(as_dict(record.get("message")).get("content")).text
 
     @property
     def _agent(self) -> str:
-        """The side agent that this file is for; empty if its records are among those of the main session."""
+        """The side agent whose session this file is; empty for the main session."""
         return as_str(self._seen.get("agentId"))
 
     @property
@@ -156,13 +153,13 @@ class _Reader(RunReader):
         return next((as_str(self._seen[name]) for name in _TITLES if name in self._seen), "")
 
     def _command(self) -> str:
-        """Return the first command of the program that a user gave, for a session in which nothing else was
-        asked.
-        """
-        said = (as_dict(record.get("message")).get("content") for record in self.probe.lines)
-        return next(
-            (found[1] for text in said if isinstance(text, str) and (found := _COMMAND.search(text))), ""
-        )
+        """Return the first command of the program that the user gave, for a session without any request."""
+        for record in self.probe.lines:
+            text = as_dict(record.get("message")).get("content")
+            found = _COMMAND.search(text) if isinstance(text, str) else None
+            if found is not None:
+                return found[1]
+        return ""
 
     def _learn_names(self, record: dict[str, Json]) -> None:
         kind = as_str(record.get("type"))
@@ -190,7 +187,7 @@ class _Reader(RunReader):
 
 
 _Shown: TypeAlias = tuple[Actor, StepKind, str]
-"""Who acted in a record that is no reply, for what purpose, and a text to show in place of the record."""
+"""The actor of a record that is not a reply, its purpose, and a text to show in place of the record."""
 
 
 def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
@@ -232,22 +229,22 @@ def _purpose(index: int, record: Record, parts: Parts) -> _Shown:
 
 def _of_user(index: int, record: Record, parts: Parts) -> _Shown:
     if parts.results:
-        return Actor.USER, StepKind.TOOL, parts.said
-    # After a conversation was condensed, its summary is written as if the user had said it.
+        return Actor.USER, StepKind.TOOL, parts.combined_text
+    # The summary of a condensed conversation is recorded as if the user had written it.
     condensed = record.get("isCompactSummary")
-    return Actor.USER, StepKind.CONTEXT if condensed else asking_kind(index, 4), parts.said
+    return Actor.USER, StepKind.CONTEXT if condensed else asking_kind(index, 4), parts.combined_text
 
 
 def _attached(attachment: Record, text: str) -> _Shown:
     if attachment.get("type") == "queued_command":
-        # What the user typed while the model was at work is recorded as an attachment to its next request.
+        # What the user types while the model works is recorded as an attachment to its next request.
         return Actor.USER, StepKind.MESSAGE, parts_of_message(attachment.get("prompt")).text
     failed = attachment.word("type").endswith("_error")
     return Actor.SYSTEM, StepKind.ERROR if failed else StepKind.STATE, text
 
 
 class ClaudeCode(SingleRun):
-    """Recognised by lines with a known type that name their session or their parent."""
+    """Recognised by lines of a known type that name their session or their parent."""
 
     name = "claude-code"
     unique_ids = True

@@ -1,8 +1,8 @@
-"""The output of Claude Code's `--output-format stream-json`, as lines or as the array that its GitHub action
-writes.
+"""The output of Claude Code's `--output-format stream-json`, in lines or in its GitHub action's array.
 
-A reply comes in several records of one message id, the records of side agents between those of the main
-thread. Those of a side agent are a run of their own, named by the id of the call that started it.
+A reply is split over several records with one message id, and records of side agents come between those of
+the main thread. The records of a side agent are a run of their own, named after the id of the call that
+started it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _MOST_AGENTS = 10_000
 
 
 def _agent_of(fields: Json) -> str:
-    """Return the side agent that a record is of; empty for the main thread."""
+    """Return the side agent that a record belongs to; empty for the main thread."""
     return as_str(as_dict(fields).get("parent_tool_use_id"))
 
 
 def _agents_in(blob: Blob) -> list[str]:
-    """Return the calls that started side agents, in the order of their first records."""
+    """Return the ids of the calls that started side agents, in the order of their first records."""
     found: dict[str, None] = {}
     at = 0
     while at < blob.size and len(found) < _MOST_AGENTS:
@@ -127,7 +127,7 @@ class _Reader(RunReader):
         return self._replies.setdefault(name, step_count) if name else step_count
 
     def _of_event(self, event: dict[str, Json], step_count: int) -> int:
-        """Return the step of a piece of a reply: that of its message, which the first piece names."""
+        """Return the step of a piece of a reply: that of the message, which the first piece names."""
         if event.get("type") == "message_start" or self._streamed < 0:
             self._streamed = self._of_reply(as_str(as_dict(event.get("message")).get("id")), step_count)
         return self._streamed
@@ -173,7 +173,7 @@ class _Reader(RunReader):
             derived=frozenset({"task"}),
         )
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         by_user = record.get("type") == "user" and not record.get("isSynthetic")
         if not by_user or _agent_of(record) != self._agent:
             return ""
@@ -185,7 +185,7 @@ class _Reader(RunReader):
         if of_type(records, "assistant"):
             step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
-            # The stream writes a reply's usage before the reply is complete: what it wrote so far is no
+            # The stream records a reply's usage before the reply is complete: its completion tokens are no
             # count.
             return replace(step, tokens=replace(step.tokens, completion=None), links=links)
         if records[0].get("type") == "stream_event":
@@ -193,23 +193,21 @@ class _Reader(RunReader):
         return _other_step(index, own, records[0])
 
     def _started(self, step: Step) -> frozenset[str]:
-        """Return the calls that started side agents, if the step has a call that may have."""
+        """Return the calls that started side agents; empty if no call of the step can have started one."""
         if self._agents is None and any("subagent_type" in (call.parsed or {}) for call in step.calls):
             self._agents = frozenset(_agents_in(self.probe.blob))
         return self._agents or frozenset()
 
 
 def _as_in_session(record: Record) -> Record:
-    """Return a record with the name that a session's file has for what a tool reported to the program."""
+    """Return a record in which the tool's report has the key that it has in a session's file."""
     if not record.has("tool_use_result"):
         return record
     return Record({**record.members, "toolUseResult": record.get("tool_use_result")})
 
 
 def _spent(result: Record) -> Tokens:
-    """Return the tokens of a run with its side agents, which only the counts by model have; else of the main
-    thread.
-    """
+    """Return the tokens of a run: with side agents if they are counted by model, else the main thread's."""
     models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
         return tokens_of(result.inner("usage"))
@@ -220,7 +218,7 @@ def _spent(result: Record) -> Tokens:
 
 
 def _streamed_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply that was cut off: only pieces of it are there."""
+    """Return the step of a reply that was cut off, of which only pieces were recorded."""
     deltas = [record.inner("event", "delta") for record in records]
     pieces = {key: "".join(texts_of(deltas, key)) for key in ("thinking", "text", "partial_json")}
     failures = "".join(texts_of(records, "event", "error", "message"))
@@ -278,13 +276,13 @@ def _kind(index: int, name: str, record: Record, parts: Parts) -> StepKind:
 
 def _text(name: str, record: Record, parts: Parts) -> str:
     if name == "user":
-        return parts.said
+        return parts.combined_text
     if name == "result":
         denied = record.get("permission_denials")
         shown = [record.text("result"), *map(as_text, record.items("errors")), f"Denied: {dumped(denied)}"]
         return joined(shown if denied else shown[:-1]) or record.word("subtype")
-    rest = record.without(*_NAMES)
-    return dumped(rest) if rest else ""
+    other_members = record.without(*_NAMES)
+    return dumped(other_members) if other_members else ""
 
 
 _NAMES = frozenset(
@@ -305,7 +303,7 @@ _NAMES = frozenset(
 
 
 class ClaudeStream(Format):
-    """Recognised by records of a known type that name their session, as no session's own file does."""
+    """Recognised by records of a known type that name their session with `session_id`."""
 
     name = "claude-stream"
     unique_ids = True
@@ -340,20 +338,20 @@ class ClaudeStream(Format):
         return 0.95 if any(map(_is_one, probe.records())) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the run, and those of its side agents."""
+        """List the run of the main thread, then those of its side agents."""
         yield RunEntry("", _Reader(probe).header())
         for agent in _agents_in(probe.blob):
             yield RunEntry(agent, _Reader(probe, agent).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run, or that of a side agent by the id of the call that started it."""
+        """Open the main run, or with an id the run of the side agent that this call started."""
         if id and id not in _agents_in(probe.blob):
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
 
 
 def _is_one(record: Record) -> bool:
-    # The session's own file has the same types, and names its session in another spelling.
+    # A session's own file has the same types, but names its session with `sessionId`.
     named = record.word("type") in _TYPES and record.has("session_id")
     return named and not record.has("sessionId", "parentUuid", "leafUuid")
 

@@ -78,7 +78,7 @@ class _Reader(RunReader):
             self._reply = step_count
         return step_count - 1 if self._reply is None else self._reply
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         return as_text(record.get("text")) if _kind(Record(record)) in ("task", "text") else ""
 
     def header(self) -> Run:

@@ -1,4 +1,4 @@
-"""The records of Codex CLI: what they are, in their envelopes or without, and what they name."""
+"""The records of Codex CLI: their types, with or without an envelope, and the ids that they refer to."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ENVELOPES = frozenset(
     )
 )
 _ITEMS = frozenset(("message", "reasoning", "function_call", "function_call_output", "local_shell_call"))
-"""The items that had no envelope until September 2025."""
+"""The items that were recorded without an envelope until September 2025."""
 _OPENING = ("instructions", "git", "cwd")
 REPLIES = frozenset(("agent_message", "agent_reasoning", "agent_reasoning_raw_content"))
 ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "stream_error"))
 
 
 def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
-    """Return the envelope, the type and the payload of a record; empty if it is none of Codex's."""
+    """Return the envelope, the type and the payload of a record; no envelope if it is not Codex's."""
     record = as_dict(value)
     kind = as_str(record.get("type"))
-    # An envelope of a later version is one too, if it has the same members.
+    # Envelopes of later versions are recognised by their members.
     if kind in ENVELOPES or ("payload" in record and "timestamp" in record):
         payload = as_dict(record.get("payload"))
         return kind, as_str(payload.get("type")) or kind, payload
@@ -37,7 +37,7 @@ def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
         return "state", "state", record
     if kind in _ITEMS:
         return "response_item", kind, record
-    # The first record of the earliest versions, which has neither an envelope nor a type.
+    # The first record of the earliest versions has neither an envelope nor a type.
     opens = "id" in record and "timestamp" in record
     if opens and not record.keys().isdisjoint(_OPENING):
         return "session_meta", "session_meta", record
@@ -45,7 +45,7 @@ def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
 
 
 def call_id(payload: dict[str, Json]) -> str:
-    """Return the id of the call that a record makes, answers or reports; empty if it names none."""
+    """Return the id of the call that a record makes, answers or reports; empty if it refers to none."""
     return as_str(first(payload, "call_id", "callId"))
 
 
@@ -60,18 +60,18 @@ def is_output(kind: str) -> bool:
 
 
 def reports(kind: str) -> bool:
-    """Whether an event reports a call, or its end."""
+    """Whether an event reports a call or its end."""
     return kind.endswith(("_end", "_tool_call", "_call_request", "_call_response", "_begin"))
 
 
 def item_type(item: dict[str, Json]) -> str:
-    """Return the type of an item of a paginated history, which some versions write with a small first letter."""
+    """Return the type of an item of a paginated history, capitalised as only some versions write it."""
     kind = as_str(item.get("type"))
     return kind[:1].upper() + kind[1:]
 
 
-def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
-    """Whether a record has what the model said or called."""
+def is_of_model(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
+    """Whether a record contains text or calls of the model."""
     if envelope == "response_item":
         return (
             kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
@@ -82,7 +82,7 @@ def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
 
 
 def links_of(payload: dict[str, Json]) -> Iterator[str]:
-    """Yield the files of the agents that an event says were started, each by the end of its name."""
+    """Yield the end of the file name of each agent that an event reports as started."""
     for key in ("new_thread_id", "agent_thread_id"):
         if payload.get(key):
             yield f"{as_str(payload[key])}.jsonl"

@@ -1,6 +1,4 @@
-"""The steps of a Codex CLI session: a reply, put together from its items and events, or a record of another
-kind.
-"""
+"""The steps of a Codex CLI session: a reply, made of its items and events, or any other record."""
 
 from __future__ import annotations
 
@@ -72,11 +70,14 @@ _HEAD = 400
 
 
 _T = TypeVar("_T")
-_Record = tuple[str, str, dict[str, Json], dict[str, Json]]
+_CodexRecord = tuple[str, str, dict[str, Json], dict[str, Json]]
 
 
-def reply_step(index: int, raws: Sequence[Raw], records: list[_Record], model: str) -> Step:
-    """Return the step of a reply: a record is its envelope, type and payload, and the whole."""
+def reply_step(index: int, raws: Sequence[Raw], records: list[_CodexRecord], model: str) -> Step:
+    """Return the step of a reply.
+
+    Each of `records` is an envelope, a type, a payload, and the whole record.
+    """
     reply = _Reply()
     links: dict[str, None] = {}
     for envelope, kind, payload, _ in records:
@@ -104,7 +105,7 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[_Record], model: s
 
 
 class _Reply:
-    """One reply of the model, put together from its items and events."""
+    """One reply of the model, assembled from its items and events."""
 
     def __init__(self) -> None:
         self.thoughts: list[str] = []
@@ -112,16 +113,16 @@ class _Reply:
         self.calls: list[RunCall] = []
         self.results: list[Result] = []
         self.diffs: list[tuple[str, str]] = []
-        """The diffs that events tell, as `edits` with the id of the call that made them."""
+        """The diffs that events report, like `edits` with the id of the call that made them."""
         self.edits: list[tuple[str, FileEdit]] = []
         self.tokens = Tokens()
         self.derived: set[str] = set()
         self._counted: list[Json] = []
 
-    def made(self, told: list[tuple[str, _T]]) -> list[_T]:
-        """Return what events tell of changes, without those of calls that failed."""
+    def made(self, reported: list[tuple[str, _T]]) -> list[_T]:
+        """Return the reported changes without those of failed calls."""
         failed = {result.call_id for result in self.results if result.is_error}
-        return [one for identity, one in told if identity not in failed]
+        return [change for identity, change in reported if identity not in failed]
 
     def add(self, envelope: str, kind: str, payload: dict[str, Json]) -> None:
         if envelope == "response_item":
@@ -142,7 +143,7 @@ class _Reply:
             _once(self.thoughts, thought_text(payload))
         elif kind == "message":
             _once(self.texts, as_text(payload.get("content")))
-        # An event may have come first and have made the call: the item has it as the model wrote it.
+        # An event may have added the call already: the item has it as the model wrote it.
         elif is_call(kind):
             call = call_of_function(payload)
             known = next((at for at, other in enumerate(self.calls) if call.id and other.id == call.id), None)
@@ -154,7 +155,7 @@ class _Reply:
             self._result(self._output(payload))
 
     def _output(self, payload: dict[str, Json]) -> Result:
-        """Return an output: a text, parts, or a text that holds an object with the output and the exit code."""
+        """Return an output: a text, parts, or a text that contains an object with output and exit code."""
         record = Record(payload)
         output = record.first("output", "tools", "result")
         inner = Record(output)
@@ -163,7 +164,7 @@ class _Reply:
             code, spent = facts.whole("exit_code"), facts.number("duration_seconds")
             return Result(call_id(payload), inner.text("output"), None, code, spent)
         text = as_text(output)
-        # Later versions write what the command came to above its output, in words.
+        # Later versions write the exit code and the duration as words above the output.
         code_line, wall_line = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
         self.derived |= {"results.returncode"} if code_line else set()
         reports_failure = inner.get("success") is False or inner.get("isError") is True
@@ -177,7 +178,7 @@ class _Reply:
         )
 
     def _result(self, result: Result) -> None:
-        """Keep a result; what an event said of the same call before is completed by it."""
+        """Add a result; it completes what an event reported about the same call before."""
         for at, known in enumerate(self.results):
             if result.call_id and known.call_id == result.call_id:
                 self.results[at] = _completed(known, result)
@@ -186,7 +187,7 @@ class _Reply:
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
-        # A total that was counted before is the same count, written again.
+        # A total that occurred before is the same count, written again.
         if isinstance(total, dict) and total not in self._counted:
             self._counted.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
@@ -202,7 +203,7 @@ class _Reply:
             self._report(identity, kind, item)
 
     def _report(self, identity: str, kind: str, report: dict[str, Json]) -> None:
-        """Add what an event says of a call; of one that no item makes, the call too."""
+        """Add what an event reports about a call, and the call itself if no item contains it."""
         if not self._has(identity) and not self._same_command(report):
             self.calls.append(_reported_call(identity, kind, report))
         for path, value in as_dict(report.get("changes")).items():
@@ -212,7 +213,7 @@ class _Reply:
             )
             diff = change.text("unified_diff")
             if diff:
-                # Codex writes the hunks alone: without a heading no reader of diffs knows the file.
+                # Codex writes only the hunks: without a heading no reader of diffs knows the file.
                 heading = (
                     "" if diff.startswith("--- ") else f"--- a/{path.lstrip('/')}\n+++ b/{path.lstrip('/')}\n"
                 )
@@ -226,9 +227,7 @@ class _Reply:
         return any(call.id == identity for call in self.calls)
 
     def _same_command(self, report: dict[str, Json]) -> bool:
-        """Whether a command or a search is that of a call which has another id; what came of it is then the
-        call's.
-        """
+        """Whether a report matches the command or query of another call, which then gets the result."""
         record = Record(report)
         query = record.word("query")
         searched = next(
@@ -249,7 +248,7 @@ class _Reply:
 
 
 def _as_line(command: Json) -> str:
-    """Return a command, which Codex writes as a text or as a list of words, as one line."""
+    """Return a command, recorded as a text or as a list of words, as one line."""
     return " ".join(map(as_str, as_list(command))) or as_str(command)
 
 
@@ -264,7 +263,7 @@ def _reported_call(identity: str, kind: str, report: dict[str, Json]) -> RunCall
 
 
 def _completed(known: Result, result: Result) -> Result:
-    """Return a result with what was known of it before, which counts where both have a value."""
+    """Return a result with the values that were known before, which precede those of the result."""
     text = joined([result.text, known.text])
     if known.text in result.text:
         text = result.text
@@ -284,28 +283,28 @@ _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_a
 
 def _snake(kind: str) -> str:
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-    # The name of an event is the only name that such a call has.
+    # Such a call has no other name than that of its event.
     for ending in ("_end", "_begin", "_request", "_response", "_tool_call"):
         plain = plain.removesuffix(ending)
     return plain
 
 
 def _seconds(report: Record) -> float | None:
-    seconds, rest = report.number("duration", "secs"), report.number("duration", "nanos")
+    seconds, nanoseconds = report.number("duration", "secs"), report.number("duration", "nanos")
     if seconds is None:
         return in_seconds(as_float(report.first("duration_ms", "durationMs")))
-    return seconds + (rest or 0.0) / 1e9
+    return seconds + (nanoseconds or 0.0) / 1e9
 
 
-_TOLD = ("aggregated_output", "formatted_output", "content_items", "results", "error")
+_OUTPUT_KEYS = ("aggregated_output", "formatted_output", "content_items", "results", "error")
 _ENDED_BADLY = ("failed", "declined", "errored")
 
 
 def _reported(identity: str, report: Record) -> Result | None:
-    """Return the result that an event or a completed item has, None if it has none."""
+    """Return the result in an event or a completed item, None if there is none."""
     outcome = report.inner("result")
-    told = report.first(*_TOLD)
-    texts = [as_text(told)] if told else report.texts("stdout", "stderr")
+    output = report.first(*_OUTPUT_KEYS)
+    texts = [as_text(output)] if output else report.texts("stdout", "stderr")
     failure = report.get("success") is False or report.get("error")
     if outcome:
         # Rust's Result, as its serializer writes it: `Ok` or `Err` around the value.
@@ -322,17 +321,17 @@ def _reported(identity: str, report: Record) -> Result | None:
 
 
 def _once(texts: list[str], text: str) -> None:
-    """Add a text that was not told before, by an item or by an event; a longer telling replaces its part."""
+    """Add a text unless an item or an event contained it before; it replaces texts that are part of it."""
     if text and not any(text in other for other in texts):
         texts[:] = [other for other in texts if other not in text]
         texts.append(text)
 
 
 _Shown: TypeAlias = tuple[Actor, StepKind, str]
-"""Who acted, for what purpose, and the text of a step."""
+"""The actor, the purpose and the text of a step."""
 
 
-def other_step(index: int, raws: Sequence[Raw], records: list[_Record]) -> Step:
+def other_step(index: int, raws: Sequence[Raw], records: list[_CodexRecord]) -> Step:
     """Return the step of records that are not the model's."""
     envelope, kind, payload, whole = records[0]
     links: dict[str, None] = {}
@@ -376,7 +375,7 @@ def _condensed(compacted: Record) -> str:
 
 
 def _of_program(envelope: str, kind: str, payload: Record) -> _Shown:
-    """Return what a record of the program's own says."""
+    """Return what to show of a record that the program itself wrote."""
     if kind in _CONDENSED:
         return Actor.SYSTEM, StepKind.CONTEXT, ""
     if kind in ENDS:
@@ -385,18 +384,20 @@ def _of_program(envelope: str, kind: str, payload: Record) -> _Shown:
         text = joined([payload.text("message"), failure, *payload.texts("reason", "last_agent_message")])
         return Actor.SYSTEM, StepKind.ERROR if broken else StepKind.END, text
     if envelope == "session_meta":
-        rest = payload.without(*_INSTRUCTIONS, "dynamic_tools")
-        return Actor.SYSTEM, StepKind.SYSTEM, joined([dumped(rest), *payload.texts(*_INSTRUCTIONS)], "\n\n")
+        settings = payload.without(*_INSTRUCTIONS, "dynamic_tools")
+        return (
+            Actor.SYSTEM,
+            StepKind.SYSTEM,
+            joined([dumped(settings), *payload.texts(*_INSTRUCTIONS)], "\n\n"),
+        )
     if kind in _NOTES or kind in _STATES:
         step_kind = StepKind.NOTE if kind in _NOTES else StepKind.STATE
         return Actor.SYSTEM, step_kind, dumped(payload.without("type"))
     return Actor.SYSTEM, StepKind.UNKNOWN, ""
 
 
-def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
-    """Return who spoke, what for, and the text of a message that is not the model's; Codex sends some for the
-    user.
-    """
+def _spoken(index: int, records: list[_CodexRecord]) -> tuple[Actor, StepKind, str]:
+    """Return the actor, purpose and text of a message not from the model; Codex sends some as the user's."""
     texts: list[str] = []
     role = "user"
     for _, kind, payload, _ in records:
@@ -410,7 +411,7 @@ def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
     text = joined(texts)
     if role != "user":
         return actor_of(role), StepKind.SYSTEM, text
-    # Codex sends the instructions and the surroundings as messages of the user.
+    # Codex sends its instructions and the description of the environment as the user's messages.
     if _INJECTED.match(text):
         return Actor.SYSTEM, StepKind.SYSTEM, text
     return Actor.USER, asking_kind(index, 8), text

@@ -1,6 +1,6 @@
-"""Sessions of Codex CLI (`rollout-*.jsonl`), from the bare items of 2025 to those of paginated histories.
+"""Sessions of Codex CLI (`rollout-*.jsonl`), from the bare items of 2025 to paginated histories.
 
-The model's words are in `response_item` records. Most `event_msg` records repeat one of those: they join its
+The model's output is in `response_item` records. Most `event_msg` records repeat one of those: they join its
 step and add only what is new in them, such as an exit code.
 """
 
@@ -15,8 +15,8 @@ from gistpoint.sessions.formats.codex._records import (
     REPLIES,
     call_id,
     is_call,
+    is_of_model,
     is_output,
-    is_said,
     item_type,
     links_of,
     reports,
@@ -52,16 +52,16 @@ def _texts(payload: dict[str, Json]) -> list[str]:
 
 
 class _Placing:
-    """Puts records into steps: a reply of the model with its calls, their results, and what mirrors them."""
+    """Assigns records to steps: replies of the model with calls, results, and the events that repeat them."""
 
     def __init__(self) -> None:
         self._reply: int | None = None
-        """The step of the reply that is being written."""
+        """The step of the reply in progress."""
         self._answered = False
         self._empty = True
         self._counted_first = False
         self._calls: dict[str, int] = {}
-        self._said: dict[int, tuple[int, set[str]]] = {}
+        self._user_texts: dict[int, tuple[int, set[str]]] = {}
         self._repeated: dict[int, int] = {}
         self._counted: tuple[Json, int] = (None, -1)
         self._last = -1
@@ -94,7 +94,7 @@ class _Placing:
     def _item(self, kind: str, payload: dict[str, Json], count: int) -> int:
         if kind == "message" and payload.get("role") != "assistant":
             texts = _texts(payload)
-            return self._heard("item", [*texts, joined(texts)], count)
+            return self._of_user("item", [*texts, joined(texts)], count)
         if kind in ("message", "reasoning") or is_call(kind):
             # Some versions count the tokens of a reply before they write its calls.
             step = self._of_reply(count, goes_on=is_call(kind) and self._counted_first)
@@ -105,18 +105,18 @@ class _Placing:
             if kind == "message":
                 self.last_text = hash(as_text(payload.get("content")))
             return step
-        # An output that names no call is of the reply before it.
+        # An output that names no call belongs to the preceding reply.
         if is_output(kind):
             self._answered = True
             identity = call_id(payload)
-            beside = count if identity or self._reply is None else self._reply
-            return self._calls.get(identity, beside)
+            other_step = count if identity or self._reply is None else self._reply
+            return self._calls.get(identity, other_step)
         self._close()
         return count
 
     def _event(self, kind: str, payload: dict[str, Json], count: int) -> int:
         if kind == "user_message":
-            return self._heard("event", [as_str(payload.get("message"))], count)
+            return self._of_user("event", [as_str(payload.get("message"))], count)
         if kind in REPLIES:
             step = self._of_reply(count)
             if kind == "agent_message":
@@ -144,14 +144,14 @@ class _Placing:
     def _turn_end(self, payload: dict[str, Json], count: int) -> int:
         reply, text = self._reply, as_str(payload.get("last_agent_message"))
         self._close()
-        # The event repeats the last text: it joins that step, unless it says that something went wrong.
+        # The event repeats the last text: it joins that step, unless it reports an error.
         repeats = hash(text) == self.last_text and not payload.get("error")
         return reply if repeats and reply is not None else count
 
     def _completed(self, item: dict[str, Json], count: int) -> int:
         kind = item_type(item)
         if kind == "UserMessage":
-            return self._heard("event", [text_of(item)], count)
+            return self._of_user("event", [text_of(item)], count)
         known = self._calls.get(call_id(item) or as_str(item.get("id")))
         if known is not None:
             return known
@@ -169,23 +169,25 @@ class _Placing:
         return step
 
     def _of_reply(self, count: int, *, goes_on: bool = False) -> int:
-        """Return the step of the reply; a new one if the calls of the last one have been answered."""
+        """Return the step of the reply; a new one if the calls of the last reply were answered."""
         if self._reply is None or (self._answered and not goes_on):
             self._reply, self._empty, self._counted_first = count, True, False
         self._answered = False
         return self._reply
 
-    def _heard(self, source: str, texts: list[str], count: int) -> int:
-        """Return the step of a user's message, which an item and an event tell."""
+    def _of_user(self, source: str, texts: list[str], count: int) -> int:
+        """Return the step of a user's message, which both an item and an event record."""
         keys = {hash(text) for text in texts if text}
-        step, sources = next((self._said[key] for key in keys if key in self._said), (count, set[str]()))
-        # A user may say the same twice: a second item of the same text is a message of its own.
+        step, sources = next(
+            (self._user_texts[key] for key in keys if key in self._user_texts), (count, set[str]())
+        )
+        # A user may repeat a message: a second item with the same text is a message of its own.
         if source in sources or not sources:
             self._close()
             step, sources = count, set()
-            self._said.clear()
+            self._user_texts.clear()
         sources.add(source)
-        self._said.update(dict.fromkeys(keys, (step, sources)))
+        self._user_texts.update(dict.fromkeys(keys, (step, sources)))
         return step
 
     def _close(self) -> None:
@@ -231,7 +233,7 @@ class _Reader(RunReader):
         self._links.update(links_of(payload))
         self._tally.see(when(record.get("timestamp")))
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         envelope, kind, payload = unwrapped(record)
         if envelope == "event_msg" and kind == "user_message":
             return as_str(payload.get("message"))
@@ -244,7 +246,7 @@ class _Reader(RunReader):
         return request_in(_texts(payload))
 
     def _learn_head(self) -> None:
-        """Learn from the beginning of the file what the header of a run that is not indexed has."""
+        """Read the beginning of the file for the header of a run that is not indexed."""
         for record in self.probe.lines or [self.probe.object]:
             envelope, _, payload = unwrapped(record)
             if envelope == "session_meta" and not self._meta:
@@ -283,7 +285,7 @@ class _Reader(RunReader):
         )
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which an output that is an object within a text is that object."""
+        """Return a record in which an output that is written as JSON text is an object."""
         payload = as_dict(as_dict(value).get("payload"))
         output = payload.get("output")
         if not isinstance(output, str) or not is_output(as_str(payload.get("type"))):
@@ -297,7 +299,7 @@ class _Reader(RunReader):
         from gistpoint.sessions.formats.codex._steps import other_step, reply_step
 
         records = [(*unwrapped(raw.value), as_dict(raw.value)) for raw in raws]
-        if any(is_said(envelope, kind, payload) for envelope, kind, payload, _ in records):
+        if any(is_of_model(envelope, kind, payload) for envelope, kind, payload, _ in records):
             at = bisect_right(self._models, (index, "\U0010ffff")) - 1
             return reply_step(index, raws, records, self._models[at][1] if at >= 0 else "")
         return other_step(index, raws, records)
@@ -329,7 +331,7 @@ class Codex(SingleRun):
         NotShown(("payload.dynamic_tools",), "what the model could call, not what it called"),
         NotShown(
             ("payload.replacement_history.role", "payload.replacement_history.phase"),
-            "who said what the context was replaced by; what was said is shown",
+            "the roles of the messages that replaced the context; their texts are shown",
         ),
     )
 

@@ -1,7 +1,6 @@
-"""The output of `codex exec --json`: one event per line; a call and its result are one item, told at both
-ends.
+"""The output of `codex exec --json`: one event per line, where one item is both a call and its result.
 
-It holds no prompt, times, model or costs.
+The item is written when the call begins and when it ends. There is no prompt, time, model or cost.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ from gistpoint.sessions.records.values import (
     joined,
 )
 
-_SAID = frozenset(("agent_message", "assistant_message", "reasoning", "plan"))
-_NO_CALLS = _SAID | {"todo_list"}
+_TEXT_ITEMS = frozenset(("agent_message", "assistant_message", "reasoning", "plan"))
+_NO_CALLS = _TEXT_ITEMS | {"todo_list"}
 _FAILED = frozenset(("failed", "declined"))
 _NOT_ASKED = frozenset(
     ("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states", "results")
 )
-"""Members of an item that say how a call went, not what was called."""
+"""Members of an item that describe the outcome of a call, not the call itself."""
 
 
 def _parts(value: Json) -> tuple[str, str, Record]:
-    """Return the type of an event, and the type and the members of its item."""
+    """Return the type of an event, the type of its item, and the item."""
     event = Record(value)
     item = event.inner("item")
     return event.word("type"), item.first_word("type", "item_type"), item
@@ -116,30 +115,28 @@ class _Reader(RunReader):
 
 
 def _reply(index: int, raws: Sequence[Raw]) -> Step:
-    items = _items(raws)
-    told = [item for _, item in items.values()]
-    calls = tuple(_call(item) for item in told if item.word("type") not in _SAID)
-    results = [result for event, item in items.values() if (result := _result(event, item)) is not None]
-    made = [item for item in told if item.get("status") not in _FAILED]
+    last_events = _items(raws)
+    items = [item for _, item in last_events.values()]
+    calls = tuple(_call(item) for item in items if item.word("type") not in _TEXT_ITEMS)
+    results = [result for event, item in last_events.values() if (result := _result(event, item)) is not None]
+    made = [item for item in items if item.get("status") not in _FAILED]
     changed = [path for item in made for path in words_of(item.objects("changes"), "path")]
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
-        .thought(*texts_of(of_type(told, "reasoning"), "text"))
-        .text(*texts_of(of_type(told, *(_SAID - {"reasoning"})), "text"))
+        .thought(*texts_of(of_type(items, "reasoning"), "text"))
+        .text(*texts_of(of_type(items, *(_TEXT_ITEMS - {"reasoning"})), "text"))
         .calls(calls)
         .results(results)
         .edits(map(FileEdit, changed) if changed else edits_of(calls))
         .flag_if(any_failed(results), "error")
         .derived("kind")
-        .links(f"{thread}.jsonl" for item in told for thread in item.words("receiver_thread_ids"))
+        .links(f"{thread}.jsonl" for item in items for thread in item.words("receiver_thread_ids"))
         .build()
     )
 
 
 def _items(raws: Sequence[Raw]) -> dict[str, tuple[str, Record]]:
-    """Return the last event of each item, and the item; that of the end has all that the one of the beginning
-    had.
-    """
+    """Return the last event of each item with the item; an item at its end repeats all that it began with."""
     items: dict[str, tuple[str, Record]] = {}
     for raw in raws:
         event, kind, item = _parts(raw.value)
@@ -154,7 +151,7 @@ def _call(item: Record) -> RunCall:
     asked = item.without(*_NOT_ASKED)
     named = item.word("tool")
     if named and isinstance(asked.get("arguments"), dict | str):
-        # A tool of a server; the other items have their arguments as members of their own.
+        # A tool of an MCP server; other items have their arguments as members of their own.
         return RunCall(
             item.word("id"), joined([item.word("server"), named], "."), *_written(asked["arguments"])
         )
@@ -166,9 +163,9 @@ def _written(arguments: Json) -> tuple[str, dict[str, Json] | None]:
 
 
 def _result(event: str, item: Record) -> Result | None:
-    """Return what came of a call; None while it runs, and for what is no call or a list of things to do."""
+    """Return the result of a call; None for other items, and for a call that runs without output so far."""
     kind, status, failure = item.word("type"), item.word("status"), item.get("error")
-    if kind in _SAID:
+    if kind in _TEXT_ITEMS:
         return None
     if event != "item.completed" or kind == "todo_list":
         text = item.text("aggregated_output")
@@ -201,7 +198,7 @@ def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Re
     return (
         StepBuilder(index, raws, Actor.SYSTEM, kind, event)
         .text(record.text("message"), failure, item.text("message"), record.text("thread_id"))
-        # Codex counts on from turn to turn, so that the last count is that of the run.
+        # Codex adds up the tokens from turn to turn: the last count is that of the run.
         .spent(tokens_of(record.inner("usage").members))
         .flag_if(kind is StepKind.ERROR, "error")
         .derived("kind")
@@ -210,13 +207,13 @@ def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Re
 
 
 class CodexExec(SingleRun):
-    """Recognised by events named `thread.`, `turn.` and `item.`."""
+    """Recognised by events whose types begin with `thread.`, `turn.` or `item.`."""
 
     name = "codex-exec"
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("item.status",), "how an item stands; the result and its flag say it"),
+        NotShown(("item.status",), "the state of an item; the result and its flag show it"),
     )
 
     def sniff(self, probe: FileProbe) -> float:

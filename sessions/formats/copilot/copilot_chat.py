@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 
 from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.shared.divided_records import PartsReader
+from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.records.archives import BytesBlob
 from gistpoint.sessions.records.building import (
     StepBuilder,
@@ -59,7 +59,7 @@ _ANNOUNCED = frozenset({"prepareToolInvocation", "undoStop", "mcpServersStarting
 """Parts of a response that say nothing to a reader."""
 
 
-class _Reader(PartsReader):
+class _Reader(DividedReader):
     format = "copilot-chat"
     arrays = ("requests",)
 

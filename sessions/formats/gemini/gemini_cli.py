@@ -1,8 +1,8 @@
 """Sessions of Gemini CLI: an object with messages (2025), or a log of messages and operations on them (2026).
 
-After `chatRecordingTypes.ts`. In a log a message that is written again replaces the earlier one, `$set` may
-replace all messages, and `$rewindTo` takes back a message and those after it; what was taken back stays, and
-says so.
+The operations follow `chatRecordingTypes.ts`: a message that is written again replaces the earlier one,
+`$set` may replace all messages, and `$rewindTo` takes back a message and those after it. Messages that were
+taken back are shown with a flag.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 
 from gistpoint.sessions.formats.gemini.google_parts import google_parts, google_tokens, shown_diff
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
-from gistpoint.sessions.formats.shared.divided_records import PartsReader
+from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.formats.shared.message_parts import Parts
 from gistpoint.sessions.records.building import (
     StepBuilder,
@@ -54,7 +54,7 @@ _FAILED = frozenset({"error", "cancelled"})
 _HEADER = ("sessionId", "projectHash", "startTime", "lastUpdated")
 
 
-class _Reader(PartsReader):
+class _Reader(DividedReader):
     format = "gemini-cli"
     arrays = ("messages",)
 
@@ -78,27 +78,27 @@ class _Reader(PartsReader):
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
         record = as_dict(fields)
         replaced = as_dict(record.get("$set")).get("messages")
-        told: dict[str, Json] = {
+        operation: dict[str, Json] = {
             "rewind": record.get("$rewindTo"),
             "set": ",".join(as_dict(record.get("$set"))),
         }
         if "$set" not in record and "$rewindTo" not in record:
             self._learn(record)
-            yield {**told, "part": "message", "id": as_str(record.get("id"))}
+            yield {**operation, "part": "message", "id": as_str(record.get("id"))}
         elif isinstance(replaced, list):
             kept = {as_str(message.get("id")) for message in objects(replaced)}
-            yield {**told, "part": "replacement"}
+            yield {**operation, "part": "replacement"}
             self._taken_back |= {step for id, step in self._steps.items() if id not in kept}
             for number, message in enumerate(objects(replaced)):
                 self._learn(message)
                 yield {"part": "kept", "number": number, "id": as_str(message.get("id"))}
         else:
-            yield {**told, "part": "operation"}
+            yield {**operation, "part": "operation"}
 
     def _learn(self, message: dict[str, Json]) -> None:
         usage = as_dict(message.get("tokens"))
         if usage:
-            # By message, as the log writes a message again with other counts while it goes on.
+            # Kept by message, since the log repeats a message with other counts while it grows.
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
         self._tally.meet(as_str(message.get("model")))
         self._tally.see(when(message.get("timestamp")))
@@ -112,10 +112,11 @@ class _Reader(PartsReader):
             return self._steps.setdefault(identity, step_count)
         if name.get("rewind"):
             since = self._steps.get(as_str(name["rewind"]), 0)
-            # What was taken back stays as it was: a message with one of its ids is another one from now on.
+            # Steps that were taken back keep their numbers: a message that repeats one of their ids is a new
+            # one.
             self._taken_back |= {step for step in self._steps.values() if step >= since}
             self._steps = {id: step for id, step in self._steps.items() if step < since}
-        # An operation that only sets the time of the file joins the step before it.
+        # An operation that only sets the time of the file joins the preceding step.
         only_time = name.get("part") == "operation" and name.get("set") == "lastUpdated"
         return max(step_count - 1, 0) if only_time else step_count
 
@@ -146,7 +147,7 @@ class _Reader(PartsReader):
             )
         return _operation_step(index, raws, Record(raws[0].value))
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         return (
             joined(google_parts(first(record, "content", "parts")).texts)
             if record.get("type") == "user"
@@ -157,8 +158,7 @@ class _Reader(PartsReader):
         head, tally = Record(self._head), self._tally
         begun = head.time("startTime")
         spent = tally.duration_s
-        # Of a file of which only the head is read, no message was seen: it says itself when it was last
-        # written.
+        # Until messages are read, the file's head gives the time at which it was last written.
         if spent is None and begun:
             spent = duration(begun, head.time("lastUpdated"))
         return Run(
@@ -182,7 +182,7 @@ def _message_step(
 ) -> Step:
     parts = google_parts(message.first("content", "parts"))
     if message.get("type") not in ("gemini", "model"):
-        return _heard(index, raws, message, parts, taken_back=taken_back)
+        return _not_of_model(index, raws, message, parts, taken_back=taken_back)
     tools = message.objects("toolCalls")
     calls, results = parts.calls, parts.results
     for tool in tools:
@@ -190,7 +190,7 @@ def _message_step(
         calls.append(call)
         results += answers
     coded = any(result.returncode is not None for result in results)
-    # What a file tool displays after it failed is the change that it did not make.
+    # A file tool that failed displays the change that it did not make.
     changes = [shown_diff(tool.get("resultDisplay")) for tool in tools if tool.get("status") not in _FAILED]
     edits = [edit for _, made in changes for edit in made]
     return (
@@ -217,14 +217,16 @@ def _message_step(
     )
 
 
-def _heard(index: int, raws: Sequence[Raw], message: Record, parts: Parts, *, taken_back: bool) -> Step:
-    """Return the step of what the user or the program said."""
+def _not_of_model(
+    index: int, raws: Sequence[Raw], message: Record, parts: Parts, *, taken_back: bool
+) -> Step:
+    """Return the step of a message from the user or the program."""
     name = message.word("type")
     kinds = {"user": asking_kind(index), "error": StepKind.ERROR}
     actor = Actor.USER if name == "user" else Actor.SYSTEM
     return (
         StepBuilder(index, raws, actor, kinds.get(name, StepKind.NOTE), name)
-        .text(parts.said)
+        .text(parts.combined_text)
         .calls(parts.calls)
         .results(parts.results)
         .at(message.get("timestamp"))
@@ -242,9 +244,7 @@ def _thought(item: Record) -> str:
 
 
 def _call(item: Record) -> tuple[RunCall, list[Result]]:
-    """Return a call with its results; a call that was cancelled or failed has one even if nothing is said of
-    why.
-    """
+    """Return a call with its results; one that was cancelled or failed has a result even without a text."""
     parsed = item.inner("args").members
     call = RunCall(item.word("id"), item.word("name"), compact(parsed), parsed)
     parts = google_parts(item.get("result"))
@@ -254,12 +254,12 @@ def _call(item: Record) -> tuple[RunCall, list[Result]]:
     for result in parts.results:
         is_error = result.is_error or failed
         results.append(Result(result.call_id or call.id, result.text, is_error, result.returncode))
-    rest = parts.text
+    own_text = parts.text
     ended = failed or status == "success"
-    if rest or (ended and not results):
+    if own_text or (ended and not results):
         display = item.get("resultDisplay")
         shown = display if isinstance(display, str) else ""
-        results.append(Result(call.id, rest or shown or status, failed))
+        results.append(Result(call.id, own_text or shown or status, failed))
     return call, results
 
 
@@ -279,7 +279,7 @@ def _operation_step(index: int, raws: Sequence[Raw], record: Record) -> Step:
 
 
 class GeminiCli(SingleRun):
-    """Recognised by a session's id beside the hash of its project."""
+    """Recognised by the id of a session together with the hash of its project."""
 
     name = "gemini-cli"
     unique_ids = True

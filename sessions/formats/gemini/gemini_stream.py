@@ -1,4 +1,4 @@
-"""The output of Gemini CLI's `--output-format stream-json`: an event per line, after `output/types.ts`."""
+"""The output of Gemini CLI's `--output-format stream-json`: an event per line, as in `output/types.ts`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Reader(RunReader):
         if not _is_of_model(kind, event):
             self._reply = None
             return step_count
-        # An answer ends a reply: what the model says after it is the next one.
+        # An answer ends a reply: further output of the model belongs to the next one.
         if self._reply is None or self._answered:
             self._reply, self._answered = step_count, False
         if kind == "tool_use":
@@ -68,7 +68,7 @@ class _Reader(RunReader):
         elif kind == "result":
             self._result = event
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         is_user = record.get("type") == "message" and record.get("role") == "user"
         return as_text(record.get("content")) if is_user else ""
 
@@ -109,7 +109,7 @@ def _reply_step(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     if label == "tool_result":
         builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, label).flag("unpaired")
     return (
-        # A reply comes in pieces, which may part a word: nothing is put between them.
+        # A reply comes in pieces, which may split a word: nothing is put between them.
         builder.text("".join(words_of(of_type(events, "message"), "content")))
         .calls(calls)
         .results(results)
@@ -163,7 +163,7 @@ def _other_step(index: int, raws: Sequence[Raw], event: Record, kind: str) -> St
 
 
 class GeminiStream(SingleRun):
-    """Recognised by an event that opens a session, or by calls with `tool_name` and `tool_id`."""
+    """Recognised by the event that opens a session, or by calls with `tool_name` and `tool_id`."""
 
     name = "gemini-stream"
     unique_ids = True

@@ -1,4 +1,4 @@
-"""The parts of messages as Google's API has them: texts, thoughts, calls, answers, media."""
+"""The parts of messages in Google's API: texts, thoughts, calls, answers and media."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXIT_NEAR_END = 4000
 
 
 def google_parts(content: Json) -> Parts:
-    """Read the content of a message: a string, a part, or a list of either."""
+    """Return the parts of a message's content: a string, a part, or a list of either."""
     parts = Parts()
     for item in _items(content):
         part = Record(item)
@@ -69,7 +69,7 @@ def google_call(call: dict[str, Json]) -> RunCall:
 
 
 def google_result(answer: dict[str, Json]) -> Result:
-    """Return an answer to a call; its error is in the response, an exit code in the shell's output."""
+    """Return the answer to a call; its error is in the response, an exit code in the shell's output."""
     record, response = Record(answer), Record(answer.get("response"))
     shown = response.kept("output", "error", "content", "result").values()
     text = joined(map(as_text, shown))
@@ -82,13 +82,13 @@ def google_result(answer: dict[str, Json]) -> Result:
 
 
 def _exit_code(output: str) -> int | None:
-    # Gemini's shell tool has no member for it: it writes the code below the output.
+    # Gemini's shell tool has no member for the exit code: it writes the code below the output.
     found = _EXIT.search(output[-_EXIT_NEAR_END:])
     return int(found[1]) if found else None
 
 
 def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
-    """Return the diff and the edit that a file tool's display holds; empty if it is another tool's."""
+    """Return the diff and the edit in what a file tool displays; both are empty for any other tool."""
     shown = as_dict(display)
     diff, path = as_str(shown.get("fileDiff")), as_str(first(shown, "filePath", "fileName"))
     if not diff:
@@ -98,13 +98,11 @@ def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
 
 
 def google_tokens(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply; those of its thoughts, which Google counts apart, are part of the
-    completion.
-    """
-    said = as_int(first(usage, "candidatesTokenCount", "output"))
+    """Return the tokens of a reply; those of its thoughts, counted separately, are part of the completion."""
+    written = as_int(first(usage, "candidatesTokenCount", "output"))
     thought = as_int(first(usage, "thoughtsTokenCount", "thoughts"))
     prompt = total(
         [as_int(usage.get(key)) for key in ("promptTokenCount", "input", "toolUsePromptTokenCount", "tool")]
     )
     cached = as_int(first(usage, "cachedContentTokenCount", "cached"))
-    return Tokens(prompt, total([said, thought]), cached, thought)
+    return Tokens(prompt, total([written, thought]), cached, thought)

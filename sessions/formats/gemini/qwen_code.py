@@ -1,4 +1,4 @@
-"""Sessions of Qwen Code: lines that name their parents, so that a rewind leaves a branch behind."""
+"""Sessions of Qwen Code: each line names its parent, so that a rewind leaves a branch behind."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Reader(RunReader):
             step = next((owner for owner in owners if owner is not None), step_count)
         elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
             step = self._replies.setdefault(identity, step_count)
-        # Counts of a request or a call; a failure that is recorded nowhere else is a step.
+        # Telemetry joins the step of its parent; a failure that is recorded nowhere else is a step.
         elif record.get("subtype") == "ui_telemetry" and not _failure(record):
             step = self._steps.get(as_str(record.get("parentUuid")), step_count)
         else:
@@ -69,7 +69,7 @@ class _Reader(RunReader):
         return record.get("subtype") == "ui_telemetry" and not _failure(record)
 
     def _take_back(self, target: str) -> None:
-        """Mark every step that does not lead to `target`."""
+        """Mark every step that does not lead to the record `target` as taken back."""
         kept = set[int]()
         while target in self._steps:
             kept.add(self._steps[target])
@@ -90,7 +90,7 @@ class _Reader(RunReader):
             self._tokens[as_str(record.get("uuid"))] = google_tokens(usage)
         self._tally.see(when(record.get("timestamp")))
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         return _parts_of(Record(record)).text if record.get("type") == "user" else ""
 
     def header(self) -> Run:
@@ -138,7 +138,7 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[Record], *, taken
     replies = of_type(records, "assistant")
     answers = of_type(records, "tool_result")
     parts = merged(map(_parts_of, replies))
-    # A reply is written again as it goes on: the last telling of a call has all of its arguments.
+    # A reply is written again as it grows: the last version of a call has all of its arguments.
     calls = tuple({call.id or number: call for number, call in enumerate(parts.calls)}.values())
     results: list[Result] = []
     for answer in answers:
@@ -176,7 +176,7 @@ def _has_failed(outcome: Record) -> bool:
 
 
 def _results(record: Record) -> list[Result]:
-    """Return the answers in a record; the program records next to them how the call went."""
+    """Return the answers in a record; the program records next to them whether the call failed."""
     outcome = record.inner("toolCallResult")
     failed = error_if(_has_failed(outcome))
     found = _parts_of(record).results
@@ -194,7 +194,7 @@ def _other_step(index: int, raws: Sequence[Raw], record: Record, *, taken_back: 
     name, subtype = record.word("type"), record.word("subtype")
     payload, parts, failure = record.get("systemPayload"), _parts_of(record), _failure(record.members)
     kind = StepKind.CONTEXT if subtype in _CONTEXTS else StepKind.STATE
-    actor, text = Actor.SYSTEM, parts.said
+    actor, text = Actor.SYSTEM, parts.combined_text
     if payload and not text:
         text = dumped(payload)
     if subtype == "notification" and name == "user":
@@ -222,7 +222,7 @@ def _other_step(index: int, raws: Sequence[Raw], record: Record, *, taken_back: 
 
 
 class QwenCode(SingleRun):
-    """Recognised by lines that name their parents and hold messages in parts."""
+    """Recognised by lines that name their parents and contain messages in parts."""
 
     name = "qwen-code"
     unique_ids = True
@@ -249,7 +249,7 @@ class QwenCode(SingleRun):
 
 
 def _is_one(record: Record) -> bool:
-    # Claude Code's records name their parents too, but hold their messages in `content`.
+    # Claude Code's records name their parents too, but their messages have a `content`.
     named = record.has_all("uuid", "parentUuid", "sessionId") and record.word("type") in _TYPES
     return named and (record.inner("message").has("parts") or record.has("systemPayload", "toolCallResult"))
 

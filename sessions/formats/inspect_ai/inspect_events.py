@@ -212,7 +212,7 @@ def _said_first(model: Record, shown: Parts) -> tuple[Noted, ...]:
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text
-    return (Noted("call.response", text),) if text.strip() and text.strip() not in shown.said else ()
+    return (Noted("call.response", text),) if text.strip() and text.strip() not in shown.combined_text else ()
 
 
 def _failure(record: Record) -> str:

@@ -1,6 +1,4 @@
-"""The purpose of a tool call, guessed from the tool's name and, for a shell, from its command; marked as
-derived.
-"""
+"""The purpose of tool calls, guessed from the tool's name or its shell command, and their edits."""
 
 from __future__ import annotations
 
@@ -113,7 +111,7 @@ _NAMES: dict[StepKind, tuple[str, ...]] = {
     StepKind.MESSAGE: ("think", "todowrite", "task_tracking", "update_plan", "write_todos", "todo_write"),
     StepKind.TEST: ("eval", "test"),
 }
-"""The tools of agents, in lower case, by what they are for."""
+"""The tools of agents, in lower case, by their purpose."""
 _SHELLS = frozenset(
     (
         "bash",
@@ -159,8 +157,8 @@ _TEST_WORDS = (
     "ctest",
     "make ",
 )
-"""One of these is in every match of `_TEST`, as one of `_EDIT_WORDS` is in every match of `_EDIT`: most
-commands have none, and a regular expression takes ten times as long to find that out."""
+"""Every match of `_TEST` contains one of these words, and every match of `_EDIT` one of `_EDIT_WORDS`: most
+commands contain none, which a regular expression takes ten times as long to find out."""
 _SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
 _SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _EDIT_FIRST = re.compile(r"\s*(create|edit|insert|append)\s")
@@ -183,14 +181,14 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 def kind_of_command(command: str) -> StepKind:
     """Guess the purpose of a shell command."""
-    # A command may hold a whole file: its beginning says what it is for, after the `cd` that many agents put
+    # A command may contain a whole file: its beginning shows its purpose, after the `cd` that many agents put
     # first.
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
     if _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS):
         return StepKind.SUBMIT
     if _PATCH in text:
         return StepKind.EDIT
-    # SWE-agent calls its editor by a command line.
+    # SWE-agent calls its editor with a command line.
     if text.lstrip().startswith("str_replace_editor"):
         return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
     if _has(text, _TEST_WORDS) and _TEST.search(text):
@@ -212,7 +210,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 
 def command_of(call: RunCall) -> str:
-    """Return the shell command of a call, without the shell that it is given to; empty if there is none."""
+    """Return the shell command of a call, without the shell that executes it; empty if the call has none."""
     # Every agent names the argument of its shell in its own way.
     for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
@@ -222,8 +220,9 @@ def command_of(call: RunCall) -> str:
 
 
 def command_in(value: str | list[Json]) -> str:
-    """Return the command in an argument: a text or a list of words, which may give it to a shell, as in `bash
-    -lc`.
+    """Return the command in an argument: a text, or a list of words.
+
+    A command that is passed to a shell, as in `bash -lc COMMAND`, is returned without the shell.
     """
     if isinstance(value, str):
         return words(value)[2] if _WRAPPED.match(value[:4000]) and len(words(value)) == 3 else value
@@ -242,11 +241,11 @@ _IMPORTANCE = (
     StepKind.TOOL,
     StepKind.MESSAGE,
 )
-"""What a call may be for, the most important first."""
+"""The purposes that a call can have, the most important first."""
 
 
 def kind_of(calls: tuple[RunCall, ...]) -> StepKind:
-    """Guess the purpose of a step from its calls: the most important one decides."""
+    """Guess the purpose of a step: the most important one among its calls; MESSAGE without calls."""
     kinds = set(map(_kind, calls))
     return next((kind for kind in _IMPORTANCE if kind in kinds), StepKind.MESSAGE)
 
@@ -273,7 +272,7 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
     found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
-        # A patch of OpenAI's models is an argument as a whole, or within a command of the shell.
+        # A patch of OpenAI's models is a whole argument, or part of a shell command.
         patch = command_of(call) or as_str(first(arguments, "input", "patch"))
         if _PATCH in patch:
             found += _patched(patch)
@@ -298,22 +297,14 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
     for old, new in (*pairs, ("oldText", "newText")):
         if isinstance(change.get(old), str):
             return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
-    whole = next(
-        (
-            change[key]
-            for key in ("file_text", "content", "contents", "func_code")
-            if isinstance(change.get(key), str)
-        ),
-        None,
-    )
-    # With `func_name` the code is that of one function: the file as a whole is not known.
-    return FileEdit(path, None, None if whole is None or "func_name" in change else as_str(whole))
+    texts = [change.get(key) for key in ("file_text", "content", "contents", "func_code")]
+    whole = next((text for text in texts if isinstance(text, str)), None)
+    # With `func_name` the code is that of one function: the whole file is not known.
+    return FileEdit(path, None, None if "func_name" in change else whole)
 
 
 def _patched(patch: str) -> Iterator[FileEdit]:
-    """Yield the changes of a patch in the form that OpenAI's models write: a hunk is a text that replaces
-    another.
-    """
+    """Yield the changes of a patch in OpenAI's form, in which a hunk is a text that replaces another."""
     _, *pieces = _PATCHED.split(patch.partition("*** End Patch")[0])
     for verb, path, body in zip(*[iter(pieces)] * 3, strict=True):
         lines = body.strip("\n").split("\n")
@@ -329,7 +320,7 @@ def _patched(patch: str) -> Iterator[FileEdit]:
 
 
 def _hunks(lines: list[str]) -> Iterator[list[str]]:
-    """Yield the lines of each hunk that has any."""
+    """Yield the lines of each hunk that is not empty."""
     hunk: list[str] = []
     for line in lines:
         if line.startswith("@@"):
@@ -343,10 +334,14 @@ def _hunks(lines: list[str]) -> Iterator[list[str]]:
 
 
 def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
-    """Read a call in any of the forms of chat messages: nested function, arguments as text or object."""
+    """Return a call from any of the forms of chat messages.
+
+    The function may be nested, and its arguments may be a text or an object. A call without an id gets
+    `fallback_id`.
+    """
     item = as_dict(value)
     function = as_dict(item.get("function"))
-    # Inspect has the name of a function in place of the object that OpenAI's API has.
+    # Inspect puts the function's name where OpenAI's API has an object.
     name = (
         item.get("function")
         if isinstance(item.get("function"), str)
@@ -365,7 +360,7 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 
 def _arguments(item: Mapping[str, Json]) -> Json:
-    """Return the arguments of a call, which OpenAI's hosted tools have as members of the call itself."""
+    """Return the arguments of a call; OpenAI's hosted tools have them as members of the call itself."""
     whole = next(
         (item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None
     )
@@ -378,7 +373,7 @@ def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:
 
 
 def words(command: str) -> list[str]:
-    """Split a command as a shell would, or at white space if its quotes do not match."""
+    """Return the words of a command, split as a shell would, or at white space if its quotes do not match."""
     if not _SPLIT.match(command):
         return command.split()
     return [_QUOTED.sub(_unquoted, match[0]) for match in _WORD.finditer(command)]

@@ -1,7 +1,7 @@
-"""Calls that a model writes into its text: SWE-agent's command lines, functions as XML, and blocks between
-fences.
+"""Calls that a model writes into its text, and failures that the output of a command reports.
 
-Also what the output of a command says of it, for formats that do not record whether it failed.
+The calls are SWE-agent's command lines, functions as XML, and blocks between fences. The failures serve
+formats that do not record whether a command failed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PARAMETER = re.compile(r"<parameter=[^>\n]{1,80}>(.*?)</parameter>", re.S)
 _NAMED = re.compile(r"<(?:function|parameter)=([^>\n]{1,80})>")
 FENCE = re.compile(r"```[\w+-]{0,20}[ \t]*\n(.*?)\n?```", re.S)
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-# Left to `re` to compile at first use, which takes several milliseconds.
+# Compiled by `re` at first use, since compiling takes several milliseconds.
 _TOOL_FAILED = (
     r"(?s)(?i:error\b\s*:)|No replacement was performed|Invalid `\w+`"
     r"|The path .{1,300} (does not exist|is a directory|is not)"
@@ -57,7 +57,7 @@ _RAISED = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure
 
 
 def call_of_command(action: str) -> RunCall | None:
-    """Read an action that is recorded as one command line of SWE-agent; None if it is empty."""
+    """Return the call for one of SWE-agent's command lines as an action records it; None if it is empty."""
     if not action.strip():
         return None
     name = action.split(None, 1)[0]
@@ -66,7 +66,7 @@ def call_of_command(action: str) -> RunCall | None:
     parsed: dict[str, Json] = {"command": action}
     if name == "str_replace_editor":
         parts = words(action)[1:]
-        # The editor of SWE-agent takes its command and its path without a name, all else as options.
+        # SWE-agent's editor takes its command and its path by position, everything else as options.
         options = next((at for at, part in enumerate(parts) if part.startswith("--")), len(parts))
         parsed = dict(zip(("command", "path"), parts[:options], strict=False))
         if len(parts[:options]) > 2:
@@ -76,7 +76,7 @@ def call_of_command(action: str) -> RunCall | None:
 
 
 def _options(parts: list[str]) -> dict[str, Json]:
-    """Read options, each with all its values; those that the tool takes as numbers become numbers."""
+    """Return the values of each option; those that the tool takes as numbers are numbers."""
     found: dict[str, list[str]] = {}
     name = ""
     for part in parts:
@@ -99,7 +99,7 @@ def _typed(name: str, value: str) -> Json:
 
 
 def calls_in_functions(text: str) -> tuple[RunCall, ...]:
-    """Return the calls that a text has as `<function=NAME><parameter=KEY>value</parameter></function>`."""
+    """Return the calls in a text, written as `<function=NAME><parameter=KEY>value</parameter></function>`."""
     calls: list[RunCall] = []
     for block in FUNCTION.findall(text):
         arguments: dict[str, Json] = {}
@@ -112,12 +112,12 @@ def calls_in_functions(text: str) -> tuple[RunCall, ...]:
 
 
 def reports_error(output: str, kind: StepKind) -> bool:
-    """Guess whether a command's output reports a failure, from the words of shells, interpreters and tools.
+    """Guess whether a command's output reports a failure, from the wording of shells, interpreters and tools.
 
-    A file that is read or searched may contain such words itself: then only the shell's and the tool's own
-    count.
+    The content of a file that is read or searched may contain such wording: for these kinds only messages of
+    the shell and the tool itself count.
     """
-    # Both ends suffice: shells and tools complain at the beginning, interpreters at the end.
+    # Both ends suffice: shells and tools report failures at the beginning, interpreters at the end.
     text = _TERMINAL.sub("", output if len(output) < 8000 else f"{output[:4000]}\n{output[-4000:]}").strip()
     beginning, last = text[:1000], text[text.rfind("\n") + 1 :][:1000]
     if re.match(_TOOL_FAILED, beginning):

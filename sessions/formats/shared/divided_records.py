@@ -1,6 +1,4 @@
-"""Records that make several steps each: a request with its answer and calls, a span with its messages and
-reply.
-"""
+"""A base for readers whose records make several steps each, such as a request with its answer and calls."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import as_dict, is_deep
 
 
-class PartsReader(RunReader):
-    """Yields a record once for each of its parts; a step is made of parts of one or several records."""
+class DividedReader(RunReader):
+    """Yields a record once for each of its parts; a step consists of parts of one or several records."""
 
     divided = True
 
@@ -27,22 +25,22 @@ class PartsReader(RunReader):
 
     @abstractmethod
     def parts(self, fields: Json) -> Iterable[dict[str, Json]]:
-        """Name the parts of a record, in order; called once for each record."""
+        """Return a name for each part of a record, in order; called once for each record."""
 
     @abstractmethod
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
-        """Return a part of a record."""
+        """Return the part of a record that `name` denotes."""
 
-    def wholes(self) -> Iterator[RawRecord]:
-        """Yield the records."""
+    def undivided_records(self) -> Iterator[RawRecord]:
+        """Yield the undivided records of the file."""
         return super().records()
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield every record once for each of its parts."""
-        return self._divided(self.wholes())
+        """Yield every record once for each of its parts, with the part's name as its fields."""
+        return self._divided(self.undivided_records())
 
     def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
-        """Yield the parts of what was appended."""
+        """Yield the parts of the records that were appended; None if the records are not lines."""
         found = super().more(offset, before)
         return None if found is None else self._divided(found)
 
@@ -55,14 +53,14 @@ class PartsReader(RunReader):
                 yield record._replace(fields=name)
 
     def sound(self, record: RawRecord) -> RawRecord:
-        """Return a record, as a damaged one if it is nested too deep to be looked through."""
+        """Return a record as it is, or as damaged if it is nested too deep to be searched for parts."""
         if record.damage or not is_deep(record.fields):
             return record
         self.warnings.append(f"The record at byte {record.start:,} is nested too deep; it is shown raw.")
         return record._replace(fields=None, damage="is nested too deep")
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
-        """Return the step that a part belongs to."""
+        """Return the step that a part belongs to; `step_count` begins a new one."""
         return step_count
 
     def place(self, fields: Json, step_count: int) -> int:
@@ -73,13 +71,13 @@ class PartsReader(RunReader):
         return step
 
     def names(self, index: int) -> list[dict[str, Json]]:
-        """Return the names of the parts that a step is made of."""
+        """Return the names of the parts that a step consists of."""
         return self._parts.get(index, [{}])
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
-        """Return the value of a record; it is kept for the next step that is made of it."""
+        """Return the value of a record and its fault; the last one is kept for the next step made of it."""
         place = (blob.name, start, end)
-        # The steps of one record are shown one after the other, and a record may be large.
+        # The steps of one record are shown one after another, and a record may be large.
         if self._loaded[0] != place:
             self._loaded = (place, super().load(blob, start, end))
         return self._loaded[1]

@@ -1,4 +1,4 @@
-"""The parts of a chat message's content: texts, thoughts, calls and results, in the forms of every provider."""
+"""The parts of a chat message's content in every provider's form: texts, thoughts, calls and results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _HIDDEN_KEYS = ("data", "encrypted_content")
 _HOSTED_ITEMS = frozenset(
     ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 )
-"""Calls that OpenAI's servers carry out: an item has the call and, in one of these members, its result."""
+"""Calls that OpenAI's servers carry out: an item contains the call and, under one of `_HOSTED_RESULTS`, its
+result."""
 UNFINISHED = ("failed", "incomplete")
-"""The states of an item that did not end well."""
+"""The states of an item that failed or was cut short."""
 _HOSTED_RESULTS = ("error", "output", "outputs", "results", "result")
 CALL_ITEMS = _HOSTED_ITEMS | {
     "function_call",
@@ -43,13 +44,14 @@ RESULT_ITEMS = frozenset(
         "mcp_approval_response",
     }
 )
-"""Items of OpenAI's Responses API, each of which is in place of a message."""
+"""Items of OpenAI's Responses API that are results of calls; like other items they take the place of
+messages."""
 REPLY_ITEMS = CALL_ITEMS | {"reasoning"}
 
 
 @dataclass(slots=True)
 class Parts:
-    """The contents of one message, by kind."""
+    """The content of one message, by kind."""
 
     texts: list[str] = field(default_factory=list)
     thought: list[str] = field(default_factory=list)
@@ -57,18 +59,18 @@ class Parts:
     results: list[Result] = field(default_factory=list)
 
     @property
-    def said(self) -> str:
-        """The texts, then the thoughts, of a message whose thoughts are not shown apart."""
+    def combined_text(self) -> str:
+        """The texts, then the thoughts, for a message whose thoughts are not shown separately."""
         return joined([*self.texts, *self.thought])
 
     @property
     def text(self) -> str:
-        """The texts as one."""
+        """The texts, joined."""
         return joined(self.texts)
 
 
 def merged(several: Iterable[Parts]) -> Parts:
-    """Return the parts of several messages as those of one; a single one is returned itself."""
+    """Return the parts of several messages as those of one; a single one is returned as it is."""
     found = list(several)
     if len(found) == 1:
         return found[0]
@@ -82,7 +84,7 @@ def merged(several: Iterable[Parts]) -> Parts:
 
 
 def is_call(kind: str) -> bool:
-    """Whether a part of this type is a call of one of the user's or the server's tools."""
+    """Whether a part of this type is a call of a tool, the user's or the provider's."""
     return kind.endswith("tool_use") or kind in CALL_ITEMS or kind == "tool-call"
 
 
@@ -92,13 +94,13 @@ def is_result(kind: str) -> bool:
 
 
 def parts_of_message(content: Json) -> Parts:
-    """Read the content of a message: a string, or a list of parts."""
+    """Return the parts of a message's content, which is a string or a list."""
     parts = Parts()
     if not isinstance(content, list):
         _add_part(parts, as_dict(content), content)
         return parts
     for item in content:
-        # As a list of one, so that a picture or a file becomes its name and size, not its data.
+        # Passed as a list of one, so that a picture or a file becomes its name and size, not its data.
         _add_part(parts, as_dict(item), [item])
     return parts
 
@@ -113,7 +115,7 @@ def _add_part(parts: Parts, block: dict[str, Json], shown: Json) -> None:
         if kind in _HOSTED_ITEMS:
             parts.results += _hosted_result(block, call.id)
         elif "result" in block:
-            # The provider's server carried the call out and wrote its result into the call.
+            # The provider's server carried out the call and wrote the result into it.
             parts.results.append(_result(block, call.id, first(block, "error") or block["result"]))
     elif is_result(kind):
         parts.results.append(
@@ -124,12 +126,12 @@ def _add_part(parts: Parts, block: dict[str, Json], shown: Json) -> None:
 
 
 def thought_text(block: dict[str, Json]) -> str:
-    """Return the text of a part with a thought; its length if it is unreadable."""
+    """Return the text of a part that is a thought; if it is encrypted, a note with its length."""
     part = Record(block)
     shown: tuple[str, ...] = ("reasoning", *_THOUGHT_KEYS)
     hidden: tuple[str, ...] = _HIDDEN_KEYS
     if block.get("redacted"):
-        # Inspect writes what the provider encrypted into the member that else has the thought itself.
+        # Inspect writes an encrypted thought into the member that otherwise contains the readable one.
         shown, hidden = _THOUGHT_KEYS, (*_HIDDEN_KEYS, "reasoning")
     text = joined(dict.fromkeys(as_text(value) for value in part.kept(*shown).values()))
     unreadable = part.first(*hidden)

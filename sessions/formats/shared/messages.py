@@ -1,4 +1,4 @@
-"""Chat messages, on which several formats are based: groups them into turns and converts turns to steps."""
+"""Chat messages, the basis of several formats: groups them into turns, and makes a step of each turn."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from gistpoint.sessions.records.values import (
 )
 
 _USUAL = frozenset(("", "end_turn", "tool_use", "stop_sequence", "stop", "tool_calls", "function_call"))
-"""Reasons for which a reply stops that say that it is whole."""
+"""The reasons to stop that mean that a reply is complete."""
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
 _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit code (-?\d{1,9})\.?\]\s*\Z")
 """The end of a result of OpenHands' shell."""
@@ -83,32 +83,32 @@ _ACTORS = {
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The protocol of an agent with a shell: the user's message after a reply is the result of its command."""
+    """The protocol of an agent with a shell: the user's message after a reply is its command's result."""
 
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
-    """Finds the command in a reply that makes no other call, from the message, its text and the answer."""
+    """Return the commands of a reply without other calls, given the message, its text and the answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
-    """Whether the user's message after a reply without a command refuses the reply."""
+    """Whether the user's message after a reply without a command refuses the reply, given both texts."""
     expects: Callable[[dict[str, Json]], bool] = lambda _message: True
-    """Whether the user's message after a reply is its result; else it is a turn of its own."""
+    """Whether the user's message after a reply is its result; else the message is a turn of its own."""
     fails: Callable[[str, StepKind], bool] | None = None
-    """Guesses whether a command failed, from its output and from what it is for, if nothing else says so."""
+    """Guesses whether a command failed, from its output and its purpose, if nothing records it."""
 
 
 def actor_of(role: str) -> Actor:
-    """Return the actor of a role of chat messages."""
+    """Return the actor that a role of chat messages denotes; unknown roles are the environment's."""
     return _ACTORS.get(role, Actor.ENVIRONMENT)
 
 
 def role_of(message: dict[str, Json]) -> str:
-    """Return the role of a message, even if a provider omits it."""
+    """Return the role of a message, inferred if the provider omits it."""
     plain = message.get("role")
     if isinstance(plain, str) and plain and "type" not in message:
         return "tool" if plain == "function" else plain
     role, kind = as_str(plain), as_str(message.get("type"))
     if kind in RESULT_ITEMS or role == "function":
         return "tool"
-    # The Responses API names no role for an item that the model made, nor for the response as a whole.
+    # The Responses API gives no role to items that the model made, nor to a whole response.
     of_model = message.get("object") == "response" or kind in REPLY_ITEMS
     return "assistant" if of_model and not role else role
 
@@ -122,9 +122,7 @@ def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 class Turns:
-    """Groups messages into turns: a reply with the results that follow it; any other message is a turn of its
-    own.
-    """
+    """Groups messages into turns: a reply with the results that follow it, or any other single message."""
 
     def __init__(self, shell: Shell | None = None) -> None:
         self._shell = shell
@@ -148,7 +146,7 @@ class Turns:
         return step_count
 
     def _answer(self, message: dict[str, Json], step_count: int) -> int:
-        """Return the step of a tool's message: that of its call, else that of the reply before it."""
+        """Return the step of a tool's message: that of its call, else that of the preceding reply."""
         self._answered = True
         ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
         ids.append(as_str(first(message, "tool_call_id", "call_id", "approval_request_id")))
@@ -159,13 +157,14 @@ class Turns:
         return step_count if self._reply is None else self._reply
 
     def _user(self, message: dict[str, Json], step_count: int) -> int:
-        """Return the step of a user's message, which may have results, or make calls in a two-sided dialogue."""
+        """Return the step of a user's message; it may contain results, or calls in a two-sided dialogue."""
         known = self._owner(map(call_answered, results_in(message)))
         if known is not None:
             self._answered = True
             return known
         if message.get("tool_calls"):
-            # tau2's simulated users have tools too: their results belong to them, not to the agent's reply.
+            # tau2's simulated users have tools too: results of their calls join their own turn, not the
+            # agent's reply.
             self._reply, self._answered, self._expected, self._items = step_count, False, False, False
             self._own(message, step_count)
             return step_count
@@ -177,13 +176,13 @@ class Turns:
         return step_count
 
     def _owner(self, ids: Iterable[str]) -> int | None:
-        """Return the step of the first known call that is answered."""
+        """Return the step of the first known call among those that are answered; None if none is known."""
         owners = [self._calls.pop(identity, None) for identity in ids if identity]
         return first_known(owners)
 
     def _assistant(self, message: dict[str, Json], step_count: int) -> int:
         item = not message.get("role") and message.get("object") != "response"
-        # Items of one response follow each other without a message around them; an answer ends the response.
+        # Items of one response follow each other without a message around them, until an answer ends it.
         goes_on = item and self._items and not self._answered
         step = self._reply if goes_on and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
@@ -212,12 +211,12 @@ def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) ->
 
 
 def _lone_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]) -> Step:
-    """Return the step of a message that is not a reply, with the answers to the calls that it may make."""
+    """Return the step of a message that is not a reply, with the answers to any calls in it."""
     head, plain = Record(messages[0]), messages[0]
     role = role_of(plain)
     parts = parts_of_message(plain.get("content", plain.get("output")))
     kind = StepKind.TOOL if parts.results else _lone_kind(role, index)
-    text = joined([parts.said, head.text("extra", "traceback")])
+    text = joined([parts.combined_text, head.text("extra", "traceback")])
     unknown = kind is StepKind.UNKNOWN
     if unknown or not role:
         text = text or as_text(raws[0].value)
@@ -234,7 +233,8 @@ def _lone_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]])
     )
     builder.state(head.inner("extra").kept("exit_status", "interrupt_type", "traceback")).derived(*derived)
     if head.get("extra", "interrupt_type"):
-        # mini-swe-agent's own message about a reply that it could not use: neither the user's nor a result.
+        # mini-swe-agent's own message about a reply that it could not use: it is neither the user's nor a
+        # result.
         return builder.kind(StepKind.ERROR).flag("error").build()
     builder.flag_if(unknown, "unknown").flag_if(parts.results, "unpaired")
     return builder.flag_if(any_error(answers), "error").build()
@@ -253,9 +253,7 @@ def _lone_kind(role: str, index: int) -> StepKind:
 
 
 def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTexts | None:
-    """Return the texts of the step that `message_step` makes of a reply and its answers; None for other
-    messages.
-    """
+    """Return the texts of the step that `message_step` makes of a reply; None for other messages."""
     messages = [as_dict(value) for value in values]
     if role_of(messages[0]) != "assistant":
         return None
@@ -267,7 +265,7 @@ def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTex
 
 
 class _Turn(NamedTuple):
-    """What a reply and its answers say; `results` are those in the reply itself."""
+    """The content of a reply and its answers; `results` are those in the reply itself."""
 
     replies: list[dict[str, Json]]
     answers: list[dict[str, Json]]
@@ -299,7 +297,7 @@ def _reply_step(
     written = _written_time(reply)
     started = when(written)
     results = turn.results
-    # A format that names no calls in its answers pairs them by position.
+    # Answers that name no call are paired with the calls by position.
     positions = [call.id for call in calls] + [""] * len(turn.answers)
     ended, refused = None, False
     for answer, identity in zip(turn.answers, positions, strict=False):
@@ -340,9 +338,7 @@ def _refused_by(shell: Shell, text: str, results: list[Result]) -> bool:
 
 
 def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
-    """Return a flag for each reason other than the usual ones for which a reply stopped: it was cut off, or
-    refused.
-    """
+    """Return a flag for each unusual reason for which a reply stopped: it was cut off, or refused."""
     reasons: set[str] = set()
     for reply in replies:
         reasons.add(as_str(first(reply, "stop_reason", "finish_reason")))
@@ -353,17 +349,17 @@ def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
 def _guessed(
     results: list[Result], kind: StepKind, fails: Callable[[str, StepKind], bool]
 ) -> tuple[list[Result], set[str]]:
-    """Mark the results that report a failure; the second value names the field if one was marked."""
+    """Mark the results that seem to report a failure; also return the name of the field if one was marked."""
     marked: list[Result] = []
     for result in results:
-        open_question = result.is_error is None and result.returncode is None
-        failed = open_question and fails(result.text, kind)
+        is_unknown = result.is_error is None and result.returncode is None
+        failed = is_unknown and fails(result.text, kind)
         marked.append(replace(result, is_error=True) if failed else result)
     return marked, {"results.is_error"} if marked != results else set()
 
 
 def parts_of_reply(message: dict[str, Json]) -> Parts:
-    """Return text, thought and calls of a reply from any provider."""
+    """Return the texts, thoughts and calls of a reply from any provider."""
     parts = _content_of_reply(message)
     if isinstance(message.get("refusal"), str):
         parts.texts.append(as_text(message["refusal"]))
@@ -393,7 +389,7 @@ def _content_of_reply(message: dict[str, Json]) -> Parts:
 
 
 def _unwrapped(item: Json) -> list[Json]:
-    """Return the parts of a message within a response's output; any other item is a part itself."""
+    """Return the parts of a message within a response's output; any other item is itself a part."""
     content = as_dict(item).get("content")
     return content if as_dict(item).get("type") == "message" and isinstance(content, list) else [item]
 
@@ -401,7 +397,7 @@ def _unwrapped(item: Json) -> list[Json]:
 def _thoughts(message: dict[str, Json]) -> list[str]:
     if message.get("type") == "reasoning":
         return []
-    # Some agents drop the thought from the message, and keep the provider's whole response beside it.
+    # Some agents drop the thought from the message, and keep the provider's whole response next to it.
     choice = first_object(Record(message).get("extra", "response", "choices"))
     for source in (message, as_dict(choice.get("message"))):
         found = first(source, "reasoning_content", "reasoning")
@@ -414,7 +410,7 @@ _USAGE_PATHS = (("extra", "response", "usage"), ("usage",), ("metrics", "tokens"
 
 
 def usage_of(message: dict[str, Json]) -> dict[str, Json]:
-    """Return the recorded tokens of a reply."""
+    """Return the token counts recorded with a reply; empty if there are none."""
     reply = Record(message)
     for path in _USAGE_PATHS:
         found = reply.get(*path)
@@ -424,13 +420,15 @@ def usage_of(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply from the names of any provider; the prompt's include those from a cache."""
+    """Return a reply's tokens from any provider's names for them; the prompt's include cached ones."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
     prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
-    beside = [as_int(usage.get(key)) for key in ("cache_read_input_tokens", "cache_creation_input_tokens")]
+    from_cache = [
+        as_int(usage.get(key)) for key in ("cache_read_input_tokens", "cache_creation_input_tokens")
+    ]
     return Tokens(
-        prompt if "prompt_tokens" in usage else total([prompt, *beside]),
+        prompt if "prompt_tokens" in usage else total([prompt, *from_cache]),
         as_int(first(usage, "completion_tokens", "output_tokens", "outputTokens", "completion")),
         as_int(
             first(
@@ -466,17 +464,17 @@ def _time(message: dict[str, Json]) -> float | None:
 def _results(
     answer: dict[str, Json], position_id: str, duration_s: float | None, derived: set[str]
 ) -> list[Result]:
-    """Return the results in an answer, and other text of its user as a result without a call."""
+    """Return the results in an answer; other text of its user becomes a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
-        return [*parts.results, *spoken_result(parts.said)]
+        return [*parts.results, *spoken_result(parts.combined_text)]
     content = _answer(answer)
     text = _answer_text(content)
     returncode = _recorded_code(content)
     if returncode is None:
         returncode = as_int(as_dict(answer.get("extra")).get("returncode"))
     if returncode is None:
-        # Only at the very beginning or the very end: a file that is shown may contain such a line too.
+        # Searched for only at the two ends: a file that a command prints may contain such a line too.
         match = _RETURNCODE.match(text.lstrip()[:60]) or _EXIT_CODE.search(text[-400:])
         if match is not None:
             returncode = int(match[1])
@@ -495,15 +493,13 @@ def _results(
 
 
 def _recorded_code(content: Json) -> int | None:
-    """Return the exit code in the parts of a result; the highest one, so that a failure is not hidden by a
-    success.
-    """
+    """Return the highest exit code in the parts of a result, so that a success does not hide a failure."""
     codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
     return max([code for code in codes if code is not None], default=None)
 
 
 def _since(started: float | None, at: float | None) -> float | None:
-    """Return how long a command took, unless the clocks of the two messages can't be compared."""
+    """Return the seconds that a command took; None if the clocks of the two messages can't be compared."""
     spent = duration(started, at)
     return spent if spent is not None and 0 <= spent < _LONGEST_COMMAND else None
 

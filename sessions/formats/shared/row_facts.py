@@ -1,4 +1,4 @@
-"""What the members beside a conversation say of a run, in the rows of benchmarks and data sets."""
+"""Facts about a run in the members next to its conversation, in rows of benchmarks and data sets."""
 
 from __future__ import annotations
 
@@ -30,20 +30,24 @@ HEADER = (
 
 
 def row_header(format: str, version: str, members: Mapping[str, Json], id: str = "") -> Run:
-    """Return the header of a conversation from the members beside it.
+    """Return the header of a conversation from the members next to it.
 
-    A number in place of a truth value, or a reward of at least 1, makes a run solved; such a verdict is
-    derived.
+    A run counts as solved if its verdict is the number 1, or without a verdict if its reward is at least 1;
+    both are marked as derived.
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))
-    told = next((members[key] for key in _SOLVED if isinstance(members.get(key), bool | int)), None)
-    told = as_dict(result.get("report")).get("resolved") if told is None else told
+    verdict = next((members[key] for key in _SOLVED if isinstance(members.get(key), bool | int)), None)
+    if verdict is None:
+        verdict = as_dict(result.get("report")).get("resolved")
     # Some data sets write 1 and 0 in place of truth values.
-    solved = told == 1 if isinstance(told, bool | int) else None if reward is None else reward >= 1
-    derived = {"verdict"} if solved is not None and not isinstance(told, bool) else set[str]()
+    solved = None if reward is None else reward >= 1
+    if isinstance(verdict, bool | int):
+        solved = verdict == 1
+    is_derived = solved is not None and not isinstance(verdict, bool)
+    derived = {"verdict"} if is_derived else set[str]()
     model = as_str(first(members, "model", "model_name"))
-    # The rows of OpenHands' runs name the model in the name of the run alone.
+    # Rows of OpenHands' runs name the model only at the beginning of the run's name.
     if not model and isinstance(members.get("run_id"), str):
         model = _model_in(as_str(members["run_id"]))
         derived |= {"model"} if model else set()
@@ -62,6 +66,6 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
 
 
 def _model_in(name: str) -> str:
-    """Return the model that the name of a run of OpenHands begins with: `gpt-4o_maxiter_50_N_v2.1`."""
+    """Return the model with which the name of a run of OpenHands begins, as in `gpt-4o_maxiter_50_N_v2.1`."""
     model, mark, _ = name.partition("_maxiter_")
     return model if mark else ""

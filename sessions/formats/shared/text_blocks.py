@@ -1,4 +1,4 @@
-"""Runs that are plain text: blocks of lines, told apart by whole lines that begin one."""
+"""A base for readers of plain-text runs: blocks of lines, each of which begins with a recognisable line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from gistpoint.sessions.records.scanning import RawRecord
 
 
 def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
-    """Yield each line with its position, without its line break; a line longer than a chunk comes in pieces."""
+    """Yield start, end and text of each line, without its line break.
+
+    A line longer than a chunk is yielded in pieces.
+    """
     at, kept = start, b""
     while chunk := blob.read(at + len(kept), limits.CHUNK):
         window = kept + chunk
@@ -32,28 +35,28 @@ def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
 
 
 def first_group(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first group of a pattern's first match in a text; empty if there is none."""
+    """Return the first group of a pattern's first match in a text, or an empty text without a match."""
     found = pattern.search(text)
     return found[1] if found else ""
 
 
 _LONGEST_TEXT = 1 << 20
-"""Bytes of a log that are shown."""
+"""How many bytes of a log are shown."""
 
 
 def text_of(blob: Blob) -> str:
-    """Return the beginning of a text file, and how much of it is left out."""
+    """Return the beginning of a text file, followed by the number of bytes that were left out, if any."""
     text = blob.read(0, _LONGEST_TEXT).decode("utf-8", "replace")
     left = blob.size - _LONGEST_TEXT
     return f"{text}\n[... {left:,} more bytes]" if left > 0 else text
 
 
 class TextReader(RunReader):
-    """Yields blocks of lines; the fields of a record are its kind."""
+    """Yields blocks of lines; the fields of a record are the kind of its block."""
 
     @abstractmethod
     def begins(self, line: str, following: str, kind: str) -> str:
-        """Return the kind of the block that a line begins, empty if it goes on with the block of `kind`."""
+        """Return the kind of the block that a line begins; empty if it continues the block of `kind`."""
 
     def records(self) -> Iterator[RawRecord]:
         """Yield every block."""
@@ -73,7 +76,7 @@ class TextReader(RunReader):
             yield RawRecord(begun, end, kind)
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
-        """Return the text of a block."""
+        """Return the text of a block, or None and the fault of one that is too long."""
         if end - start > limits.RECORD:
             return None, f"is longer than {limits.RECORD >> 20} MB"
         return blob.read(start, end - start).decode("utf-8", "replace"), ""

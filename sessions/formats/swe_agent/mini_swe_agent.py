@@ -46,8 +46,7 @@ def _blocks(reply: str) -> list[str]:
 
 
 def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
-    """Return the command of a reply given as text: the only one, since mini-swe-agent runs none if there are
-    several.
+    """Return the command of a reply given as text; none if there are several, which mini-swe-agent refuses.
 
     If one of several was run all the same, which settings can cause, it is the last.
     """
@@ -88,7 +87,9 @@ class _Reader(RunReader):
         return message_texts(values, self._shell)
 
     def _refuses(self, reply: str, answer: str) -> bool:
-        """Whether a reply was refused: it has several commands, or none and the answer contains the run's
+        """Whether the answer to a reply without exactly one command is a refusal.
+
+        A reply with several commands is always refused; one without any if the answer contains the run's
         refusal.
         """
         # mini-swe-agent refuses a reply unless it has one command.
@@ -96,8 +97,8 @@ class _Reader(RunReader):
             return True
         config = as_dict(as_dict(self.fact("info")).get("config"))
         template = as_text(as_dict(config.get("agent")).get("format_error_template"))
-        # The words of the refusal are settings of the run: they are looked for up to the first place to be
-        # filled in.
+        # The wording of the refusal is a setting of the run: its beginning is searched for, up to the first
+        # placeholder.
         words = _TEMPLATE.split(template, maxsplit=1)[0].strip()
         return _REFUSAL.search(answer[:4000]) is not None or (len(words) > 8 and words in answer)
 
@@ -127,10 +128,10 @@ class _Reader(RunReader):
 
 
 def _tokens_in(blob: Blob) -> Iterator[Tokens]:
-    """Sum the tokens of the replies of an indented file, whose records are not decoded for the index, by its
-    chunks.
+    """Yield the tokens of the replies of an indented file, a sum for each chunk of its bytes.
 
-    A key on a line of its own is not part of a text, and its indentation shows the object that it belongs to.
+    The records of such a file are not decoded for the index. A key on a line of its own is not part of a
+    text, and its indentation shows which object it belongs to.
     """
     head = blob.read(0, limits.CHUNK)
     opening = _LINE_OF_KEY.search(head, head.find(b'"messages"') + 1)
@@ -157,9 +158,7 @@ def _tokens_in(blob: Blob) -> Iterator[Tokens]:
 
 
 class MiniSweAgent(SingleRun):
-    """Recognised by `trajectory_format`, by `mini_version`, or by the submission mark in a bare list's
-    prompts.
-    """
+    """Recognised by `trajectory_format`, `mini_version`, or the submission mark in a bare list's prompts."""
 
     name = "mini-swe-agent"
     texts_in_records = True
@@ -178,7 +177,7 @@ class MiniSweAgent(SingleRun):
         """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("trajectory_format")).startswith("mini-swe-agent"):
             return 1.0
-        # The format is named at the end of the file, after the messages.
+        # The format's name is at the end of the file, after the messages.
         if "messages" in probe.object or "info" in probe.object:
             if as_str(probe.late("trajectory_format")).startswith("mini-swe-agent"):
                 return 1.0

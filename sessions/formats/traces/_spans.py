@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
-from gistpoint.sessions.formats.shared.divided_records import PartsReader
+from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.formats.shared.message_parts import merged, parts_of_message
 from gistpoint.sessions.formats.shared.messages import actor_of, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
@@ -79,7 +79,7 @@ class _Known:
     parent: str
 
 
-class TraceReader(PartsReader):
+class TraceReader(DividedReader):
     """Yields the spans of a trace in the order in which they began."""
 
     def __init__(self, probe: FileProbe) -> None:

@@ -108,7 +108,7 @@ class _Reader(TraceReader):
             found.text = joined(given)
         return found
 
-    def asked(self) -> Iterator[str]:
+    def early_user_texts(self) -> Iterator[str]:
         for record in islice(guarded(spans_in(self.probe), self.probe.blob, []), _FIRST_SPANS):
             if record.damage or is_deep(record.fields):
                 continue
