@@ -1,6 +1,4 @@
-"""Requests to model APIs and their replies, found in what a log keeps of an exchange: objects, texts, event
-streams.
-"""
+"""The requests to model APIs and the replies in a log's exchanges: objects, texts, or streams of events."""
 
 from __future__ import annotations
 
@@ -58,13 +56,13 @@ _OF_REPLY = (
     "incomplete_details",
     "error",
 )
-"""What a reply says of itself; the rest are the settings of its request."""
+"""The members that describe a reply; its others are the settings of the request."""
 _OF_REQUEST = ("input", "instructions", "previous_response_id")
-"""What a response of OpenAI's API says of its request."""
+"""The members of a response of OpenAI's API that describe its request."""
 
 
 def sides_of(exchange: Json) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return the body of an exchange's request and its reply; empty if there is none."""
+    """Return the bodies of an exchange's request and reply; each is empty if there is none."""
     record = as_dict(exchange)
     if _is_response(record):  # a response alone, which names the one before it
         return Record(record).kept(*_OF_REQUEST), record
@@ -105,7 +103,7 @@ def _is_reply(body: dict[str, Json]) -> bool:
 
 
 def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -> dict[str, Json]:
-    """Return the first object that is one, below the names under which logs keep bodies."""
+    """Return the first object that `is_one` accepts, searched below the keys under which logs keep bodies."""
     if depth > _DEEPEST:
         return {}
     if isinstance(value, str) and not isinstance(value, CutText):
@@ -121,14 +119,14 @@ def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -
 
 
 def streamed(text: str) -> dict[str, Json]:
-    """Return the reply that server-sent events make; empty if the text holds none."""
+    """Return the reply that a text of server-sent events makes; empty if it contains none."""
     if "data:" not in text:
         return {}
     whole: dict[str, Json] = {}
     for event in _events(text):
         kind = as_str(event.get("type"))
         if kind.startswith("response.") and isinstance(event.get("response"), dict):
-            # The last of these events has the response as a whole.
+            # The last of these events has the complete response.
             whole = as_dict(event["response"])
         elif kind == "message_start":
             whole = {**as_dict(event.get("message")), "content": []}
@@ -161,7 +159,7 @@ def _add_to_message(whole: dict[str, Json], kind: str, event: dict[str, Json]) -
                     known = block.get(key)
                     block[key] = (known if isinstance(known, str) else "") + as_str(delta[source])
         case "content_block_stop":
-            # The arguments of a call come as pieces of JSON, of which only the whole can be read.
+            # The arguments of a call come as pieces of JSON, which can be parsed only when all are there.
             written = block.get("input")
             parsed = parsed_object(written) if isinstance(written, str) else None
             if parsed is not None:
@@ -202,31 +200,32 @@ def _add_to_call(calls: list[Json], piece: dict[str, Json]) -> None:
 
 
 def message_of(reply: dict[str, Json]) -> dict[str, Json]:
-    """Return a reply as a message that has its model and usage; empty if it is an error."""
+    """Return a reply as a message with its model and usage; empty if it is an error."""
     record = Record(reply)
     for choice in record.objects("choices")[:1]:
-        beside = {**record.kept("id", "model", "usage"), "finish_reason": choice.get("finish_reason")}
-        return {**beside, **choice.inner("message").members, "role": "assistant"}
+        own_members = {**record.kept("id", "model", "usage"), "finish_reason": choice.get("finish_reason")}
+        return {**own_members, **choice.inner("message").members, "role": "assistant"}
     if reply.get("object") != "response" and reply.get("type") != "message":
         return {}
     return {key: reply[key] for key in _OF_REPLY if key in reply}
 
 
-def asked_in(request: dict[str, Json]) -> list[dict[str, Json]]:
+def messages_in(request: dict[str, Json]) -> list[dict[str, Json]]:
     """Return the messages of a request, or the items of its input."""
     asked = request.get("messages", request.get("input"))
     return [{"role": "user", "content": asked}] if isinstance(asked, str) else objects(asked)
 
 
 def system_of(request: dict[str, Json]) -> Json:
-    """Return the system prompt that stands beside the messages."""
+    """Return the system prompt of a request that has it next to its messages."""
     return request.get("system") or request.get("instructions")
 
 
 class Conversations:
     """Decides which conversation an exchange continues, and how much of its request is new.
 
-    An exchange continues the one whose request begins its own and whose reply comes next there.
+    An exchange continues an earlier one if its messages begin with those of the earlier request, followed by
+    the earlier reply.
     """
 
     def __init__(self) -> None:
@@ -235,10 +234,10 @@ class Conversations:
         self._replies: dict[str, int] = {}
 
     def place(self, request: dict[str, Json], reply: dict[str, Json]) -> tuple[int, int]:
-        """Return the conversation, and the number of messages that its earlier exchanges have."""
-        messages = asked_in(request)
+        """Return the conversation, and the number of messages that its earlier exchanges contain."""
+        messages = messages_in(request)
         states = list(_states(messages))
-        # A response of OpenAI's API names the one that it continues, and repeats nothing of it.
+        # A response of OpenAI's API names the one that it continues, and repeats none of its messages.
         before = self._replies.get(as_str(request.get("previous_response_id")))
         conversation, start = self._continued(messages, states) if before is None else (before, 0)
         if conversation is None:
@@ -253,11 +252,11 @@ class Conversations:
     def _continued(self, messages: list[dict[str, Json]], states: list[int]) -> tuple[int | None, int]:
         for length in range(len(states), 0, -1):
             ends = self._ends.get(states[length - 1], [])
-            following = "" if length == len(messages) else _mark(_said(messages[length:]))
+            following = "" if length == len(messages) else _mark(_first_reply(messages[length:]))
             known = next((end for end in reversed(ends) if end[1] == following), None)
             if known is None:
                 continue
-            # Two requests with the same beginning are two branches: each end is continued once.
+            # Two requests with the same beginning are two branches: each earlier reply is continued once.
             ends.remove(known)
             replied = _replies_in(messages[length:]) if known[1] else []
             return known[0], length + len(replied)
@@ -265,26 +264,27 @@ class Conversations:
 
 
 def _replies_in(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """Return the messages or items of the model that come first."""
+    """Return the messages or items of the model at the beginning of a list."""
     return list(takewhile(lambda message: role_of(message) == "assistant", messages))
 
 
-def _said(messages: list[dict[str, Json]]) -> dict[str, Json]:
-    """Return what the model said at the beginning of messages or items, as one message."""
-    said = _replies_in(messages)
-    if said and "type" in said[0]:
-        return {"output": list[Json](said)}
-    return said[0] if said else {}
+def _first_reply(messages: list[dict[str, Json]]) -> dict[str, Json]:
+    """Return the model's messages or items at the beginning of a list as one message."""
+    replies = _replies_in(messages)
+    if replies and "type" in replies[0]:
+        return {"output": list[Json](replies)}
+    return replies[0] if replies else {}
 
 
 def _mark(message: dict[str, Json]) -> str:
-    """Return what tells a reply from others: the id of its first call, else how its text begins."""
+    """Return what identifies a reply: the id of its first call, else the beginning of its text."""
     pieces = list(map(Record, _pieces(message)))
     calls = of_type(pieces, "tool_use", "function", "function_call", "custom_tool_call")
     if calls:
         return as_str(calls[0].get("call_id") or calls[0].get("id"))
-    said = [piece for piece in pieces if piece.get("type") not in ("reasoning", "thinking", "summary_text")]
-    texts = [piece.get(key) for piece in said for key in ("content", "text")]
+    thoughts = ("reasoning", "thinking", "summary_text")
+    spoken = [piece for piece in pieces if piece.get("type") not in thoughts]
+    texts = [piece.get(key) for piece in spoken for key in ("content", "text")]
     shown = [text.strip()[:200] for text in texts if isinstance(text, str)]
     return next(filter(None, shown), "")
 
@@ -297,7 +297,7 @@ def _pieces(message: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _states(messages: list[dict[str, Json]]) -> Iterator[int]:
-    """Yield a hash of the messages up to each one, without the marks of a cache."""
+    """Yield for each message a hash of all messages up to it, without the marks of a cache."""
     # Chained: equal hashes mean that all messages up to there are equal.
     state = 0
     for message in messages:

@@ -1,8 +1,7 @@
-"""Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes in JSON, results of
-batches.
+"""Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes, batch results.
 
-Each request repeats its conversation, so that an exchange adds what is new in its request, and its reply.
-Exchanges that do not continue each other, such as those that only find a title, are runs of their own.
+Each request repeats its conversation, so that an exchange adds the new messages of its request, and its
+reply. Exchanges that do not continue each other, such as those that only find a title, are runs of their own.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class _Reader(DividedReader):
         self._tally = Tally()
         self._names = {"model": "", "task": "", "error": ""}
 
-    def wholes(self) -> Iterator[RawRecord]:
+    def undivided_records(self) -> Iterator[RawRecord]:
         left_out = 0
         for record, conversation, start in self.exchanges():
             if record.damage or str(conversation) == self._id:
@@ -68,8 +67,9 @@ class _Reader(DividedReader):
             )
 
     def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
-        """Yield every record, its conversation from 1 on, 0 without one, and how many of its messages are
-        known.
+        """Yield every record with its conversation and the number of its messages that are known already.
+
+        Conversations count from 1; a record without a request or a reply has 0.
         """
         from gistpoint.sessions.formats.api_log._bodies import Conversations, sides_of
 
@@ -87,12 +87,12 @@ class _Reader(DividedReader):
         if "log" in self.probe.object:
             return guarded(elements_at(blob, start, "log", "entries"), blob, self.warnings)
         if self.probe.array or any(key in self.probe.object for key in _ARRAYS):
-            return super().wholes()
+            return super().undivided_records()
         found = lines(blob, start) if self.probe.is_lines else one_record(blob, start)
         return guarded(found, blob, self.warnings)
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
-        from gistpoint.sessions.formats.api_log._bodies import asked_in, message_of, sides_of, system_of
+        from gistpoint.sessions.formats.api_log._bodies import message_of, messages_in, sides_of, system_of
 
         request, reply = sides_of(fields)
         self.learn(fields)
@@ -100,27 +100,27 @@ class _Reader(DividedReader):
         if system and system != self._system:
             self._system = system
             yield {"part": "system"}
-        for number, message in list(enumerate(asked_in(request)))[self._start :]:
+        for number, message in list(enumerate(messages_in(request)))[self._start :]:
             yield {"part": "message", "number": number, "message": _light(message)}
         if reply:
-            said = message_of(reply)
-            yield {"part": "reply", "message": _light(said)} if said else {"part": "error"}
+            message = message_of(reply)
+            yield {"part": "reply", "message": _light(message)} if message else {"part": "error"}
 
     def learn(self, fields: Json) -> None:
-        """Count an exchange for the header."""
+        """Add an exchange to the facts of the header."""
         from gistpoint.sessions.formats.api_log._bodies import sides_of
 
         exchange = as_dict(fields)
         request, reply = sides_of(fields)
         usage = usage_of(reply)
-        self._tally.spend(tokens_of(usage), cost_of(reply, usage))
+        self._tally.add_usage(tokens_of(usage), cost_of(reply, usage))
         self._names["model"] = as_str(first(reply, "model") or self._names["model"] or request.get("model"))
         self._names["task"] = self._names["task"] or as_str(exchange.get("custom_id"))
         status = as_str(reply.get("status"))
         unfinished = status if status in _UNFINISHED else ""
         self._names["error"] = "error" if reply.get("error") else unfinished
-        self._tally.see(_asked_at(Record(exchange)))
-        self._tally.see(_answered_at(Record(exchange)))
+        self._tally.add_time(_asked_at(Record(exchange)))
+        self._tally.add_time(_answered_at(Record(exchange)))
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         if name["part"] in ("message", "reply"):
@@ -128,7 +128,7 @@ class _Reader(DividedReader):
         return step_count
 
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
-        from gistpoint.sessions.formats.api_log._bodies import asked_in, message_of, sides_of, system_of
+        from gistpoint.sessions.formats.api_log._bodies import message_of, messages_in, sides_of, system_of
 
         request, reply = sides_of(value)
         exchange = Record(value)
@@ -141,15 +141,14 @@ class _Reader(DividedReader):
             case "reply":
                 return {**message_of(reply), "timestamp": _answered_at(exchange)}
         return {
-            **asked_in(request)[number if isinstance(number, int) else 0],
+            **messages_in(request)[number if isinstance(number, int) else 0],
             "timestamp": _asked_at(exchange),
         }
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         value, damage = super().load(blob, start, end)
-        if (
-            not damage and end - start > limits.LONG_RECORD
-        ):  # a body may be a text, which must be whole to be read
+        # A body may be JSON within a text, which can only be parsed if the text is not cut.
+        if not damage and end - start > limits.LONG_RECORD:
             whole = parsed_object(blob.read(start, end - start).decode("utf-8", "replace"))
             value = value if whole is None or is_deep(whole) else whole
         return value, damage
@@ -189,7 +188,7 @@ _OF_PART = ("type", "id", "call_id", "tool_use_id")
 
 
 def _light(message: dict[str, Json]) -> dict[str, Json]:
-    """Return what decides where a message belongs: its role and the ids of its calls and results."""
+    """Return the members that decide a message's step: its role, and the ids of its calls and results."""
     kept = _only(message, _OF_MESSAGE)
     for key in ("content", "tool_calls", "output"):
         named: list[Json] = [_only(part, _OF_PART) for part in objects(message.get(key))]
@@ -210,15 +209,13 @@ def _answered_at(exchange: Record) -> float | None:
     at = when(exchange.inner("response").first(*_TIMES) or exchange.first(*_ENDS))
     if at is not None or not exchange.has("startedDateTime"):
         return at
-    # A HAR file, as browsers write it, has how long an exchange took in milliseconds.
+    # A HAR file, which browsers write, records the duration of an exchange in milliseconds.
     asked, spent = _asked_at(exchange), exchange.get("time")
     return asked + spent / 1000 if asked is not None and isinstance(spent, int | float) else None
 
 
 class ApiLog(Format):
-    """Recognised by records that hold a request to a model's API with its reply, or by batches with their own
-    ids.
-    """
+    """Recognised by records with a request to a model's API and its reply, or by lines of batch results."""
 
     name = "api-log"
     words_in_records = True
@@ -258,7 +255,7 @@ class ApiLog(Format):
             yield RunEntry(str(number), reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a conversation by its number."""
+        """Open a conversation by its number. Raises `RunFileError` if the id is not a number."""
         if not id.isdecimal():
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)

@@ -1,4 +1,4 @@
-"""Breakpoint's results: one line per problem, with the calls in order and without their results."""
+"""Breakpoint's results: one line per problem, with its calls in order but without their results."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Reader(RunReader):
 
     def _calls(self) -> Iterator[RawRecord]:
         yield from elements_below(Scanner(self.probe.blob), ("metadata", "tool_usage"))
-        # The verdict is made of the line as a whole, after the calls that are in it.
+        # The step of the verdict is made of the whole line; it follows the calls within it.
         yield RawRecord(0, self.probe.blob.size, None)
 
     def header(self) -> Run:
@@ -144,9 +144,7 @@ def _is_problem(line: dict[str, Json]) -> bool:
 
 
 class BreakpointResults(Format):
-    """Recognised by summaries with `total_problems`, or by problems with a score, metadata and a
-    configuration.
-    """
+    """Recognised by summaries with `total_problems`, or by problems with a score and a configuration."""
 
     name = "breakpoint"
     texts_in_records = True
@@ -172,7 +170,7 @@ class BreakpointResults(Format):
             yield RunEntry(id, _header(shallow(record.fields), id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a problem by its name, the first one without a name."""
+        """Open a problem by its name, or the first one. Raises `RunFileError` if there is none."""
         for known, record in _problems(probe):
             if known == id or not id:
                 line = shallow(record.fields)
@@ -187,7 +185,7 @@ def _problems(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for record in lines(probe.blob, probe.start):
         fields = shallow(record.fields)
-        # The summaries of the run are lines too.
+        # Summaries of the run are lines too.
         if record.fields is not None and not _is_problem(fields):
             continue
         name = as_str(fields.get("problem")) or "damaged"

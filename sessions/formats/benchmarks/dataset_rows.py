@@ -1,8 +1,8 @@
-"""Rows of data sets of runs, a run each: SWE-smith's, SWE-Gym's, nebius', SWE-rebench's, R2E-Gym's, and
-ShareGPT's.
+"""Rows of data sets, each a run: SWE-smith, SWE-Gym, nebius, SWE-rebench, R2E-Gym, and ShareGPT's form.
 
-A row has its messages in a list, or in a text with that list as JSON. Calls are recorded as such, or are in
-the text of a reply: as functions in XML, or as SWE-agent's commands in its last block between fences.
+A row has its messages in a list, or in a text that contains the list as JSON. Calls are recorded as such, or
+they are in the text of a reply: as functions in XML, or as SWE-agent's commands in its last block between
+fences.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from gistpoint.sessions.records.values import (
 
 _MESSAGES = ("messages", "trajectory", "conversations", "conversation", "history")
 _STEPS = "trajectory_steps"
-"""R2E-Gym's steps: a thought, an action and an observation each."""
+"""The key of R2E-Gym's steps, each with a thought, an action and an observation."""
 _MARKS = frozenset(
     (
         "instance_id",
@@ -77,7 +77,7 @@ _MARKS = frozenset(
         _STEPS,
     )
 )
-"""Members of a row, at least one of which tells it from a conversation alone."""
+"""Members of which a data set's row has at least one, while a mere conversation has none."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
 _ROLES = {
     "ai": "assistant",
@@ -90,22 +90,22 @@ _ROLES = {
 _TEXT = re.compile(
     r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_calls|tool_call_id|function_call)"'
 )
-"""The beginning of messages as JSON within a text."""
+"""The beginning of a text that contains messages as JSON."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
-"""What SWE-agent's shell prints after each output."""
-_PLACES = Places()
+"""The prompt that SWE-agent's shell prints after each output."""
+_KNOWN_PLACES = Places()
 Protocol = Literal["calls", "functions", "fences", "text"]
 
 
 def _message(value: Json) -> Json:
-    """Return a message with the keys and roles of OpenAI's API, and without the members that are null."""
+    """Return a message with the keys and roles of OpenAI's API, and without members that are null."""
     if not isinstance(value, dict):
         return value
     message: dict[str, Json] = {key: item for key, item in value.items() if item is not None}
-    # ShareGPT's names.
+    # ShareGPT has other names for the role and the content.
     if "from" in message and "value" in message:
         message["role"], message["content"] = message.pop("from"), message.pop("value")
-    # The rows of nebius have the prompt of the system in a member of its own.
+    # Rows of nebius have the system prompt in a member of its own.
     record = Record(message)
     if record.has("text", "system_prompt") and not record.has("content"):
         message = {
@@ -119,9 +119,7 @@ def _message(value: Json) -> Json:
 
 
 def _holds_messages(value: Json) -> bool:
-    """Whether a member of a row has messages: a list, or a text with one as JSON, of which the beginning is
-    read.
-    """
+    """Whether a member of a row is a list of messages, or a text that begins like one in JSON."""
     if isinstance(value, str):
         return _TEXT.match(value) is not None
     opening = [as_dict(_message(item)) for item in as_list(value)[:3]]
@@ -129,30 +127,30 @@ def _holds_messages(value: Json) -> bool:
 
 
 def _key_of(fields: Mapping[str, Json]) -> str:
-    """Return the member with the run's messages or steps, empty if there is none."""
+    """Return the key of the run's messages or steps, empty if there are none."""
     if isinstance(fields.get(_STEPS), list | str):
         return _STEPS
     return next((key for key in _MESSAGES if _holds_messages(fields.get(key))), "")
 
 
 def _protocol(fields: Mapping[str, Json], key: str) -> Protocol:
-    """Return how the replies of a row make their calls."""
+    """Return the form in which the replies of a row make their calls."""
     held = fields.get(key)
     listed = objects(decoded_text(held) if isinstance(held, str) else held)
     messages = map(as_dict, map(_message, listed))
     replies = [message for message in messages if role_of(message) == "assistant"][:6]
-    texts = list(map(_said, replies))
+    texts = list(map(_text_of_message, replies))
     if any(Record(message).kept("tool_calls", "function_call") for message in replies):
         return "calls"
     if any("<function=" in text for text in texts):
         return "functions"
-    # SWE-agent's replies end with the command; in a conversation of people a block of code may be anywhere.
+    # SWE-agent's replies end with the command; in a conversation of people a code block may be anywhere.
     fenced = sum(text.rstrip().endswith("```") for text in texts)
     is_fenced = 2 * fenced > len(texts)
     return "fences" if is_fenced and _MARKS & fields.keys() else "text"
 
 
-def _said(message: dict[str, Json]) -> str:
+def _text_of_message(message: dict[str, Json]) -> str:
     content = message.get("content")
     return "" if isinstance(content, list | dict) and is_deep(content) else as_text(content)
 
@@ -172,7 +170,7 @@ def _fails(output: str, kind: StepKind) -> bool:
 def _shell(protocol: Protocol) -> Shell:
     return Shell(
         lambda _message, text, _answer: _calls_of(protocol, text),
-        expects=lambda message: bool(_calls_of(protocol, _said(message))),
+        expects=lambda message: bool(_calls_of(protocol, _text_of_message(message))),
         fails=_fails if protocol != "text" else None,
     )
 
@@ -236,9 +234,7 @@ def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
 
 
 class DatasetRows(Format):
-    """Recognised by messages or steps in a row that has a task, a verdict or a patch beside them; or by
-    Parquet.
-    """
+    """Recognised by rows with messages or steps and a task, a verdict or a patch, or as Parquet."""
 
     name = "dataset-rows"
     reviewed_as = "chat"
@@ -256,36 +252,36 @@ class DatasetRows(Format):
         row: Mapping[str, Json] = probe.opening.members
         if not _key_of(row):
             return 0.0
-        if _says_more(row):
+        if _is_of_data_set(row):
             return 0.93
-        # The head may end before the members that tell a row from a conversation alone.
+        # The head may end before the members that distinguish a row from a mere conversation.
         if probe.array or probe.is_lines:
             row = first_row(probe)
-            known = _says_more(row)
+            known = _is_of_data_set(row)
         else:
             known = any(probe.late(key) is not None for key in _MARKS) and probe.blob.size < limits.RECORD
         return 0.93 if known else 0.6 if _key_of(row) not in ("messages", "") else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the rows that hold a run. Raises `NoRunError` if a Parquet file has other rows only."""
-        seen: list[str] = []
+        """List the rows that are runs. Raises `NoRunError` if a Parquet file has only other rows."""
+        columns: list[str] = []
         found = False
-        for id, row, key in _named(probe, seen):
+        for id, row, key in _named_rows(probe, columns):
             found = True
             yield RunEntry(id, _header(row, key, id))
-        if not found and seen and probe.head.startswith(PARQUET):
-            columns = ", ".join(seen[:12])
+        if not found and columns and probe.head.startswith(PARQUET):
+            listed = ", ".join(columns[:12])
             raise NoRunError(
-                f"{probe.name or 'The file'} has rows without messages: its columns are {columns}.",
+                f"{probe.name or 'The file'} has rows without messages: its columns are {listed}.",
                 hint=f"A run's messages are looked for in {', '.join(_MESSAGES)} and {_STEPS}.",
             )
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run of a row, the first one without an id."""
-        row = _PLACES.row(probe, id)
+        """Open the run of a row, the first one without an id. Raises `RunFileError` if there is none."""
+        row = _KNOWN_PLACES.row(probe, id)
         if row is not None and (key := _key_of(row.fields)):
             return _opened(probe, id, row, key)
-        rows = ((known, (found, key)) for known, found, key in _named(probe, []))
+        rows = ((known, (found, key)) for known, found, key in _named_rows(probe, []))
         known, (found, key) = run_named(probe, id, rows, hint="List it to see the ids.")
         return _opened(probe, known, found, key)
 
@@ -295,12 +291,12 @@ def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
     return _Reader(inner, _header(row, key, id), key, _protocol(row.fields, key))
 
 
-def _says_more(row: Mapping[str, Json]) -> bool:
-    """Whether a row is more than a conversation, or one whose messages only data sets write that way."""
+def _is_of_data_set(row: Mapping[str, Json]) -> bool:
+    """Whether a row is more than a conversation, or has messages in a form that only data sets use."""
     held = row.get(_key_of(row))
     opening = first_object(held)
-    told = {"from", "value"} <= opening.keys() or bool({"system_prompt", "mask"} & opening.keys())
-    return told or isinstance(held, str) or bool(_MARKS & row.keys())
+    has_own_keys = {"from", "value"} <= opening.keys() or bool({"system_prompt", "mask"} & opening.keys())
+    return has_own_keys or isinstance(held, str) or bool(_MARKS & row.keys())
 
 
 def _header(row: Row, key: str, id: str) -> Run:
@@ -321,19 +317,20 @@ def _header(row: Row, key: str, id: str) -> Run:
     )
 
 
-def _named(probe: FileProbe, seen: list[str]) -> Iterator[tuple[str, Row, str]]:
-    """Yield the id, the row and the key of its messages; put the columns of the first row into `seen`."""
-    names, places = RunNames(), _PLACES.of(probe)
-    shared = ""  # of the rows of a Parquet file, which all have the same columns: looking is dear there
+def _named_rows(probe: FileProbe, columns: list[str]) -> Iterator[tuple[str, Row, str]]:
+    """Yield the id, the row and the key of its messages, and add the first row's columns to `columns`."""
+    names, places = RunNames(), _KNOWN_PLACES.of(probe)
+    # All rows of a Parquet file have the same columns, in which searching for the messages is expensive.
+    shared = ""
     for row in rows_of(probe):
-        seen += [] if seen else row.fields
-        # Only a row of JSON may have its messages elsewhere than the one before it.
+        columns += [] if columns else row.fields
+        # Only rows in JSON can have their messages under another key than the row before.
         key = shared if row.record is None and shared in row.fields else _key_of(row.fields)
         if key:
             shared = key
             name = as_str(next((row.member(name) for name in _NAMES if row.member(name) is not None), ""))
             id = names.name(name or str(row.number))
-            _PLACES.add(places, id, row)
+            _KNOWN_PLACES.add(places, id, row)
             yield id, row, key
 
 

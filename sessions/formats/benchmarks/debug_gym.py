@@ -53,7 +53,7 @@ class _Reader(RunReader):
         observation = as_text(value.get("obs"))
         # A step may ask the model several times.
         usage = [as_dict(pair.get("token_usage")) for pair in objects(value.get("prompt_response_pairs"))]
-        # The first entry is what the environment says at the beginning, before any action.
+        # The first entry is what the environment shows at the beginning, before any action.
         opening = index == 0 and not calls
         prompts = [as_text(value.get(key)) for key in ("system_message", "problem_message")]
         opening_text = "\n\n".join(part for part in [*prompts, observation] if part)

@@ -1,7 +1,8 @@
 """A trial of Harbor, a folder: the agent's transcript, in whatever format it is, with the verifier's outcome.
 
-`result.json` says what came of the trial; the transcript is the first file below `agent` that a reader knows,
-the one in ATIF before the agent's own logs. Agents that it started are runs of the trial: `TRIAL#ID`.
+`result.json` records the outcome of the trial. The transcript is the first file below `agent` that a reader
+recognises; ATIF comes before the agent's own logs. Agents that this agent started are runs of the trial:
+`TRIAL#ID`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from gistpoint.sessions.records.values import (
 _MOST_TRIED = 40
 _TRAJECTORY = re.compile(r"agent/trajectory\.[^/]{1,200}\.json")
 _OUTCOME = "\0outcome"
-"""Marks the records that are not of the transcript."""
+"""Marks the records that are not part of the transcript."""
 
 
 class _Reader(RunReader):
@@ -48,47 +49,45 @@ class _Reader(RunReader):
         self._inner: RunReader | None = None
         self._known: Format | None = None
         self._transcript = FileProbe(probe.blob)
-        self._shown = ""
+        self._shown_id = ""
         of_agent = [part for part in probe.parts[1:] if part.name.startswith("agent/")]
-        # Each agent names its transcript in its own way: the first file that a reader knows is it.
+        # Each agent names its transcript differently: it is the first file that a reader recognises.
         opened = any(map(self._open, of_agent[:_MOST_TRIED]))
         if not opened and any(part.name.startswith("agent/") for part in probe.parts):
             self.warnings.append("No file that the agent left is in a format that is known here.")
         self._texts = [part for part in probe.parts[1:] if part.size and self._is_shown(part.name)]
         self.blobs = [*(self._inner.blobs if self._inner else ()), probe.blob, *self._texts]
-        self._own: dict[int, list[str]] = {}
+        self._own_steps: dict[int, list[str]] = {}
 
     def _is_shown(self, name: str) -> bool:
-        """Whether a file is shown as it is: what the verifier left, and the agent's own logs if nothing else
-        tells.
-        """
+        """Whether a file is shown as text: the verifier's, and without a transcript the agent's own logs."""
         return not name.startswith("agent/") or (self._inner is None and name.endswith((".txt", ".log")))
 
     def _open(self, part: Blob) -> bool:
-        """Open the transcript if it is one."""
+        """Open a file as the transcript; return whether it is one."""
         probe = FileProbe(part, name=self.probe.name)
         try:
             known, entry = _recognised(probe)
             self._inner, self._known = known.open(probe, entry.id), known
         except RunFileError:
             return False
-        self._transcript, self._shown = probe, entry.id
+        self._transcript, self._shown_id = probe, entry.id
         self.not_shown = (*known.not_shown, *Harbor.not_shown)
         return True
 
     def side_runs(self) -> Iterator[RunEntry]:
-        """Yield the runs of the agents that the shown one started: in its file, and in ATIF files beside it."""
+        """Yield the runs of the agents that the main one started, in its file and in other ATIF files."""
         yield from self._within()
-        for name, (_, entry) in self._beside.items():
+        for name, (_, entry) in self._other_files.items():
             yield replace(entry, id=name)
 
     def _within(self) -> Iterator[RunEntry]:
         if self._known is not None:
-            yield from (entry for entry in self._known.runs(self._transcript) if entry.id != self._shown)
+            yield from (entry for entry in self._known.runs(self._transcript) if entry.id != self._shown_id)
 
     @cached_property
-    def _beside(self) -> dict[str, tuple[Format, RunEntry]]:
-        """The other ATIF files of the agent, by name: those of agents that it started, and its continuations."""
+    def _other_files(self) -> dict[str, tuple[Format, RunEntry]]:
+        """The agent's other ATIF files by name: its continuations, and agents that it started."""
         found: dict[str, tuple[Format, RunEntry]] = {}
         for part in self.probe.parts:
             if part is not self._transcript.blob and _TRAJECTORY.fullmatch(part.name):
@@ -97,7 +96,7 @@ class _Reader(RunReader):
         return found
 
     def side_run(self, id: str) -> RunReader | None:
-        """Open a run of the transcript's file, or of another file that the agent left; None if there is none."""
+        """Open a run in the transcript's file or in another file of the agent; None if there is none."""
         for part in self.probe.parts:
             if part.name == id:
                 probe = FileProbe(part, name=self.probe.name)
@@ -108,12 +107,12 @@ class _Reader(RunReader):
         return None
 
     def _linked(self, links: Sequence[str]) -> tuple[str, ...]:
-        """Return links as they are found from the trial: to another file as to one of its runs."""
+        """Return links in which a link to another file names the run of the trial that this file is."""
         return tuple(map(self._target, links))
 
     def _target(self, link: str) -> str:
         if link.startswith("#"):
-            names = [name for name, (_, entry) in self._beside.items() if entry.header.id == link[1:]]
+            names = [name for name, (_, entry) in self._other_files.items() if entry.header.id == link[1:]]
         else:
             end = link.replace("\\", "/").rsplit("/", 1)[-1]
             names = [part.name for part in self.probe.parts if end and part.name.endswith(end)]
@@ -134,10 +133,10 @@ class _Reader(RunReader):
         if name is None and self._inner is not None:
             return self._inner.place(fields, step_count)
         own = as_str(name)
-        # What the verifier left belongs to the outcome that it found.
-        joins = own.startswith("verifier/") and bool(self._own)
-        at = next(iter(self._own)) if joins else step_count
-        self._own.setdefault(at, []).append(own)
+        # Files of the verifier join the step of its outcome.
+        joins = own.startswith("verifier/") and bool(self._own_steps)
+        at = next(iter(self._own_steps)) if joins else step_count
+        self._own_steps.setdefault(at, []).append(own)
         return at
 
     def had_a_step(self, fields: Json) -> bool:
@@ -154,10 +153,14 @@ class _Reader(RunReader):
         return value if self._inner is None or value == self._result else self._inner.completed(value)
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        return value if self._inner is None or index in self._own else self._inner.part(index, number, value)
+        return (
+            value
+            if self._inner is None or index in self._own_steps
+            else self._inner.part(index, number, value)
+        )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        names = self._own.get(index)
+        names = self._own_steps.get(index)
         if names is None and self._inner is not None:
             step = self._inner.step(index, raws)
             return replace(step, links=self._linked(step.links)) if step.links else step
@@ -194,7 +197,7 @@ class _Reader(RunReader):
             tokens=tokens or run.tokens,
             cost=first_known((cost, run.cost)),
             started=first_known((begun, run.started)),
-            # How long the agent took; the trial as a whole also built the task's container.
+            # The duration of the agent; the whole trial also built the task's container.
             duration_s=_lasted(result.inner("agent_execution")) or _lasted(result) or run.duration_s,
         )
         if reward is None:
@@ -203,13 +206,13 @@ class _Reader(RunReader):
 
 
 def _with_omissions(reader: RunReader, known: Format) -> RunReader:
-    """Return the reader of a run within the trial, which names what that run's own format does not show."""
+    """Return the reader of a run within the trial, with the omissions of that run's own format."""
     reader.not_shown = first_known((reader.not_shown, known.not_shown))
     return reader
 
 
 def _outcome(index: int, raws: Sequence[Raw]) -> Step:
-    """Return the step of what the verifier found, with the logs that it left."""
+    """Return the step of the verifier's outcome, with the logs of the verifier."""
     result = Record(raws[0].value)
     error, phase = result.inner("exception_info"), result.inner("verifier")
     failure = joined([error.word("exception_type"), error.text("exception_message")], ": ")
@@ -228,9 +231,7 @@ def _outcome(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
-    """Return the format of a file that the agent left, and its first run. Raises `RunFileError` if it has
-    none.
-    """
+    """Return the format of a file of the agent, and its first run. Raises `RunFileError` without a run."""
     from gistpoint.sessions.formats.registry import recognise
 
     known = recognise(probe)
@@ -252,7 +253,7 @@ def _rewards(result: Record) -> dict[str, Json]:
 
 
 def _reward(result: dict[str, Json]) -> float | None:
-    """Return the reward: the one of that name, or the only one."""
+    """Return the reward of that name, or the only one; None if there are several others."""
     rewards = Record(_rewards(Record(result)))
     named = as_float(rewards.first("reward", "overall"))
     if named is not None or rewards.has("reward"):
@@ -262,7 +263,7 @@ def _reward(result: dict[str, Json]) -> float | None:
 
 
 class Harbor(Format):
-    """Recognised by the name of a trial with its agent or its outcome."""
+    """Recognised by the name of a trial together with its agent or its outcome."""
 
     name = "harbor"
     not_shown: Sequence[NotShown] = (
@@ -294,13 +295,13 @@ class Harbor(Format):
         return 1.0 if has_outcome and whole.has("trial_name", "task_name") else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the trial, and the runs of the agents that its agent started."""
+        """List the trial, then the runs of the agents that its agent started."""
         reader = _Reader(probe)
         yield RunEntry("", reader.header())
         yield from reader.side_runs()
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open the trial, or a run of another agent in it."""
+        """Open the trial, or a run of another agent in it. Raises `RunFileError` if there is no such run."""
         reader = _Reader(probe)
         found = reader.side_run(id) if id else reader
         if found is None:

@@ -1,5 +1,4 @@
-"""Results of tau-bench and of tau2-bench: an agent and a user who both may call tools; a run for each trial
-of a task.
+"""Results of tau-bench and tau2-bench: each trial of a task is a run, in which agent and user may call tools.
 
 In tau2's voice mode a run is a list of ticks, in which both may speak at once: a turn lasts until the other
 one speaks.
@@ -41,7 +40,7 @@ _SIMULATIONS = "simulations"
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
-    """Return how the runs are arranged in the file, None if it is of neither benchmark."""
+    """Return the arrangement of the runs in the file, None if it is of neither benchmark."""
     whole, opening = Record(probe.object), probe.opening
     if whole.has(_SIMULATIONS) and whole.has("info", "tasks"):
         return "results"
@@ -56,13 +55,13 @@ def shape_of(probe: FileProbe) -> Shape | None:
 
 
 def _message(value: Json) -> Json:
-    """Return a message with the result of a tool as in OpenAI's API; several in one as parts."""
+    """Return a message in which a tool's result has OpenAI's form, and several results are parts."""
     message = Record(value)
     if message.get("role") != "tool" or message.has("tool_call_id"):
         return value
     if not isinstance(message.get("tool_messages"), list):
         return {**message.without("id"), "tool_call_id": message.get("id")}
-    # tau2 puts the results of calls that were made at once into one message.
+    # tau2 puts the results of parallel calls into one message.
     return {"role": "tool", "content": list[Json](map(_result_part, message.objects("tool_messages")))}
 
 
@@ -82,11 +81,11 @@ class _Reader(RunReader):
     format = "tau-bench"
     arrays = ("traj", "messages", "ticks")
 
-    def __init__(self, probe: FileProbe, header: Run, beside: dict[str, Json]) -> None:
-        """`beside` are what the file has for the run outside of it: its task and the agent's policy."""
+    def __init__(self, probe: FileProbe, header: Run, shared_facts: dict[str, Json]) -> None:
+        """Open a trial; `shared_facts` are its task and the agent's policy, which the file has outside it."""
         super().__init__(probe)
         self._header = header
-        self.facts.update(beside)
+        self.facts.update(shared_facts)
         self._turns = Turns()
         self._ticks = _Ticks()
         self._tally = Tally()
@@ -97,7 +96,7 @@ class _Reader(RunReader):
             return self._ticks.place(message, step_count)
         if role_of(message) == "assistant":
             usage = usage_of(message)
-            self._tally.spend(tokens_of(usage), cost_of(message, usage))
+            self._tally.add_usage(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(_message(fields), step_count)
 
     def completed(self, value: Json) -> Json:
@@ -115,12 +114,12 @@ class _Reader(RunReader):
         if "tick_id" in as_dict(raws[0].value):
             return _voiced_step(index, raws)
         step = message_step(index, raws)
-        # The simulated user talks; its task is in the file, and no message has it.
+        # The simulated user only talks: its task is in the file, but in no message.
         return replace(step, kind=StepKind.MESSAGE) if step.kind is StepKind.TASK else step
 
 
 class _Ticks:
-    """Groups ticks into turns: one goes on, through silence and overlap, until the other speaks alone."""
+    """Groups ticks into turns: each lasts, through silence and overlap, until the other one speaks alone."""
 
     def __init__(self) -> None:
         self._speaker = ""
@@ -138,27 +137,27 @@ _SIDES = ("agent", "user")
 
 
 def _speaks(tick: Record, who: str) -> bool:
-    said = tick.word(f"{who}_chunk", "content")
-    return bool(said.strip() or tick.get(f"{who}_tool_calls"))
+    spoken = tick.word(f"{who}_chunk", "content")
+    return bool(spoken.strip() or tick.get(f"{who}_tool_calls"))
 
 
 def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
     ticks = records_of(raws)
     who = next((who for tick in ticks for who in _SIDES if _speaks(tick, who)), "")
     other = "user" if who == "agent" else "agent"
-    said = {side: "".join(texts_of(ticks, f"{side}_chunk", "content")) for side in _SIDES}
+    spoken = {side: "".join(texts_of(ticks, f"{side}_chunk", "content")) for side in _SIDES}
     calls: list[RunCall] = []
     results: list[Result] = []
     for tick in ticks:
         for side in _SIDES:
             calls += map(call_of_function, objects(tick.get(f"{side}_tool_calls")))
             results += map(_tool_result, tick.objects(f"{side}_tool_results"))
-    # In a voice dialogue both may speak: each tick has what either said in it.
-    overlap = f"[{other}, at the same time] {said[other]}" if who and said[other].strip() else ""
+    # In a voice dialogue both may speak: each tick has what either uttered during it.
+    overlap = f"[{other}, at the same time] {spoken[other]}" if who and spoken[other].strip() else ""
     actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
     return (
         StepBuilder(index, raws, actor, kind_of(tuple(calls)), "ticks")
-        .text(said.get(who, ""), overlap)
+        .text(spoken.get(who, ""), overlap)
         .calls(calls)
         .results(results)
         .span(ticks[0].time("timestamp"), ticks[-1].time("timestamp"))
@@ -174,14 +173,14 @@ def _tool_result(item: Record) -> Result:
 
 
 def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
-    """Return the header of a trial; `info` is that of tau2's whole file."""
+    """Return the header of a trial; `info` describes the whole experiment in tau2's files."""
     record, experiment = Record(trial), Record(info)
     run = row_header(
         "tau-bench",
         "2" if info or "reward" not in trial else "1",
         {**record.inner("reward_info").members, **trial},
     )
-    # The first benchmark has the cost of the simulated user among its facts of the trial.
+    # tau-bench records the cost of the simulated user among its facts about the trial.
     of_user = record.number("info", "user_cost") if record.has("info") else record.number("user_cost")
     return replace(
         run,
@@ -198,9 +197,7 @@ def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
 
 
 class TauBench(Format):
-    """Recognised by trials of a task with their conversation, alone or as the simulations of a file of
-    results.
-    """
+    """Recognised by trials of a task with their conversation, alone or as a results file's simulations."""
 
     name = "tau-bench"
     reviewed_as = "chat"
@@ -225,7 +222,7 @@ class TauBench(Format):
             yield RunEntry(id, _header(_members(record), id, info))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trial."""
+        """Open a trial, the first one without an id. Raises `RunFileError` if there is no such trial."""
         counted = RunNames()
         for known, record in _trials(probe):
             members = as_dict(record.fields)
@@ -235,7 +232,7 @@ class TauBench(Format):
                 info = _info(probe)
                 header = _header(_members(record), known, info)
                 reader = _Reader(
-                    probe if known == "" else probe.part(record), header, _beside(probe, info, task)
+                    probe if known == "" else probe.part(record), header, _shared_facts(probe, info, task)
                 )
                 reader.reviewed_id = name if known and _SIMULATIONS not in probe.object else ""
                 return reader
@@ -243,7 +240,7 @@ class TauBench(Format):
 
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
-    """Yield the trials with their ids: the task's, and the trial's number from the second one on."""
+    """Yield the trials with their ids: the task's id, followed by the trial's number from the second on."""
     shape = shape_of(probe) or ("trials" if probe.array or probe.is_lines else "simulation")
     if shape == "simulation":
         from gistpoint.sessions.records.loading import load_record
@@ -268,20 +265,20 @@ def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
 
 
 def _members(record: RawRecord) -> dict[str, Json]:
-    """Return the members of a trial beside its conversation."""
+    """Return the members of a trial apart from its conversation."""
     return {key: recoded(item) for key, item in as_dict(record.fields).items() if key not in _Reader.arrays}
 
 
 def _info(probe: FileProbe) -> dict[str, Json]:
-    """Return what tau2 says of the whole experiment."""
+    """Return tau2's description of the whole experiment; empty in other files."""
     if _SIMULATIONS not in probe.object:
         return {}
     record = probe.member("info", (_SIMULATIONS,))
     return as_dict(recoded(record.fields)) if record is not None else {}
 
 
-def _beside(probe: FileProbe, info: dict[str, Json], task: str) -> dict[str, Json]:
-    """Return the task, the agent's policy and what the simulated user was told, which no message says."""
+def _shared_facts(probe: FileProbe, info: dict[str, Json], task: str) -> dict[str, Json]:
+    """Return the task, the agent's policy and the simulated user's settings, which no message contains."""
     policy = as_dict(info.get("environment_info")).get("policy")
     found: dict[str, Json] = {"policy": policy} if policy else {}
     if info.get("user_info"):

@@ -1,8 +1,7 @@
-"""Results of Terminal-Bench: the trials of a run, and a trial's folder with what its agent and its tests
-left.
+"""Results of Terminal-Bench: a run's trials, or a trial's folder with the logs of its agent and its tests.
 
-What an agent did is recorded if it is one of the harness's own, in `agent-logs/episode-N`; of another one
-there is what the terminal showed.
+The steps of the harness's own agents are recorded in `agent-logs/episode-N`; of other agents only what the
+terminal showed.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class _Reader(DividedReader):
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
         yield as_dict(fields)
 
-    def wholes(self) -> Iterator[RawRecord]:
+    def undivided_records(self) -> Iterator[RawRecord]:
         blob = self.probe.blob
         _, damage = load_record(blob, self.probe.start, blob.size)
         if damage:
@@ -67,7 +66,7 @@ class _Reader(DividedReader):
             record = RawRecord(0, part.size, {"part": _part(part.name), "file": part.name}, "", member)
             if not part.size or part.name == _SETTINGS:
                 continue
-            # What the tests printed belongs to the score, which comes after all that the agent did.
+            # The output of the tests joins the score, which follows all that the agent did.
             if _part(part.name) == "tests":
                 later.append(record)
             else:
@@ -76,7 +75,7 @@ class _Reader(DividedReader):
         yield from later
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
-        # The first prompt is the task; each later one is what the terminal showed after the reply before it.
+        # The first prompt is the task; each later one is the terminal's output after the preceding reply.
         joins = name.get("part") == "prompt" and not as_str(name.get("file")).startswith(
             "agent-logs/episode-0/"
         )
@@ -116,12 +115,12 @@ class _Reader(DividedReader):
         outcomes = [
             f"{name}: {as_str(outcome)}" for name, outcome in as_dict(trial.get("parser_results")).items()
         ]
-        told = as_str(trial.get("failure_mode"))
+        failure = as_str(trial.get("failure_mode"))
         verdict = _verdict(trial)
         logs = [as_str(raw.value) for raw in raws[1:]]
         return (
             StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.SCORE, "tests")
-            .text(verdict, told if told not in _QUIET else "", *outcomes, *logs)
+            .text(verdict, failure if failure not in _QUIET else "", *outcomes, *logs)
             .span(when(trial.get("test_started_at")), when(trial.get("test_ended_at")))
             .flag_if(verdict == "unsolved", "error")
             .build()
@@ -161,16 +160,18 @@ def _verdict(trial: dict[str, Json]) -> str:
 def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
     """Return the step of one reply of the harness's own agent, with what the terminal showed afterwards."""
     text = as_str(raws[0].value)
-    said = _json_in(text)
-    typed = [as_text(first(item, "keystrokes", "command")) for item in objects(said.get("commands"))]
+    answer = _json_in(text)
+    commands = [as_text(first(item, "keystrokes", "command")) for item in objects(answer.get("commands"))]
     # The harness's agents write a command as an object or as a text.
-    typed += [as_text(item) for item in as_list(said.get("commands")) if isinstance(item, str)]
+    commands += [as_text(item) for item in as_list(answer.get("commands")) if isinstance(item, str)]
     calls = tuple(
-        shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(typed, 1)
+        shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(commands, 1)
     )
-    thought = joined(as_text(said.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan"))
+    thought = joined(
+        as_text(answer.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan")
+    )
     results = tuple(Result(calls[-1].id if calls else "", as_str(raw.value)) for raw in raws[1:])
-    done = any(said.get(key) is True for key in ("task_complete", "is_task_complete"))
+    done = any(answer.get(key) is True for key in ("task_complete", "is_task_complete"))
     return (
         StepBuilder(
             index,
@@ -189,7 +190,7 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
 
 
 def _json_in(text: str) -> dict[str, Json]:
-    # Models write words around the object that they were asked for.
+    # Models write text around the object that they were asked for.
     begin, end = text.find("{"), text.rfind("}")
     try:
         return as_dict(json.loads(text[begin : end + 1], strict=False)) if 0 <= begin < end else {}
@@ -198,7 +199,7 @@ def _json_in(text: str) -> dict[str, Json]:
 
 
 class TerminalBench(Format):
-    """Recognised by `is_resolved`, of a trial or of the first of a run's results."""
+    """Recognised by `is_resolved` in a trial, or in the first trial of a run's results."""
 
     name = "terminal-bench"
     not_shown: Sequence[NotShown] = (
@@ -217,7 +218,7 @@ class TerminalBench(Format):
         return 1.0 if "is_resolved" in trial and {"task_id", "trial_name"} & trial.keys() else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the trials; a file or a folder of one trial holds one run."""
+        """List the trials; a file or a folder of one trial is one run."""
         if not _first_of(probe):
             yield RunEntry("", _Reader(probe).header())
             return
@@ -226,7 +227,7 @@ class TerminalBench(Format):
             yield RunEntry(id, _Reader(part, id, settings).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trial by its name, or the only one."""
+        """Open a trial by its name, or the only one. Raises `RunFileError` if there is no such trial."""
         if not _first_of(probe) and not id:
             return _Reader(probe)
         known, part = run_named(probe, id, _trials(probe))
@@ -234,7 +235,7 @@ class TerminalBench(Format):
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:
-    """Return what stands beside the results of a run: its agent and its model."""
+    """Return the settings of a run, such as its agent and model, from a file next to its results."""
     path = probe.blob.path.with_name(_SETTINGS) if isinstance(probe.blob, FileBlob) else None
     if path is None or not path.is_file():
         return {}

@@ -114,7 +114,7 @@ class _Reader(RunReader):
             self._usage[as_str(message.get("id")) or as_str(record.get("uuid"))] = {
                 key: value for key, value in usage.items() if key.endswith("tokens")
             }
-        self._tally.see(when(record.get("timestamp")))
+        self._tally.add_time(when(record.get("timestamp")))
 
     def header(self) -> Run:
         for record in () if self._seen else self.probe.lines:

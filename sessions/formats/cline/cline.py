@@ -1,7 +1,7 @@
-"""Conversations of Cline and Roo Code: messages of Anthropic's API, also with calls and results as text.
+"""Conversations of Cline and Roo Code: messages of Anthropic's API, with calls and results also as text.
 
-A reply may make its calls as XML in its text, and the user's next message answers with texts that begin with
-`[TOOL for '…'] Result:`, in the order of the calls. After `content.ts` of Cline.
+A reply may make its calls as XML in its text. The user's next message then answers with texts that begin with
+`[TOOL for '…'] Result:`, in the order of the calls. See `content.ts` of Cline.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _TOOLS = (
 _CALL = re.compile(rf"<({'|'.join(_TOOLS)})>(.*?)</\1>", re.S)
 _PARAMETER = re.compile(r"<(\w+)>\n?(.*?)\n?</\1>", re.S)
 _RESULT = re.compile(r"\[(\w+)[^\n]{0,2000}?\] Result:\s*")
-_AROUND = "<environment_details>"
+_ENVIRONMENT_TAG = "<environment_details>"
 _FAILED = re.compile(r"\s*(?:\[ERROR\]|<error>|Error[: ]|The tool execution failed)")
 
 
@@ -102,13 +102,13 @@ class _Reader(RunReader):
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
-        self._tally.see(when(message.get("ts")))
+        self._tally.add_time(when(message.get("ts")))
         if message.get("role") == "assistant":
             self._replied(message, step_count)
             return step_count
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in results_in(message)]
         known = first_known(owners)
-        # Results that are told as text name no call: they answer the reply before them.
+        # Results in the form of text name no call: they answer the preceding reply.
         if known is None and any(map(_RESULT.match, _texts(message))):
             known = self._reply
         self._reply = None if known is None else self._reply
@@ -117,8 +117,8 @@ class _Reader(RunReader):
     def _replied(self, message: dict[str, Json], step: int) -> None:
         self._reply = step
         usage = usage_of(message)
-        self._tally.spend(tokens_of(usage), cost_of(message, usage))
-        self._tally.meet(_model(Record(message)))
+        self._tally.add_usage(tokens_of(usage), cost_of(message, usage))
+        self._tally.add_model(_model(Record(message)))
         for block in objects(message.get("content")):
             if block.get("type") == "tool_use":
                 self._calls[as_str(block.get("id"))] = step
@@ -130,7 +130,7 @@ class _Reader(RunReader):
             self.format,
             as_str(self.fact("version")),
             id=as_str(self.fact("sessionId")),
-            task=headline(self._asked().replace("<task>", "")),
+            task=headline(self._first_question().replace("<task>", "")),
             model=next(iter(models), ""),
             agent=joined(["Cline", as_str(self.fact("agent"))], " "),
             tokens=self._tally.tokens,
@@ -144,8 +144,8 @@ class _Reader(RunReader):
     def _opening(self) -> list[Record]:
         return records_in(self.probe.array) or records_in(self.probe.object.get("messages"))
 
-    def _asked(self) -> str:
-        """Return the first question."""
+    def _first_question(self) -> str:
+        """Return the text of the first message."""
         return next((text for message in self._opening()[:1] for text in _texts(message.members)), "")
 
     def completed(self, value: Json) -> Json:
@@ -165,8 +165,8 @@ class _Reader(RunReader):
         messages = records_of(raws)
         if messages[0].get("role") != "assistant":
             step = message_step(index, raws)
-            said = [text for text in _texts(messages[0].members) if not _is_around(text)]
-            return replace(step, text=joined(said))
+            texts = [text for text in _texts(messages[0].members) if not _is_environment(text)]
+            return replace(step, text=joined(texts))
         return _reply(index, raws, messages)
 
 
@@ -174,9 +174,9 @@ def _model(message: Record) -> str:
     return message.inner("modelInfo").first_word("id", "modelId")
 
 
-def _is_around(text: str) -> bool:
+def _is_environment(text: str) -> bool:
     """Whether a text is what Cline adds to a user's message: open files, the time, the mode."""
-    return _AROUND in text[:40]
+    return _ENVIRONMENT_TAG in text[:40]
 
 
 def _texts(message: dict[str, Json]) -> list[str]:
@@ -201,7 +201,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
     derived = {"kind"}
     calls = parts.calls
     if not calls:
-        # Models without tools of their own are told to write a call as XML into their text.
+        # Models without tools of their own are instructed to write a call as XML into their text.
         calls = [
             _written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)
         ]
@@ -211,7 +211,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
         blocks = results_in(message.members)
         results += map(_result, map(Record, blocks))
         answered = {result.call_id for result in results}
-        as_text_only = _told(message.members, [call for call in calls if call.id not in answered])
+        as_text_only = _results_in_text(message.members, [call for call in calls if call.id not in answered])
         if as_text_only and not blocks:
             derived |= {"results.call_id", "results.is_error"}
         results += as_text_only
@@ -236,7 +236,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
 
 
 def _written(match: re.Match[str], identity: str) -> RunCall:
-    """Return a call that is XML in a text."""
+    """Return a call that is written as XML in a text."""
     arguments: dict[str, Json] = {found[1]: found[2] for found in _PARAMETER.finditer(match[2])}
     return RunCall(identity, match[1], compact(arguments), arguments)
 
@@ -246,15 +246,15 @@ def _result(block: Record) -> Result:
     items = block.objects("content") or [Record(content)] * isinstance(content, dict)
     if not items or not all(item.has("result", "error") for item in items):
         return Result(block.word("tool_use_id"), as_text(content), failed)
-    # The command line of Cline writes a list of outcomes, one for each query of a call.
+    # Cline's command line writes a list of outcomes, one for each query of a call.
     if failed is None and any(item.get("success") is False for item in items):
         failed = True
     shown = [joined(item.texts("query", "result", "error")) for item in items]
     return Result(block.word("tool_use_id"), joined(shown), failed)
 
 
-def _told(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
-    """Return the results that a message has as text; other text of its user is a result without a call."""
+def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
+    """Return the results in a message's text; other text of the user becomes a result without a call."""
     results: list[Result] = []
     for text in _texts(message):
         match = _RESULT.match(text)
@@ -263,10 +263,10 @@ def _told(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
             calls = [other for other in calls if other is not call]
             failed = error_if(_FAILED.match(text, match.end()))
             results.append(Result(call.id if call else "", text, failed))
-        elif _is_around(text):
+        elif _is_environment(text):
             continue
         elif results and results[-1].call_id:
-            # The heading of a result is a text of its own: what it brought is in the texts after it.
+            # The heading of a result is a text of its own: the result is in the texts after it.
             failed = True if _FAILED.match(text) else results[-1].is_error
             results[-1] = replace(results[-1], text=joined([results[-1].text, text]), is_error=failed)
         else:
@@ -275,7 +275,7 @@ def _told(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
 
 
 class Cline(SingleRun):
-    """Recognised by messages with `modelInfo` or `metrics`, or by what Cline writes around a user's text."""
+    """Recognised by messages with `modelInfo` or `metrics`, or by Cline's tags around a user's text."""
 
     name = "cline"
     texts_in_records = True
@@ -309,7 +309,7 @@ def _has_its_tags(message: Record) -> bool:
     """Whether a user's message has the tags that the extension puts around a task or a result."""
     if message.get("role") != "user":
         return False
-    return any(_AROUND in text or _RESULT.match(text) for text in _texts(message.members))
+    return any(_ENVIRONMENT_TAG in text or _RESULT.match(text) for text in _texts(message.members))
 
 
 FORMAT = Cline()

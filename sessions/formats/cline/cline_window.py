@@ -1,8 +1,7 @@
-"""What the window of Cline or Roo Code showed (`ui_messages.json`), for a task whose conversation is not at
-hand.
+"""The messages that Cline's or Roo Code's window showed (`ui_messages.json`), if the conversation is missing.
 
-Each record is something said or asked. A request to the model begins a reply, to which all belongs until a
-user speaks: thoughts, texts, calls, and what the calls brought. After `ExtensionMessage.ts` of Cline.
+Each record is a statement or a question. A request to the model begins a reply, to which everything belongs
+until the user speaks: thoughts, texts, calls and their results. See `ExtensionMessage.ts` of Cline.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ _OUTPUTS = frozenset(
     {"command_output", "mcp_server_response", "browser_action_result", "codebase_search_result"}
 )
 _CALLS = frozenset({"tool", "command", "use_mcp_server", "browser_action", "browser_action_launch"})
-_TOLD = frozenset(
+_TEXTS = frozenset(
     {"text", "completion_result", "followup", "plan_mode_respond", "plan_mode_response", "task_progress"}
 )
-_BEGINNING = _CALLS | (_TOLD - {"task_progress"}) | {"reasoning"}
+_BEGINNING = _CALLS | (_TEXTS - {"task_progress"}) | {"reasoning"}
 _READING = ("list", "search", "web", "codebase", "fetch")
-"""How the names of tools begin whose `content` is what they brought, not what they were given."""
+"""The beginnings of the names of tools whose `content` is their result, not an argument."""
 
 
 class _Reader(RunReader):
@@ -66,13 +65,13 @@ class _Reader(RunReader):
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
         kind = _kind(Record(record))
-        self._tally.see(when(record.get("ts")))
-        self._tally.meet(_model(Record(record)))
-        if _stands_alone(step_count, kind):
+        self._tally.add_time(when(record.get("ts")))
+        self._tally.add_model(_model(Record(record)))
+        if _is_step_of_its_own(step_count, kind):
             self._reply = None
             return step_count
         if kind == _REQUEST:
-            self._tally.spend(*_spent(Record(parsed_object(as_str(record.get("text"))))))
+            self._tally.add_usage(*_spent(Record(parsed_object(as_str(record.get("text"))))))
             self._reply = step_count
         elif self._reply is None and kind in _BEGINNING:
             self._reply = step_count
@@ -97,7 +96,7 @@ class _Reader(RunReader):
         )
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which a text that is a JSON object is a value."""
+        """Return a record in which a text that is a JSON object is an object."""
         record = as_dict(value)
         # Cline writes the members of a call or a request as JSON within the text.
         inner = parsed_object(as_str(record.get("text")))
@@ -106,7 +105,7 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         records = records_of(raws)
         kind = _kind(records[0])
-        if not _stands_alone(index, kind):
+        if not _is_step_of_its_own(index, kind):
             return _reply(index, raws, records)
         builder = StepBuilder(index, raws, Actor.USER, asking_kind(index, 1), kind)
         if kind in _FAILED:
@@ -116,8 +115,8 @@ class _Reader(RunReader):
         return builder.span(records[0].time("ts")).derived("kind").build()
 
 
-def _stands_alone(index: int, kind: str) -> bool:
-    """Whether a record is a step of its own: the task, whatever its kind is, a user's words, or an error."""
+def _is_step_of_its_own(index: int, kind: str) -> bool:
+    """Whether a record is a step by itself: the first one (the task), a user's message, or an error."""
     return index == 0 or kind in _USER or kind in _FAILED
 
 
@@ -130,14 +129,14 @@ def _model(record: Record) -> str:
 
 
 def _spent(request: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars; the prompt's include those from a cache."""
+    """Return the tokens of a reply, and its cost in US dollars; the prompt's include cached ones."""
     read = request.whole("cacheReads")
     prompt = total([request.whole("tokensIn"), request.whole("cacheWrites"), read])
     return Tokens(prompt, request.whole("tokensOut"), read), request.number("cost")
 
 
 def _words(value: Json) -> str:
-    """Return a text; of an object the question and the choices, or the message, else all of it."""
+    """Return a text; for an object its question and choices, or its message, else the whole object."""
     inner = Record(value)
     if not inner:
         return as_text(value)
@@ -157,12 +156,12 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     calls, results = list[RunCall](), list[Result]()
     for record in _of_kind(records, *_CALLS, *_OUTPUTS):
         if _kind(record) in _CALLS:
-            call, brought = _call(record, f"{index}.{len(calls) + 1}")
+            call, result = _call(record, f"{index}.{len(calls) + 1}")
             calls.append(call)
-            results += [Result(call.id, brought)] if brought else []
+            results += [Result(call.id, result)] if result else []
         elif text := _words(record.get("text")):
             _add_output(results, calls[-1].id if calls else "", text)
-    said = [_words(record.get("text")) for record in _of_kind(records, *_TOLD)]
+    texts = [_words(record.get("text")) for record in _of_kind(records, *_TEXTS)]
     broken = joined(request.texts("cancelReason", "streamingFailedMessage"), ": ")
     made = tuple(calls)
     return (
@@ -171,7 +170,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         )
         .thought(*texts_of(_of_kind(records, "reasoning"), "text"))
         # The window shows a text again when the reply is complete.
-        .text(*dict.fromkeys([*said, broken]))
+        .text(*dict.fromkeys([*texts, broken]))
         .calls(made)
         .results(results)
         .edits(edits_of(made))
@@ -185,7 +184,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _add_output(results: list[Result], identity: str, text: str) -> None:
-    # A command's output is shown as it comes: each record has the next lines of it.
+    # A command's output is recorded as it comes: each record has its next lines.
     if results and results[-1].call_id == identity:
         results[-1] = Result(identity, f"{results[-1].text}\n{text}")
     else:
@@ -193,7 +192,7 @@ def _add_output(results: list[Result], identity: str, text: str) -> None:
 
 
 def _call(record: Record, identity: str) -> tuple[RunCall, str]:
-    """Return a call, and its result if the same record has it."""
+    """Return a call, and its result if the same record contains it."""
     kind, inner = _kind(record), record.inner("text")
     if kind == "command" or not inner:
         name = "execute_command" if kind == "command" else kind
@@ -201,17 +200,17 @@ def _call(record: Record, identity: str) -> tuple[RunCall, str]:
         return RunCall(identity, name, compact(arguments), arguments), ""
     name = inner.first_word("tool", "toolName", "action") or kind
     arguments = inner.without("tool", "operationIsLocatedInWorkspace")
-    brought = inner.text("content") if name.lower().startswith(_READING) else ""
-    if brought:
+    result = inner.text("content") if name.lower().startswith(_READING) else ""
+    if result:
         arguments.pop("content")
     elif "content" in arguments and name.startswith(("edited", "applied")):
         # The content of such a call is a diff, not a whole file.
         arguments = {"diff" if key == "content" else key: value for key, value in arguments.items()}
-    return RunCall(identity, name, compact(arguments), arguments), brought
+    return RunCall(identity, name, compact(arguments), arguments), result
 
 
 class ClineWindow(SingleRun):
-    """Recognised by records that are said or asked, with a time in milliseconds."""
+    """Recognised by records of the type `say` or `ask` with a time in milliseconds."""
 
     name = "cline-window"
     not_shown: Sequence[NotShown] = (

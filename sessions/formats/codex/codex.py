@@ -231,7 +231,7 @@ class _Reader(RunReader):
         elif kind in ("task_started", "turn_started", "user_message"):
             self._ended = ""
         self._links.update(links_of(payload))
-        self._tally.see(when(record.get("timestamp")))
+        self._tally.add_time(when(record.get("timestamp")))
 
     def user_text(self, record: dict[str, Json]) -> str:
         envelope, kind, payload = unwrapped(record)

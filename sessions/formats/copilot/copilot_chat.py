@@ -1,9 +1,8 @@
-"""Chats of GitHub Copilot in VS Code: an export or a stored session, with requests that hold several rounds
-each.
+"""Chats of GitHub Copilot in VS Code, exported or stored: requests, each with several rounds of replies.
 
-After VS Code's `chatModel.ts`. A request names its calls twice, with different ids: in `response`, as they
-were shown, and in `result.metadata.toolCallRounds`, as the model made them; the second is missing while a
-request runs.
+The format is that of VS Code's `chatModel.ts`. A request has its calls twice, with different ids: in
+`response` as the window showed them, and in `result.metadata.toolCallRounds` as the model made them; the
+latter is missing while a request runs.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from gistpoint.sessions.records.values import (
 
 _RENDERED = ("renderedUserMessage", "renderedGlobalContext")
 _ANNOUNCED = frozenset({"prepareToolInvocation", "undoStop", "mcpServersStarting"})
-"""Parts of a response that say nothing to a reader."""
+"""Parts of a response that have no content for a reader."""
 
 
 class _Reader(DividedReader):
@@ -82,10 +81,10 @@ class _Reader(DividedReader):
 
     def _learn(self, request: Record) -> None:
         begun, spent = request.time("timestamp"), request.seconds("result", "timings", "totalElapsed")
-        self._tally.see(begun)
+        self._tally.add_time(begun)
         if begun is not None and spent is not None:
-            self._tally.see(begun + spent)
-        self._tally.spend(_tokens(request))
+            self._tally.add_time(begun + spent)
+        self._tally.add_usage(_tokens(request))
         self._seen.setdefault("model", request.word("modelId"))
         self._seen.setdefault("id", request.word("result", "metadata", "sessionId"))
 
@@ -99,7 +98,7 @@ class _Reader(DividedReader):
                 return _ending(request)
             case "round":
                 return _one_round(request, number, last)
-        facts = Record(_beside(request, False) if last else {"modelId": request.get("modelId")})
+        facts = Record(_remaining_members(request, False) if last else {"modelId": request.get("modelId")})
         group = next(islice(_groups(request), number, None), [])  # a record that is no request has none
         return {**facts.members, "response": [*group, *facts.items("response")]}
 
@@ -131,7 +130,7 @@ class _Reader(DividedReader):
             agent=as_str(self.fact("responderUsername")) or "GitHub Copilot",
             tokens=tally.tokens,
             started=first_known((tally.started, created)),
-            # Of one time alone, nothing is known of how long the chat took.
+            # A single time does not determine the duration of the chat.
             duration_s=tally.duration_s if tally.times > 1 else None,
             derived=frozenset({"duration_s", "tokens"}),
         )
@@ -142,27 +141,28 @@ def _metadata(request: Record) -> Record:
 
 
 def _rounds(request: Record) -> list[Record]:
-    """Return the model's replies that say or call anything."""
+    """Return the model's replies that contain a text, a thought or a call."""
     rounds = _metadata(request).objects("toolCallRounds")
     return [item for item in rounds if item.kept("response", "toolCalls", "thinking")]
 
 
 def _question(request: Record, last: bool) -> dict[str, Json]:
-    """Return what a request asked, and how the model was told; of one without a reply, all the rest with it."""
+    """Return the parts of a request that its question shows; without a reply, all other members too."""
     shown = ("requestId", "message", "variableData", "timestamp", "isSystemInitiated", "contentReferences")
     asked = {key: request.get(key) for key in shown if request.has(key)}
     known = _metadata(request)
     sent = {key: known.get(key) for key in _RENDERED if known.has(key)}
-    rest = Record(_beside(request, False) if last else {})
-    metadata = {**_metadata(rest).members, **sent}
-    return {**rest.members, **asked, "result": {**rest.inner("result").members, "metadata": metadata}}
+    others = Record(_remaining_members(request, False) if last else {})
+    metadata = {**_metadata(others).members, **sent}
+    return {**others.members, **asked, "result": {**others.inner("result").members, "metadata": metadata}}
 
 
 def _one_round(request: Record, number: int, last: bool) -> dict[str, Json]:
-    """Return what the step of a reply shows: the reply and the results of its calls, and with the last one
-    the rest.
+    """Return the part of a request that the step of a reply shows: the reply and its results.
+
+    The last reply also shows the remaining members.
     """
-    facts = Record(_beside(request, True) if last else {"modelId": request.get("modelId")})
+    facts = Record(_remaining_members(request, True) if last else {"modelId": request.get("modelId")})
     item, results = _rounds(request)[number], _metadata(request).inner("toolCallResults")
     found = {id: results.get(id) for id in words_of(item.objects("toolCalls"), "id") if results.has(id)}
     others = _metadata(facts)
@@ -171,7 +171,7 @@ def _one_round(request: Record, number: int, last: bool) -> dict[str, Json]:
     return {**facts.members, "result": {**facts.inner("result").members, "metadata": metadata}}
 
 
-_ASKED = (
+_SHOWN_ELSEWHERE = (
     "message",
     "variableData",
     "response",
@@ -182,8 +182,11 @@ _ASKED = (
 )
 
 
-def _beside(request: Record, rounds: bool) -> dict[str, Json]:
-    """Return what a request holds beside its question, its rounds and its end: the last round's step has it."""
+def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
+    """Return the members of a request that are not in its question, its rounds or its end.
+
+    The step of the last round shows them.
+    """
     others = _metadata(request).without(*_RENDERED)
     shown = _rounds(request)
     known = [item.members for item in shown]
@@ -194,26 +197,30 @@ def _beside(request: Record, rounds: bool) -> dict[str, Json]:
     response: list[Json] = [part.members for part in parts if _is_quiet(part)]
     if rounds:
         others.pop("toolCallResults", None)
-        # The window's response repeats what the rounds say.
+        # The response that the window showed repeats the texts of the rounds.
         whole = "\n".join(texts_of(shown, "response"))
         response = [_without_text(part, whole) for part in parts]
     result = request.inner("result").without("metadata", "errorDetails")
-    return {**request.without(*_ASKED), "response": response, "result": {**result, "metadata": others}}
+    return {
+        **request.without(*_SHOWN_ELSEWHERE),
+        "response": response,
+        "result": {**result, "metadata": others},
+    }
 
 
 def _without_text(part: Record, whole: str) -> dict[str, Json]:
-    said = not part.get("kind") and part.text("value").strip() in whole
-    return part.without("value") if said else part.members
+    is_repeated = not part.get("kind") and part.text("value").strip() in whole
+    return part.without("value") if is_repeated else part.members
 
 
 def _is_quiet(part: Record) -> bool:
-    """Whether a part of a response says nothing."""
+    """Whether a part of a response has no content."""
     kind = part.word("kind")
     return kind in _ANNOUNCED or not (part.get("kind") or part.text("value").strip())
 
 
 def _groups(request: Record) -> list[list[Json]]:
-    """Return the parts of a response: a text and the calls after it belong together."""
+    """Return the parts of a response in groups: a text and the calls that follow it."""
     groups: list[list[Json]] = []
     called = True
     for part in request.objects("response"):
@@ -229,7 +236,7 @@ def _groups(request: Record) -> list[list[Json]]:
 
 
 def _ending(request: Record) -> dict[str, Json]:
-    """Return how a request ended if it failed or was cancelled."""
+    """Return the end of a request that failed or was cancelled, else an empty object."""
     details = request.inner("result", "errorDetails")
     if details:
         return {"errorDetails": details.members}
@@ -247,7 +254,7 @@ def _message(request: Record) -> str:
 
 
 def _tokens(request: Record) -> Tokens:
-    # Where the counts are depends on the version of the extension; the outermost ones are the latest.
+    # The place of the counts depends on the version of the extension; the outermost ones are the latest.
     counts = Record(
         {**_metadata(request).members, **request.inner("result", "usage").members, **request.members}
     )
@@ -281,7 +288,7 @@ def _round(index: int, raws: Sequence[Raw], value: Record) -> Step:
 
 
 def _result_text(value: Json) -> str:
-    # A result is kept as the tree of components that its prompt was rendered from.
+    # A result is stored as the tree of components that its prompt was rendered from.
     contents = as_list(as_dict(value).get("content"))
     return joined("".join(_leaves(as_dict(part).get("value", part))) for part in contents) or as_text(value)
 
@@ -293,13 +300,13 @@ def _leaves(value: Json) -> Iterator[str]:
         yield as_text(value)
         return
     stack: list[Json] = [node]
-    said = ""
+    last_text = ""
     while stack:
         found = as_dict(stack.pop())
-        if found.get("lineBreakBefore") and said and not said.endswith("\n"):
+        if found.get("lineBreakBefore") and last_text and not last_text.endswith("\n"):
             yield "\n"
         if isinstance(found.get("text"), str):
-            said = as_text(found["text"]) or said
+            last_text = as_text(found["text"]) or last_text
             yield as_text(found["text"])
         elif not found.get("children") and "data" in found:
             yield f"[{as_str(found.get('mimeType')) or 'data'}]"
@@ -307,18 +314,18 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of what was shown of a reply that is not recorded itself."""
+    """Return the step of a part of the shown response, for a reply that is not recorded itself."""
     parts = value.objects("response")
     invoked = _of_kind(parts, "toolInvocationSerialized")
     calls = tuple(map(_invocation, invoked))
     results = [_outcome(part) for part in invoked if part.get("isComplete")]
-    said = [part for part in parts if part.word("kind") not in ("thinking", "toolInvocationSerialized")]
+    texts = [part for part in parts if part.word("kind") not in ("thinking", "toolInvocationSerialized")]
     edited = map(_edited, _of_kind(parts, "textEditGroup"))
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "response")
-        # A text is stored in the pieces in which it came.
+        # A text is stored in the pieces in which it arrived.
         .thought("".join(texts_of(_of_kind(parts, "thinking"), "value")))
-        .text("".join(map(_shown, said)))
+        .text("".join(map(_shown, texts)))
         .calls(calls)
         .results(results)
         .edits([*edits_of(calls), *map(FileEdit, edited)])
@@ -335,7 +342,7 @@ def _of_kind(parts: list[Record], kind: str) -> list[Record]:
 
 
 def _shown(part: Record) -> str:
-    """Return the text of a part of a response; a reference is its name."""
+    """Return the text of a part of a response; for a reference, its name."""
     kind = part.get("kind")
     if kind == "inlineReference":
         reference = part.inner("inlineReference")
@@ -359,8 +366,8 @@ def _invocation(part: Record) -> RunCall:
     data = part.inner("toolSpecificData")
     arguments = data.inner("rawInput").members
     if not arguments:
-        # Only some tools keep their arguments; of a terminal there is the command, else what the window
-        # showed.
+        # Only some tools record their arguments: without them the terminal's command is used, else what was
+        # shown.
         arguments = data.without(*_STATE)
         line = data.inner("commandLine")
         if line:
@@ -374,7 +381,7 @@ def _worded(message: Json) -> str:
 
 
 def _outcome(part: Record) -> Result:
-    """Return the result of a call as far as the window showed it."""
+    """Return the result of a call as the window showed it."""
     output = part.text("toolSpecificData", "terminalCommandOutput", "text")
     output = output or as_text(part.inner("resultDetails").first("output"))
     code = part.whole("toolSpecificData", "terminalCommandState", "exitCode")
@@ -460,13 +467,13 @@ class CopilotChat(SingleRun):
 
 
 def _is_log(probe: FileProbe) -> bool:
-    """Whether a session is stored as a log of changes: the first line has the whole, each other one a change."""
+    """Whether a session is a log of changes: its first line is a whole state, each other line a change."""
     first_line = (probe.lines or [{}])[0]
     return as_int(first_line.get("kind")) == 0 and isinstance(first_line.get("v"), dict)
 
 
 class _Replayed:
-    """The session that a log of changes leads to, as one JSON text; replayed when it is first read."""
+    """The session that results from a log of changes, as one JSON text; replayed when it is first read."""
 
     name = ""
 
@@ -476,7 +483,7 @@ class _Replayed:
     @cached_property
     def _whole(self) -> BytesBlob:
         state: Json = None
-        # A change of kind 0 is a whole state: it replaces all that came before it.
+        # A change of kind 0 is a whole state, which replaces all that came before.
         for record in lines(self._probe.blob, self._probe.start):
             if record.damage:
                 continue
@@ -516,7 +523,7 @@ def _apply(state: Json, change: dict[str, Json]) -> None:
 
 
 def _put(holder: Json, key: Json, values: list[Json]) -> None:
-    """Set a member, or remove it if there is no value; a change that leads nowhere changes nothing."""
+    """Set a member, or remove it if `values` is empty; do nothing if the holder has no such place."""
     if isinstance(holder, dict) and isinstance(key, str):
         if values:
             holder[key] = values[0]

@@ -1,8 +1,7 @@
-"""Sessions of Copilot CLI, `session-state/ID/events.jsonl`: events in lines, each with its data and its
-parent.
+"""Sessions of Copilot CLI, `session-state/ID/events.jsonl`: lines with an event, its data and its parent.
 
-After `session-events.ts` of copilot-sdk. A call stands in the reply that asks for it and in the event of its
-start.
+The events are those of `session-events.ts` of copilot-sdk. A call is recorded twice: in the reply that asks
+for it, and in the event of its start.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from gistpoint.sessions.records.values import (
 )
 
 _OPENING = frozenset({"assistant.turn_start", "assistant.reasoning", "assistant.intent"})
-"""Events that come before the reply they belong to."""
+"""Events that precede the reply that they belong to."""
 _OF_REPLY = ("assistant.message", "assistant.reasoning", "tool.execution_start", "tool.execution_complete")
 _KINDS = {
     "user.message": StepKind.MESSAGE,
@@ -69,8 +68,8 @@ _QUIET = (
 )
 
 
-def _goes_along(event: dict[str, Json]) -> bool:
-    """Whether an event tells of a hook that ran beside a call; one that failed is a step of its own."""
+def _is_side_effect(event: dict[str, Json]) -> bool:
+    """Whether an event reports a hook that ran with a call and did not fail; others are steps."""
     return (
         as_str(event.get("type")).startswith("hook.")
         and as_dict(event.get("data")).get("success") is not False
@@ -114,17 +113,17 @@ class _Reader(RunReader):
             if name == "assistant.turn_end":
                 self._open = None
                 return self._reply
-            if _goes_along(event):
+            if _is_side_effect(event):
                 return self._reply
         if name in ("user.message", "session.resume", "abort"):
             self._open = self._reply = None
         return step_count
 
     def had_a_step(self, fields: Json) -> bool:
-        return _goes_along(as_dict(fields))
+        return _is_side_effect(as_dict(fields))
 
     def _learn(self, name: str, event: dict[str, Json], data: dict[str, Json]) -> None:
-        self._tally.see(when(event.get("timestamp")))
+        self._tally.add_time(when(event.get("timestamp")))
         self._start(name, data)
         if data.get("model") and not data.get("parentToolCallId"):
             self._seen.setdefault("model", data["model"])
@@ -178,7 +177,7 @@ class _Reader(RunReader):
 
 
 def _usage(data: Record) -> Tokens:
-    """Return the tokens that the end of a session adds up."""
+    """Return the tokens that the end of a session sums up."""
     whole = Tokens()
     for metrics in data.inner("modelMetrics").members.values():
         usage = Record(metrics).inner("usage")
@@ -200,12 +199,12 @@ def _reply(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     calls = [_call(request) for reply in replies for request in reply.objects("toolRequests")]
     known = {call.id for call in calls}
     for started in _data(events, "tool.execution_start"):
-        # A call is in the reply that asks for it too, unless a side agent made it.
+        # The reply that asks for a call contains it too, unless a side agent made the call.
         if started.word("toolCallId") not in known:
             calls.append(_call(started))
     results = list(map(_result, _data(events, "tool.execution_complete")))
     made = tuple(calls)
-    said = replies[0] if replies else Record()
+    reply = replies[0] if replies else Record()
     builder = StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant.message" if replies else "tool")
     if results and not (made or replies):
         builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, "tool").flag("unpaired")
@@ -214,7 +213,7 @@ def _reply(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         *texts_of(replies, "reasoningText"),
     ]
     return (
-        # The reply repeats the reasoning that an event before it had.
+        # The reply repeats the reasoning of an earlier event.
         builder.thought(*dict.fromkeys(thought))
         .text(*texts_of(replies, "content"))
         .calls(made)
@@ -222,12 +221,12 @@ def _reply(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .edits(edits_of(made))
         .over(times_of(events, "timestamp"))
         .naive(events[0].get("timestamp"))
-        .spent(Tokens(None, said.whole("outputTokens")))
-        .model(said.word("model"))
+        .spent(Tokens(None, reply.whole("outputTokens")))
+        .model(reply.word("model"))
         .flag_if(any_error(results), "error")
         .flag_if(any(event.get("data", "parentToolCallId") for event in events), "side")
         .derived("kind", "ended")
-        .id(said.word("messageId"))
+        .id(reply.word("messageId"))
         .build()
     )
 
@@ -260,7 +259,7 @@ def _other(index: int, raws: Sequence[Raw], event: Record) -> Step:
     actor = Actor.ENVIRONMENT if kind in (StepKind.ERROR, StepKind.END) else Actor.SYSTEM
     if name == "user.message":
         actor = Actor.USER
-        # A side agent is prompted by such a message too, and its prompt is not the task.
+        # A side agent is prompted with such a message too, but its prompt is not the task.
         kind = kind if event.get("parentToolCallId") else asking_kind(index, 8)
     text = data.first_text("content", "message", "errorReason", "reason", "summary", "summaryContent")
     files = [item.first_word("path", "filePath", "displayName") for item in data.objects("attachments")]

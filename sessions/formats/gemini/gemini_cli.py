@@ -100,8 +100,8 @@ class _Reader(DividedReader):
         if usage:
             # Kept by message, since the log repeats a message with other counts while it grows.
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
-        self._tally.meet(as_str(message.get("model")))
-        self._tally.see(when(message.get("timestamp")))
+        self._tally.add_model(as_str(message.get("model")))
+        self._tally.add_time(when(message.get("timestamp")))
         self._agents += [
             as_str(call["agentId"]) for call in objects(message.get("toolCalls")) if call.get("agentId")
         ]

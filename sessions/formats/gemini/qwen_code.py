@@ -88,7 +88,7 @@ class _Reader(RunReader):
         usage = as_dict(record.get("usageMetadata"))
         if usage:
             self._tokens[as_str(record.get("uuid"))] = google_tokens(usage)
-        self._tally.see(when(record.get("timestamp")))
+        self._tally.add_time(when(record.get("timestamp")))
 
     def user_text(self, record: dict[str, Json]) -> str:
         return _parts_of(Record(record)).text if record.get("type") == "user" else ""

@@ -1,4 +1,4 @@
-"""Groups Inspect's events into turns, converts them to steps, and finds the messages that no event has.
+"""Groups Inspect's events into turns, makes steps of them, and finds the messages that no event contains.
 
 Every call of a model repeats the conversation before it. `Inputs` finds the messages in it other than the
 replies and results that have their own events: a system prompt, a user's message between turns, a prompt that
@@ -55,7 +55,7 @@ _KINDS = {
 
 
 class InspectTurns:
-    """Groups a reply of the model with the tool events of its calls, or with the messages that answer them."""
+    """Groups a model's reply with the tool events of its calls, or with the messages that answer them."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
@@ -64,17 +64,17 @@ class InspectTurns:
     def place(self, fields: Json, step_count: int) -> int:
         """Return the step of the next event."""
         event = Record(fields)
-        self.tally.see(event.time("timestamp"))
-        self.tally.see(event.time("completed"))
+        self.tally.add_time(event.time("timestamp"))
+        self.tally.add_time(event.time("completed"))
         match event.get("event"):
             case "model":
-                self.tally.spend(_tokens(event), _cost(event))
+                self.tally.add_usage(_tokens(event), _cost(event))
                 for call in _reply(event).objects("tool_calls"):
                     self._calls[call.word("id")] = step_count
             case "tool":
                 return self._calls.get(event.word("id"), step_count)
             case None if event.get("role") == "tool":
-                # A sample without events has the messages alone.
+                # A sample without events contains only messages.
                 return self._calls.get(event.word("tool_call_id"), step_count)
         return step_count
 
@@ -87,7 +87,7 @@ class InspectTurns:
 def _tokens(event: Record) -> Tokens:
     usage = event.inner("output", "usage")
     cached = usage.whole("input_tokens_cache_read")
-    # Inspect counts what came from a cache apart, whatever the provider does.
+    # Inspect counts cached tokens separately, whatever the provider does.
     prompt = total([usage.whole("input_tokens"), cached]) if usage.has("input_tokens") else None
     return Tokens(prompt, usage.whole("output_tokens"), cached, usage.whole("reasoning_tokens"))
 
@@ -116,7 +116,7 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
     elif name in _KINDS:
         actor = Actor.USER if name == "input" else Actor.ENVIRONMENT
         builder = StepBuilder(index, raws, actor, _KINDS[name], name).text(
-            _said(head) or dumped(raws[0].value)
+            _text_of(head) or dumped(raws[0].value)
         )
     else:
         return unknown_step(index, raws, name, dumped(raws[0].value))
@@ -126,7 +126,7 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuilder:
-    """Begin the step of bookkeeping; the first event of a sample has its task."""
+    """Begin the step of bookkeeping; a sample's first event contains its task."""
     kind = StepKind.TASK if name == "sample_init" else StepKind.STATE
     sample = head.inner("sample")
     if sample:
@@ -137,7 +137,7 @@ def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuil
     )
 
 
-def _said(head: Record) -> str:
+def _text_of(head: Record) -> str:
     shown = head.first("score", "error", "message", "data", "input", "limit", "decision")
     if isinstance(shown, dict) and "message" not in shown:
         return dumped(shown)
@@ -181,7 +181,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     answers = [event for event in events if not event.has("event")]
     reply = _reply(model)
     parts = parts_of_message(reply.get("content"))
-    # The tools' own events stand in for the calls of a reply that names none.
+    # The tools' own events replace the calls of a reply that names none.
     calls = tuple([*parts.calls, *map(_call, reply.objects("tool_calls"))] or map(_call, tools))
     results = [*parts.results, *map(_result, tools), *map(answer, answers)]
     return (
@@ -200,15 +200,13 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .flag_if(model.get("error") or any_error(results), "error")
         .derived("kind")
         .id(head.word("uuid"))
-        .also(_said_first(model, parts))
+        .also(_replaced_reply(model, parts))
         .build()
     )
 
 
-def _said_first(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return what the provider's reply says if a solver has put something else in its place, such as an
-    answer.
-    """
+def _replaced_reply(model: Record, shown: Parts) -> tuple[Noted, ...]:
+    """Return the text of the provider's reply if a solver has replaced it, such as with an answer."""
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text
@@ -220,7 +218,7 @@ def _failure(record: Record) -> str:
 
 
 def answer(message: Record) -> Result:
-    """Return the result of a call as passed to the model, if its tool has no event or another result."""
+    """Return the result of a call as it was sent to the model, for a tool without an event of its own."""
     text = joined(dict.fromkeys([message.text("content"), _failure(message)]))
     return Result(message.word("tool_call_id"), text, error_if(message.get("error")))
 
@@ -250,26 +248,26 @@ _KEPT = 2
 
 @dataclass(slots=True)
 class _Conversation:
-    """The last input of an agent, and how often each message occurs in it."""
+    """The last input of an agent, and the count of each message in it."""
 
     messages: list[Json] = field(default_factory=list)
     counts: Counter[bytes] = field(default_factory=Counter)
 
 
 class Inputs:
-    """Remembers which messages have become steps, by their content: their ids may be new with every call."""
+    """Remembers which messages have become steps, by content, since their ids may be new with every call."""
 
     def __init__(self, completed: Callable[[Json], Json]) -> None:
-        """`completed` replaces the references in a value by what they refer to."""
+        """`completed` replaces the references in a value with the values that they refer to."""
         self._complete = completed
-        # Counted, as the same message may be sent and said several times, and each is a step.
-        self._heard: Counter[bytes] = Counter()
+        # Counted, since a message may occur several times, and each occurrence is a step.
+        self._known: Counter[bytes] = Counter()
         self._results: dict[str, set[bytes]] = {}
         self._conversations: list[_Conversation] = []
         self._places: dict[bytes, int] = {}
         self._seen = _Ranges()
 
-    def _completed(self, value: Json) -> Json:
+    def _resolved(self, value: Json) -> Json:
         return self._complete(recoded(value))
 
     def note(self, event: dict[str, Json]) -> None:
@@ -277,20 +275,18 @@ class Inputs:
         kind = event.get("event")
         if kind == "model":
             for choice in objects(as_dict(event.get("output")).get("choices")):
-                self._heard[self._digest(as_dict(choice.get("message")))] += 1
+                self._known[self._digest(as_dict(choice.get("message")))] += 1
         elif kind == "tool":
             texts = (event.get("result"), first(as_dict(event.get("error")), "message"))
             self._results.setdefault(as_str(event.get("id")), set()).update(self._texts(texts))
         elif kind == "sample_init":
-            given = self._completed(as_dict(event.get("sample")).get("input"))
+            given = self._resolved(as_dict(event.get("sample")).get("input"))
             asked: list[dict[str, Json]] = [{"role": "user", "content": given}]
             for message in asked if isinstance(given, str) else objects(given):
-                self._heard[self._digest(message)] += 1
+                self._known[self._digest(message)] += 1
 
     def new_in(self, messages: list[Json]) -> list[int]:
-        """Return the positions of the messages of an input that are in no step; they count as known from now
-        on.
-        """
+        """Return the positions of an input's messages that are in no step, and count them as known."""
         known, shared = self._nearest(messages)
         counts = Counter(known.counts) if shared == len(known.messages) else Counter[bytes]()
         begin = shared if counts or not shared else 0
@@ -302,15 +298,16 @@ class Inputs:
         return found
 
     def new_records(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
-        """Yield those records of a conversation, one at a time, whose messages are in no step."""
+        """Yield the records of a conversation whose messages are in no step."""
         counts = Counter[bytes]()
         for record in records:
             if self._is_new(as_dict(record.fields), counts):
                 yield record
 
     def new_among(self, ranges: Json, size: int, message_at: Callable[[int], Json]) -> list[int]:
-        """Return the same for an input given as ranges of a pool of `size` messages, by their numbers in the
-        pool.
+        """Return the numbers of messages in a pool that are in no step, for an input that is given as ranges.
+
+        `size` is the number of messages in the pool.
         """
         pairs = [[as_int(number) or 0 for number in as_list(span)] for span in as_list(ranges)]
         spans = [(max(0, pair[0]), min(size, pair[1])) for pair in pairs if len(pair) == 2]
@@ -323,26 +320,26 @@ class Inputs:
                 message_digest = self._digest(message)
                 before = self._places.get(message_digest)
                 again = before is not None and any(start <= before < end for start, end in spans)
-                new = not self._heard[message_digest] or again
+                new = not self._known[message_digest] or again
                 self._places[message_digest] = number
-                self._heard[message_digest] += new
+                self._known[message_digest] += new
             if new:
                 found.append(number)
         return found
 
     def _is_new(self, message: dict[str, Json], counts: Counter[bytes]) -> bool:
-        """Count a message; return whether it occurs in its conversation more often than in events."""
+        """Count a message; return whether the conversation contains more copies of it than the events do."""
         if message.get("role") == "tool":
             return self._is_new_result(message)
         message_digest = self._digest(message)
         counts[message_digest] += 1
-        new = counts[message_digest] > self._heard[message_digest]
+        new = counts[message_digest] > self._known[message_digest]
         if new:
-            self._heard[message_digest] = counts[message_digest]
+            self._known[message_digest] = counts[message_digest]
         return new
 
     def _nearest(self, messages: list[Json]) -> tuple[_Conversation, int]:
-        """Return the conversation that an input continues, and how many of its messages they share."""
+        """Return the conversation that an input continues, and the number of messages that they share."""
         shared = [(_shared(one.messages, messages), number) for number, one in enumerate(self._conversations)]
         best, number = max(shared, default=(0, -1))
         found = self._conversations.pop(number) if best else _Conversation()
@@ -359,21 +356,21 @@ class Inputs:
         return new
 
     def _texts(self, values: Iterable[Json]) -> set[bytes]:
-        return {_digest(text) for text in (as_text(self._completed(value)) for value in values) if text}
+        return {_digest(text) for text in (as_text(self._resolved(value)) for value in values) if text}
 
     def _digest(self, message: dict[str, Json]) -> bytes:
-        content = parts_of_message(self._completed(message.get("content")))
+        content = parts_of_message(self._resolved(message.get("content")))
         calls = [
             [call.get("id"), call.get("function"), call.get("arguments")]
             for call in objects(message.get("tool_calls"))
         ]
         own: list[Json] = [[call.id, call.tool, call.arguments] for call in content.calls]
         texts: list[Json] = [*content.texts, *content.thought]
-        return _digest(compact([message.get("role"), texts, own, self._completed([*calls])]))
+        return _digest(compact([message.get("role"), texts, own, self._resolved([*calls])]))
 
 
 def _shared(one: Sequence[Json], other: Sequence[Json]) -> int:
-    """Return how many messages two inputs share at their beginnings."""
+    """Return the number of messages that two inputs share at their beginnings."""
     if one and len(one) <= len(other) and list(one) == list(other[: len(one)]):
         return len(one)
     return next(

@@ -1,4 +1,4 @@
-"""Inspect logs: `.eval` archives, finished or not, and their form as one JSON text; every sample is a run."""
+"""Inspect logs: `.eval` archives, finished or not, and logs as one JSON text; every sample is a run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from gistpoint.sessions.records.model import Json, NotShown, Result, Run, Step, 
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import (
-    CutOffError,
-    DamagedError,
     RawRecord,
     Scanner,
-    TooLongError,
+    UnreadableError,
     array_records,
     elements_at,
     guarded,
@@ -46,7 +44,7 @@ _CHUNK = re.compile(r"(events|messages|attachments)/(\d{1,12})\.json\Z")
 
 
 class LazyBlob:
-    """A member that is unpacked at the first read, and released when others are read."""
+    """A member of an archive that is unpacked at the first read, and released when others are read."""
 
     _open: list[LazyBlob] = []  # noqa: RUF012 (shared on purpose: it bounds them all)
 
@@ -64,20 +62,19 @@ class LazyBlob:
         return member.size if member is not None else 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Unpack if necessary, and read."""
+        """Return up to `length` bytes from `offset`; unpack the member first if necessary."""
         blob = self._blob
         if blob is None:
             blob = self._blob = self._archive.read(self.name)
             LazyBlob._open.append(self)
-            # An archive may have thousands of members: those that were read longest ago are unpacked again
-            # when needed.
+            # An archive may have thousands of members: the least recently unpacked one is released.
             if len(LazyBlob._open) > 8:
                 LazyBlob._open.pop(0)._blob = None
         return blob.read(offset, length)
 
 
 def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: str) -> Run:
-    """Return the header of a sample from its own members, or its line in the summaries, and the log's header."""
+    """Return the header of a sample from its own members, or its summary, and from the log's header."""
     record, spec = Record(sample), Record(log.get("eval"))
     score = Record(next(iter(record.inner("scores").members.values()), None))
     mark, value = score.word("value"), score.number("value")
@@ -98,7 +95,7 @@ def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: s
         exit_status=record.word("limit", "type") or ended,
         submission=score.text("answer"),
         tokens=Tokens(
-            # Inspect counts what came from a cache apart, whatever the provider does.
+            # Inspect counts cached tokens separately, whatever the provider does.
             total([counts["input_tokens"], counts["input_tokens_cache_read"]]),
             counts["output_tokens"],
             counts["input_tokens_cache_read"],
@@ -152,21 +149,20 @@ class _Sample(RunReader):
         blob, record = self.pooled(number)
         return record._replace(fields=load_record(blob, record.start, record.end)[0], inner=True)
 
-    def left_over(self, given: Json, conversation: Iterator[RawRecord]) -> Iterator[RawRecord]:
-        """Yield the messages of the final conversation that are not in a step yet and are not results of
-        known calls.
+    def unseen_messages(self, given: Json, conversation: Iterator[RawRecord]) -> Iterator[RawRecord]:
+        """Yield the messages of the final conversation that are in no step and answer no known call.
 
         `given` is the sample's input, which its first step shows.
         """
         self._inputs.note({"event": "sample_init", "sample": {"input": given}})
-        rest = self._from_pool([[0, self.pool_size()]])
-        for record in chain(self._inputs.new_records(conversation), rest):
+        remaining = self._from_pool([[0, self.pool_size()]])
+        for record in chain(self._inputs.new_records(conversation), remaining):
             if not self._turns.answers(record.fields):
                 yield record._replace(inner=True)
 
     @abstractmethod
     def conversation(self) -> Iterator[tuple[Blob, RawRecord]]:
-        """Yield the messages of the sample, wherever they are stored."""
+        """Yield the messages of the sample, each with the file that contains it."""
 
     @abstractmethod
     def pool_size(self) -> int:
@@ -174,18 +170,18 @@ class _Sample(RunReader):
 
     @abstractmethod
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
-        """Return the position of a message that events refer to."""
+        """Return the file and the position of a message that events refer to."""
 
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        # Some logs have no event for a tool: what it brought is in the conversation alone.
+        # Some logs have no event for a tool: its result is then only in the conversation.
         step = event_step(index, raws)
-        return self._answered(step) if step.calls and not step.results else step
+        return self._with_answers(step) if step.calls and not step.results else step
 
-    def _answered(self, step: Step) -> Step:
-        """Take results from the conversation if neither an event nor the input of a later call has them."""
+    def _with_answers(self, step: Step) -> Step:
+        """Add results from the conversation if neither an event nor the input of a later call has them."""
         results: list[Result] = []
         for call in step.calls:
             value = self._answer(call.id) if call.id else None
@@ -208,7 +204,7 @@ class _Sample(RunReader):
         return None if place is None else load_record(*place)[0]
 
     def completed(self, value: Json) -> Json:
-        """Replace references by their attachments."""
+        """Return a record in which references are replaced with their attachments."""
         return self._resolved(value, 0)
 
     def _resolved(self, value: Json, depth: int) -> Json:
@@ -222,8 +218,7 @@ class _Sample(RunReader):
         if isinstance(value, list):
             return [self._resolved(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            # What the model was sent is not shown in the event: resolving it would unpack all of it for each
-            # reply.
+            # An event does not show its request: resolving it would unpack the whole request for each reply.
             is_request = value.get("event") == "model" or "request" in value
             left = ("input", "tools", "config", "request") if is_request else ()
             return {
@@ -236,7 +231,7 @@ class _Sample(RunReader):
         """Return the text of an attachment, None if there is none of that name."""
 
     def header_with(self, sample: dict[str, Json], version: str) -> Run:
-        """Return the header of the sample; times and tokens that it lacks come from its events."""
+        """Return the header of the sample, with missing times and tokens from its events."""
         run = header_of(sample, self._log, self._id, version)
         tally = self._turns.tally
         derived = set(run.derived)
@@ -258,7 +253,7 @@ class MonolithSample(_Sample):
         self._pool: list[RawRecord] | None = None
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield the events with the messages of their inputs, then the messages that no event has."""
+        """Yield the events with the messages of their inputs, then the messages that no event contains."""
         return guarded(self._events_and_messages(), self.probe.blob, self.warnings)
 
     def _events_and_messages(self) -> Iterator[RawRecord]:
@@ -272,8 +267,8 @@ class MonolithSample(_Sample):
         if not count:
             yield from object_records(blob, start, ("messages",), {}, None)
         else:
-            # The conversation may have messages that no event has, such as those that a solver put into it.
-            yield from self.left_over(self.facts.get("input"), elements_at(blob, start, "messages"))
+            # The conversation may contain messages that no event has, such as those that a solver inserted.
+            yield from self.unseen_messages(self.facts.get("input"), elements_at(blob, start, "messages"))
 
     def header(self) -> Run:
         """Return the header."""
@@ -294,12 +289,12 @@ class MonolithSample(_Sample):
         return len(self._pooled_places())
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
-        """Return the position of a message that events refer to."""
+        """Return the file and the position of a message that events refer to."""
         return self.probe.blob, self._pooled_places()[number]
 
     def _pooled_places(self) -> list[RawRecord]:
         if self._pool is None:
-            # Only the places are kept: a message is decoded when it becomes a step.
+            # Only the positions are kept: a message is decoded when it becomes a step.
             records = elements_at(self.probe.blob, self.probe.start, "events_data", "messages")
             self._pool = [record._replace(fields=None) for record in records]
         return self._pool
@@ -313,7 +308,7 @@ class MonolithSample(_Sample):
 
 
 def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
-    """Find the position of each attachment."""
+    """Return the position of each attachment; none after a damaged part of the text."""
     found: dict[str, tuple[int, int]] = {}
     scanner = Scanner(blob, start)
     try:
@@ -324,8 +319,8 @@ def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
                     found[name] = (begin, scanner.position)
             else:
                 scanner.skip()
-    except (CutOffError, DamagedError, TooLongError):
-        pass
+    except UnreadableError:
+        pass  # the attachments before the damage are found
     return found
 
 
@@ -342,7 +337,7 @@ class ChunkedSample(_Sample):
         self.blobs = [*self._events.blobs, *self._messages.blobs]
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield the events with the messages of their inputs, then the messages that no event has."""
+        """Yield the events with the messages of their inputs, then the messages that no event contains."""
         for number, blob in enumerate(self._events.blobs):
             try:
                 events = _chunk_records(blob, self.warnings, number)
@@ -350,7 +345,7 @@ class ChunkedSample(_Sample):
             except RunFileError as error:
                 self.warnings.append(str(error))
         if self._events.blobs:
-            yield from self.left_over(self._shell.get("input"), iter(()))
+            yield from self.unseen_messages(self._shell.get("input"), iter(()))
             return
         for number, blob in enumerate(self._messages.blobs):
             yield from _chunk_records(blob, self.warnings, number)
@@ -369,7 +364,7 @@ class ChunkedSample(_Sample):
         return self._messages.size
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
-        """Return the position of a message that events refer to."""
+        """Return the file and the position of a message that events refer to."""
         chunk, record = self._messages.at(number)
         return self._messages.blobs[chunk], record._replace(member=len(self._events.blobs) + chunk)
 
@@ -382,10 +377,10 @@ class ChunkedSample(_Sample):
 
 
 def _shell(blob: Blob, warnings: list[str]) -> dict[str, Json]:
-    """Return the sample's own member; warn if it is missing or cut off."""
+    """Return the sample's own members; add a warning if their file is missing or cut off."""
     if not blob.size:
         warnings.append(
-            f"{blob.name} is cut off or lost: what is known of the sample beside its events is missing."
+            f"{blob.name} is cut off or lost: the sample's own members, apart from its events, are missing."
         )
         return {}
     value, damage = load_record(blob, 0, blob.size)
@@ -395,7 +390,7 @@ def _shell(blob: Blob, warnings: list[str]) -> dict[str, Json]:
 
 
 def _chunk_records(blob: Blob, warnings: list[str], member: int) -> Iterator[RawRecord]:
-    """Yield the items of a chunk; warn, with its name, if it is cut off or missing."""
+    """Yield the items of a chunk; add a warning with its name if it is missing or cut off."""
     if not blob.read(0, 1):
         warnings.append(f"{blob.name} is cut off or lost: nothing of it can be read.")
         return
@@ -425,7 +420,7 @@ class _Chunks:
         return self._starts[-1] + len(self._records(len(self.blobs) - 1)) if self.blobs else 0
 
     def at(self, number: int) -> tuple[int, RawRecord]:
-        """Return the chunk and the position of an item; a position of no length if its chunk is damaged."""
+        """Return the chunk and the position of an item; the position is empty if the chunk is damaged."""
         chunk = max(0, bisect_right(self._starts, number) - 1)
         records = self._records(chunk)
         within = number - self._starts[chunk]
@@ -444,19 +439,19 @@ class _Chunks:
 
 _PREFIX = "samples/"
 _OF_CHUNKED = re.compile(r"([^/]+)/(?:sample|(?:events|messages)/\d{1,12})\.json")
-"""A member of a chunked sample; an archive that was cut off may contain only one of them."""
+"""The members of a chunked sample; an archive that was cut off may contain only one of them."""
 
 
 def _ids(archive: Archive) -> list[str]:
-    """Return the samples' ids, in the archive's order: names of members, or of the folders of chunked ones."""
+    """Return the ids of the samples in the archive's order, from the names of members or of their folders."""
     found: dict[str, None] = {}
     for name in archive.members:
         if not name.startswith(_PREFIX) or not name.endswith(".json"):
             continue
-        rest = name.removeprefix(_PREFIX)
-        if "/" not in rest:
-            found[rest.removesuffix(".json")] = None
-        elif match := _OF_CHUNKED.fullmatch(rest):
+        remaining = name.removeprefix(_PREFIX)
+        if "/" not in remaining:
+            found[remaining.removesuffix(".json")] = None
+        elif match := _OF_CHUNKED.fullmatch(remaining):
             found[match[1]] = None
     return list(found)
 
@@ -486,9 +481,7 @@ def _summaries(archive: Archive) -> dict[str, dict[str, Json]]:
 
 
 class InspectLog(Format):
-    """Recognised by an archive with samples and a header or journal, or by a JSON text with `eval` and a
-    version.
-    """
+    """Recognised by an archive with samples and a header or journal, or by an `eval` and a version."""
 
     name = "inspect"
     not_shown: Sequence[NotShown] = (
@@ -532,7 +525,7 @@ class InspectLog(Format):
         ),
         NotShown(
             ("store", "metadata", "timelines", "invalidation"),
-            "what solvers kept beside the conversation",
+            "data that solvers kept, apart from the conversation",
             of_run=True,
         ),
     )
@@ -544,8 +537,8 @@ class InspectLog(Format):
             marked = "header.json" in members_of or "_journal/start.json" in members_of
             if marked:
                 return 1.0
-            rest = "summaries.json" in members_of or bool(probe.archive.damage)
-            return 0.8 if rest and _ids(probe.archive) else 0.0
+            remaining = "summaries.json" in members_of or bool(probe.archive.damage)
+            return 0.8 if remaining and _ids(probe.archive) else 0.0
         known = {"version", "eval", "plan", "results", "stats", "samples", "status"} & probe.object.keys()
         return 0.9 if isinstance(probe.object.get("eval"), dict) and len(known) >= 3 else 0.0
 
@@ -562,7 +555,7 @@ class InspectLog(Format):
             yield RunEntry(id, header_of(summaries.get(id, {}), log, id, ""))
 
     def open(self, probe: FileProbe, id: str) -> MonolithSample | ChunkedSample:
-        """Open a sample by its id, the first one without an id."""
+        """Open a sample by its id, or the first one. Raises `RunFileError` if there is no such sample."""
         if probe.archive is None:
             return self._open_json(probe, id)
         ids = _ids(probe.archive)
@@ -595,7 +588,7 @@ def _log(archive: Archive) -> dict[str, Json]:
 def _samples(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for number, record in enumerate(elements_at(probe.blob, probe.start, "samples"), 1):
-        # Nothing looks into a value that is nested too deep: it counts as damaged.
+        # A value that is nested too deep counts as damaged, so that nothing walks through it.
         record = record._replace(fields=None) if is_deep(record.fields) else record
         fields = as_dict(record.fields)
         id = f"{as_str(fields.get('id'))}_epoch_{as_str(fields.get('epoch'))}"

@@ -1,7 +1,7 @@
 """The steps of gistpoint's own journals: the events of a person's or a model's attempt.
 
 Actions are steps: the brief, calls, submissions, notes, pauses. Events that accompany an action (heartbeats,
-views, affordances, drafts) belong to the step before them, which counts them.
+views, affordances, drafts) belong to the preceding step, which counts them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _KINDS = {
     "idle_prompt": StepKind.PAUSE,
     "note": StepKind.NOTE,
     "edit_buffer": StepKind.STATE,
-    "comfort": StepKind.STATE,
+    AffordanceUsed.type: StepKind.STATE,
     "suspect": StepKind.NOTE,
     "heartbeat": StepKind.STATE,
     "questionnaire": StepKind.NOTE,
@@ -103,7 +103,7 @@ _KINDS = {
     "confirmation": StepKind.SCORE,
 }
 _GIST = "gist.py"
-"""The path under which a gist is shown: it is not in a repository."""
+"""The path under which a gist is shown, as it is not in a repository."""
 _OF_CALL = (CallMade, CallAnswered, SubmissionMade, SubmissionRun, SubmissionScored)
 _IN_HEADER = ("mode", "budgets", "role", "study", "condition")
 _OF_PERSON = (
@@ -116,7 +116,7 @@ _OF_PERSON = (
     AffordanceUsed,
 )
 _OF_REPLY = ("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id")
-"""What a step says of a model's reply beside its texts and its cost."""
+"""The members of a model's reply that its step shows apart from its texts and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
 _FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
 _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted: "idle"}
@@ -125,7 +125,7 @@ _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line: the event as it is stored, and its data as the record of their type."""
+    """A line of a journal: the event as it is stored, and its data as a record of its type."""
 
     fields: dict[str, Json]
     type: str
@@ -138,7 +138,7 @@ class _Line:
 
     @property
     def folded(self) -> bool:
-        """Whether it accompanies an action; a paste is an action of its own."""
+        """Whether the event accompanies an action; a paste is an action itself."""
         paste = isinstance(self.data, AffordanceUsed) and self.data.kind == "paste"
         return isinstance(self.data, _FOLDED) and not paste
 
@@ -154,14 +154,14 @@ def _line(fields: Json) -> _Line:
 
 
 def _fault_of(blob: Blob) -> str:
-    """Return the fault of an attempt's journal, in a sentence; empty if there is none."""
+    """Return the fault of an attempt's journal as a sentence; empty if there is none."""
     if isinstance(blob, FileBlob) and blob.path.name == JOURNAL:
         return read_journal(blob.path).fault
     return ""
 
 
 class JournalReader(RunReader):
-    """Reads an attempt."""
+    """Reads the journal of an attempt."""
 
     format = "gistpoint"
     in_lines = True
@@ -173,7 +173,7 @@ class JournalReader(RunReader):
         self._ending: AttemptEnded | None = None
         self._suspicious: dict[str, tuple[str, ...]] = {}
         self._passed: dict[str, Submission] = {}
-        """The submissions that passed, by call."""
+        """The submissions that passed, by the id of their call."""
         self._score: float | None = None
         self._submissions = 0
         self._code = ""
@@ -181,9 +181,9 @@ class JournalReader(RunReader):
         self._processes = 0
         self._tally = Tally()
         self._drivers: list[str] = []
-        """Who took over, in order."""
+        """The kinds of solvers that took over, in order."""
         self._of_driver: dict[str, str] = {}
-        """Who made a call, of those made after a handover."""
+        """The solver of each call that was made after a handover, by the call's id."""
         self._group = ""
         """The group that the last step belongs to; empty if nothing can join it."""
         self._fault = _fault_of(probe.blob)
@@ -202,7 +202,7 @@ class JournalReader(RunReader):
         if at is not None and not isinstance(line.data, PassConfirmed):
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
-            # The events of a call may come between others, and join its step wherever they are.
+            # The events of a call may come between others: they join its step wherever they are.
             self._group = ""
             return self._calls.setdefault(line.data.call_id, step_count)
         self._processes += isinstance(line.data, ProcessStarted)
@@ -217,13 +217,13 @@ class JournalReader(RunReader):
         return not (isinstance(data, _OF_CALL) and data.call_id)
 
     def _accompanies(self, line: _Line) -> bool:
-        """Whether an event belongs to the step before it."""
+        """Whether an event belongs to the preceding step."""
         if line.folded:
             return True
         match line.data:
             case ProcessStarted():
-                # The first one belongs to the beginning of the attempt; after another one the program was
-                # started again.
+                # The first one belongs to the beginning of the attempt; any other marks a restart of the
+                # program.
                 return self._processes == 1
             case Paused() | IdlePrompted(stage=IdleStage.ASKED):
                 return False
@@ -241,7 +241,7 @@ class JournalReader(RunReader):
             case AttemptEnded() as data:
                 self._ending = data
             case ModelTurn() as data:
-                self._tally.spend(*_cost(data))
+                self._tally.add_usage(*_cost(data))
             case HandedOver() as data:
                 self._drivers.append(data.to)
             case CallMade() as data if self._drivers:
@@ -330,9 +330,11 @@ class JournalReader(RunReader):
 
 
 def _confirmed(outcome: AttemptState) -> dict[str, Json]:
-    """Return what came of the confirmation of the pass, and the marks of its text that no longer matter."""
-    said = outcome.confirmation
-    found: dict[str, Json] = {} if said is None else {"confirmation": msgspec.to_builtins(said)}
+    """Return the outcome of the pass's confirmation, and the marks of its text that no longer matter."""
+    confirmation = outcome.confirmation
+    found: dict[str, Json] = (
+        {} if confirmation is None else {"confirmation": msgspec.to_builtins(confirmation)}
+    )
     notes = [mark for mark in outcome.marks if mark not in outcome.suspicious]
     if notes:
         found["marks"] = [*notes]
@@ -340,7 +342,7 @@ def _confirmed(outcome: AttemptState) -> dict[str, Json]:
 
 
 def _client(data: AttemptStarted) -> str:
-    """Return the name and version that a client of the task's server gave of itself; empty for other solvers."""
+    """Return the name and version that a client of the task's server reported; empty for other solvers."""
     client = Record((data.solver or {}).get("client"))
     return joined([client.word("name"), client.word("version")], " ")
 
@@ -350,7 +352,7 @@ def _actor(kind: str) -> Actor:
 
 
 def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
-    """Return the header, or the number of further events of each kind in a step."""
+    """Return the attempt's facts if the step has its header, and the number of folded events of each type."""
     count = Counter(event.type for event in events if event is not main and isinstance(event.data, _FOLDED))
     header = main.stored if isinstance(main.data, AttemptStarted) else {}
     facts = {name: value for name, value in header.items() if name != "brief"}
@@ -407,7 +409,7 @@ def _joined(*words: str) -> str:
 
 
 def _last_note(unfolded: list[_Line]) -> str:
-    # Each note is written whole again: the last one of a group is what the person left.
+    # Each note is written again as a whole: the last one of a group is the final text.
     notes = [event.data.text for event in unfolded if isinstance(event.data, NotesWritten)]
     return notes[-1] if notes else ""
 
@@ -451,7 +453,7 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
-    """Return the tokens and the US dollars of a turn, with those of tries that were lost."""
+    """Return the tokens and the US dollars of a turn, including lost attempts."""
     tokens, cost = Tokens(), None
     for part in (turn.usage, turn.lost or None):
         if part is not None:
@@ -470,7 +472,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, 
     refused = bool(results) and bool(results[-1].is_error)
     submitted = SubmissionMade.type in stored
     replacement = stored.get(SubmissionMade.type, Record()).inner("replacement")
-    # A repair hands in the code of a function in a file of the repository, not a gist.
+    # A repair submits the code of a function in a file of the repository, not a gist.
     edits = (FileEdit(replacement.word("path"), None, None),) if replacement else _edits(calls)
     tokens = Record(made.extra.get("tokens"))
     counts = (as_int(tokens.first(key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))
@@ -511,9 +513,7 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change of the gist by a call of a gist's tools, else the changes in the arguments of any
-    tool.
-    """
+    """Return the change that a call of a gist's tools makes to it, else the changes in the arguments."""
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

@@ -1,4 +1,4 @@
-"""gistpoint's own journals, recognised here; what reads their steps is imported with the first one."""
+"""Recognises gistpoint's own journals; the reader of their steps is imported when a journal is opened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gistpoint.sessions.records.probe import FileProbe
 
 
 class Journal(SingleRun):
-    """Recognised by lines with a number, two clocks, a type and the hash of the line before."""
+    """Recognised by lines with a number, two clocks, a type and the hash of the preceding line."""
 
     name = "gistpoint"
     unique_ids = True

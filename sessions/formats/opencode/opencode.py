@@ -1,6 +1,4 @@
-"""opencode's exports, and the files of its storage: a message of the assistant is one reply, with calls and
-results.
-"""
+"""opencode's exports and storage files: each assistant message is a reply with its calls and results."""
 
 from __future__ import annotations
 
@@ -57,11 +55,11 @@ class _Reader(RunReader):
     def place(self, fields: Json, step_count: int) -> int:
         message = Record(fields)
         info = message.inner("info")
-        self._tally.see(info.time("time", "created"))
-        self._tally.see(info.time("time", "completed"))
+        self._tally.add_time(info.time("time", "created"))
+        self._tally.add_time(info.time("time", "completed"))
         if info.get("role") == "assistant":
-            self._tally.spend(_tokens(info), info.number("cost"))
-            self._tally.meet(info.word("modelID"))
+            self._tally.add_usage(_tokens(info), info.number("cost"))
+            self._tally.add_model(info.word("modelID"))
             self._end = info.word("error", "name") or info.word("finish")
             self._links += _links(message.objects("parts"))
         return step_count
@@ -90,14 +88,14 @@ class _Reader(RunReader):
         message = Record(raws[0].value)
         info, parts = message.inner("info"), message.objects("parts")
         return (
-            _reply(index, raws, info, parts)
+            _reply_step(index, raws, info, parts)
             if info.get("role") == "assistant"
-            else _asked(index, raws, info, parts)
+            else _request_step(index, raws, info, parts)
         )
 
 
 class _StoredReader(_Reader):
-    """Reads a session of the storage: a file for itself, for each message, and for each part of one."""
+    """Reads a session of the storage: one file for itself, for each message, and for each part of one."""
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
@@ -134,7 +132,7 @@ class _StoredReader(_Reader):
 
 
 def _as_exported(value: Json) -> Json:
-    """Return the file of a message or of a part as a message of an export has it."""
+    """Return the file of a message or of a part in the form of an export's message."""
     return {"parts": [value]} if "messageID" in as_dict(value) else {"info": value}
 
 
@@ -146,16 +144,16 @@ def _tokens(info: Record) -> Tokens:
 
 
 def _links(parts: list[Record]) -> list[str]:
-    """Return the exports of the sessions that calls started, if they are beside this one."""
+    """Return the exports of the sessions that calls started, which may be next to this one."""
     return [f"{session}.json" for session in words_of(parts, "state", "metadata", "sessionId") if session]
 
 
 def _texts(parts: list[Record], kind: str) -> list[str]:
-    # Synthetic parts repeat a file or a result for the model, which the part of the call or the file has too.
+    # Synthetic parts repeat for the model a file or a result that another part contains.
     return [part.text("text") for part in of_type(parts, kind) if not part.get("synthetic")]
 
 
-def _asked(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -> Step:
+def _request_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -> Step:
     files = [part.first_word("filename", "url") for part in of_type(parts, "file")]
     kind = StepKind.CONTEXT if of_type(parts, "compaction") else asking_kind(index, 1)
     return (
@@ -172,16 +170,16 @@ def _name(name: str) -> str:
     return name.partition(";")[0] if name.startswith("data:") else name
 
 
-def _reply(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -> Step:
+def _reply_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -> Step:
     tools = of_type(parts, "tool")
     calls = tuple(map(_call, tools))
     results = [_result(tool) for tool in tools if tool.get("state", "status") in ("completed", "error")]
     error = info.inner("error")
     retried = [part.text("error", "message") or "retried" for part in of_type(parts, "retry")]
-    # A call that failed changed nothing, whatever its arguments and its diff say.
-    went = [tool.get("state", "status") != "error" for tool in tools]
-    diffs = texts_of(compress(tools, went), "state", "metadata", "diff")
-    shown = {edit.path for edit in edits_of(tuple(compress(calls, went)))}
+    # A call that failed changed nothing, whatever its arguments and its diff contain.
+    succeeded = [tool.get("state", "status") != "error" for tool in tools]
+    diffs = texts_of(compress(tools, succeeded), "state", "metadata", "diff")
+    shown = {edit.path for edit in edits_of(tuple(compress(calls, succeeded)))}
     changed = [path for part in of_type(parts, "patch") for path in part.words("files") if path not in shown]
     kind = StepKind.ERROR if error else kind_of(calls)
     return (
@@ -230,9 +228,7 @@ def _result(part: Record) -> Result:
 
 
 class Opencode(SingleRun):
-    """Recognised by an `info` with the id of a session and `messages`, or by a session's file beside its
-    messages.
-    """
+    """Recognised by an `info` with a session's id and `messages`, or by a session's file in a storage."""
 
     name = "opencode"
     unique_ids = True

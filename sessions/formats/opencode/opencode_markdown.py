@@ -1,7 +1,6 @@
-"""Sessions that opencode exported as Markdown: a heading begins each turn, and calls stand in it with their
-results.
+"""Sessions that opencode exported as Markdown: a heading begins each turn, which contains calls and results.
 
-A thought has no end that the text tells, so that it stays in the text, below opencode's own `_Thinking:_`.
+The end of a thought is not marked, so that it stays in the text, below opencode's own `_Thinking:_`.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ class _Reader(TextReader):
         return "turn"
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn by its parts: who speaks, what is said, and the calls."""
+        """Return a turn as an object: who speaks, the text, and the calls."""
         head, _, text = as_str(value).replace("\r\n", "\n").partition("\n")
         turn = _TURN.fullmatch(head)
         if turn is None:
             return {"head": _RULE.sub("", as_str(value).rstrip()).strip("\n")}
-        said, tools = _parts(_RULE.sub("", text.rstrip()))
-        return {"who": turn["who"], "what": turn["what"] or "", "text": said, "tools": [*tools]}
+        spoken, tools = _parts(_RULE.sub("", text.rstrip()))
+        return {"who": turn["who"], "what": turn["what"] or "", "text": spoken, "tools": [*tools]}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         turn = as_dict(raws[0].value)
@@ -95,7 +94,7 @@ class _Reader(TextReader):
 
     def header(self) -> Run:
         top = _TOP.match(self.probe.text)
-        told = {key.lower(): value.strip() for key, value in _FACT.findall(self.probe.text[:4096])}
+        facts = {key.lower(): value.strip() for key, value in _FACT.findall(self.probe.text[:4096])}
         first = next((turn["what"] for turn in _TURN.finditer(self.probe.text) if turn["what"]), "")
         return Run(
             self.format,
@@ -103,23 +102,23 @@ class _Reader(TextReader):
             task=top["title"].strip() if top else "",
             model=self._model or _model(first),
             agent="opencode",
-            extra={**told},
+            extra={**facts},
         )
 
 
 def _model(what: str) -> str:
-    """Return the model in what stands beside `Assistant`: the mode, the model, and how long it took."""
+    """Return the model in the words after `Assistant`: the mode, the model, and the duration."""
     parts = what.split(" · ")
     return parts[1] if len(parts) > 1 else ""
 
 
 def _parts(text: str) -> tuple[str, list[dict[str, Json]]]:
-    """Return what is said in a turn, and its calls."""
-    lines, said, tools, at = text.split("\n"), list[str](), list[dict[str, Json]](), 0
+    """Return the text of a turn, and its calls."""
+    lines, spoken, tools, at = text.split("\n"), list[str](), list[dict[str, Json]](), 0
     while at < len(lines):
         tool = _TOOL.fullmatch(lines[at])
         if tool is None:
-            said.append(lines[at])
+            spoken.append(lines[at])
             at += 1
             continue
         facts: dict[str, Json] = {"name": tool[1]}
@@ -127,11 +126,11 @@ def _parts(text: str) -> tuple[str, list[dict[str, Json]]]:
         while (member := _member(lines, at)) is not None:
             name, facts[name], at = member
         tools.append(facts)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(said)).strip("\n"), tools
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(spoken)).strip("\n"), tools
 
 
 def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
-    """Return the name and the text of a call's next member, and the line after it."""
+    """Return the name and the text of a call's next member, and the number of the line after it."""
     while at < len(lines) and not lines[at].strip():
         at += 1
     found = _MEMBER.fullmatch(lines[at]) if at + 1 < len(lines) else None
@@ -142,7 +141,7 @@ def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
 
 
 def _end(lines: list[str], begun: int) -> int:
-    """Return the line that ends a fence; what is in it may have fences of its own, which name a language."""
+    """Return the line that ends a fence, in which there may be other fences, which name a language."""
     depth, first = 0, len(lines)
     for at in range(begun, len(lines)):
         line = lines[at].rstrip()
@@ -151,7 +150,7 @@ def _end(lines: list[str], begun: int) -> int:
             if not depth:
                 return at
             depth -= 1
-        # Only a fence that names a language opens another one: a bare one closes.
+        # Only a fence that names a language opens an inner one: a bare one closes.
         elif re.fullmatch(r"```\w+", line):
             depth += 1
     return first
@@ -163,7 +162,7 @@ class OpencodeMarkdown(SingleRun):
     name = "opencode-markdown"
     unique_ids = True
     words_in_records = True
-    parted_by = (b"**Tool: ",)  # the text before goes on after it
+    parted_by = (b"**Tool: ",)  # the text before a call continues after it
     not_shown: Sequence[NotShown] = ()
 
     def sniff(self, probe: FileProbe) -> float:

@@ -71,13 +71,13 @@ class _Reader(RunReader):
         # bytes.
         if not self._tally.tokens:
             for tokens in _tokens_in(self.probe.blob):
-                self._tally.spend(tokens)
+                self._tally.add_usage(tokens)
                 yield
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
         if "extra" in message and role_of(message) == "assistant":
-            self._tally.spend(tokens_of(usage_of(message)))
+            self._tally.add_usage(tokens_of(usage_of(message)))
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

@@ -1,4 +1,4 @@
-"""SWE-agent's `.traj`, all four eras: state as text, execution times, `messages`, and `query` of each step."""
+"""SWE-agent's `.traj` files of all versions: state as text, execution times, `messages`, and `query`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Reader(RunReader):
         step = self._first_step()
         if self._history_only:
             return "history only"
-        # No version is recorded before 1.1: the members of a step differ from version to version.
+        # No version is recorded before 1.1, but the members of a step differ from version to version.
         if "query" in step:
             return "1.1"
         if "messages" in step:
@@ -112,7 +112,7 @@ class _Reader(RunReader):
         value = values[0]
         if not isinstance(value, dict) or not _STEP_KEYS & value.keys():
             return None
-        thought, spoken, calls = _said(value)
+        thought, spoken, calls = _content(value)
         return step_texts(thought, spoken, calls, [as_text(value.get("observation"))] if calls else [])
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -121,7 +121,7 @@ class _Reader(RunReader):
         value = Record(raws[0].value)
         if not value.has(*_STEP_KEYS):
             return unknown_step(index, raws, "step", as_text(raws[0].value))
-        thought, spoken, calls = _said(value.members)
+        thought, spoken, calls = _content(value.members)
         action, observation = value.text("action"), value.text("observation")
         known = Record(_as_object(value.get("state")))
         diff = known.get("diff")
@@ -151,37 +151,37 @@ class _Reader(RunReader):
 
 
 def _as_object(value: Json) -> Json:
-    """Return the object that a text is as JSON: earlier versions write the state and the settings so."""
+    """Return the object in a JSON text: earlier versions write the state and the settings this way."""
     return parsed_object(value) if isinstance(value, str) else value
 
 
-def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
-    """Return thought, text and call of a step; without a call, what the agent got back is part of the text."""
+def _content(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
+    """Return thought, text and call of a step; without a call, the observation is part of the text."""
     call = call_of_command(as_text(value.get("action")))
-    # Without a call, what the agent got back is the shell's answer to its words.
+    # Without a call, the observation is the shell's answer to the text.
     if call is None:
         return "", joined([as_text(value.get("response")), as_text(value.get("observation"))]), ()
-    return *_apart(
+    return *_separated(
         as_text(value.get("thought")), as_text(value.get("response")), as_text(value.get("action"))
     ), (call,)
 
 
-def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
+def _separated(thought: str, response: str, action: str) -> tuple[str, str]:
     """Return the thought of a reply, and its text without the thought and the call."""
     if thought == response:
         return "", response
-    # The reply as a whole repeats the thought and the call, which are shown apart.
-    rest = response.replace(thought.strip(), "", 1)
+    # The whole reply repeats the thought and the call, which are shown separately.
+    remaining = response.replace(thought.strip(), "", 1)
     given = set(words(action)) | {action.strip()}
-    blocks = FUNCTION.findall(rest)
+    blocks = FUNCTION.findall(remaining)
     if blocks and all(value.strip() in given for block in blocks for value in PARAMETER.findall(block)):
-        rest = FUNCTION.sub("", rest)
-    rest = FENCE.sub(lambda block: "" if block[1].strip() == action.strip() else block[0], rest)
-    return thought, "" if rest.isspace() or rest.strip() == action.strip() else rest
+        remaining = FUNCTION.sub("", remaining)
+    remaining = FENCE.sub(lambda block: "" if block[1].strip() == action.strip() else block[0], remaining)
+    return thought, "" if remaining.isspace() or remaining.strip() == action.strip() else remaining
 
 
 def _recorded_action(message: dict[str, Json], _reply: str, _answer: str) -> tuple[RunCall, ...]:
-    """Return the call of a message of the history, which has the parsed action."""
+    """Return the call of a message of the history, which contains the parsed action."""
     call = call_of_command(as_text(message.get("action")))
     return (call,) if call else ()
 
@@ -190,10 +190,9 @@ _SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
-    """Recognised by steps with an action and an observation, or by a history of messages that name their
-    agent.
+    """Recognised by steps with an action and an observation, or by a history whose messages name an agent.
 
-    The run of several tries is the chosen one; each try is also listed as `#attempt-N`.
+    A run of several attempts is the chosen one; each attempt is also listed as `#attempt-N`.
     """
 
     name = "swe-agent"
@@ -202,9 +201,7 @@ class SweAgent(SingleRun):
         NotShown(
             ("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"
         ),
-        NotShown(
-            ("response",), "the reply whole; its thought, its call and what it says beside them are shown"
-        ),
+        NotShown(("response",), "the whole reply; its thought, its call and its other text are shown"),
         NotShown(
             ("state", "extra_info", "agent"),
             "the shell's folder and the open file; a diff in it is shown as diff so far",
@@ -240,13 +237,13 @@ class SweAgent(SingleRun):
         return _Reader(probe)
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the run, and its tries if there were several."""
+        """List the run, and its attempts if there were several."""
         yield RunEntry("", _Reader(probe).header())
         for id, part in _attempts(probe):
             yield RunEntry(id, replace(_Reader(part).header(), id=id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run, or one of its tries."""
+        """Open the run, or one of its attempts. Raises `RunFileError` if there is no such attempt."""
         if not id:
             return _Reader(probe)
         return _Reader(run_named(probe, id, _attempts(probe))[1])

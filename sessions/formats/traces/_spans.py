@@ -1,7 +1,6 @@
-"""Traces of observability tools: spans of models, tools and agents, which every exporter writes in its own
-form.
+"""Traces of observability tools: spans of models, tools and agents, in a different form for each exporter.
 
-Every call of a model repeats the conversation before it: its messages that were not sent or replied before
+Every call of a model repeats the conversation before it: messages that were neither sent nor received before
 are steps of their own, before the step of the reply. A tool's span is part of the step of its call.
 """
 
@@ -49,7 +48,7 @@ SpanKind = Literal["model", "tool", "agent", "other"]
 
 @dataclass(slots=True)
 class TraceSpan:
-    """One span, whatever exporter wrote it: messages are those of chat APIs."""
+    """One span, whichever exporter wrote it; its messages have the form of chat APIs."""
 
     id: str
     parent: str = ""
@@ -62,7 +61,7 @@ class TraceSpan:
     call: RunCall | None = None
     output: str = ""
     text: str = ""
-    """What a span that is neither a model's nor a tool's was given, and what it gave back."""
+    """The input and the output of a span that is neither a model's nor a tool's."""
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
     model: str = ""
@@ -71,7 +70,7 @@ class TraceSpan:
 
 @dataclass(slots=True)
 class _Known:
-    """What the first pass learns of a span: its records, its place in time, its kind and its parent."""
+    """The facts about a span from the first pass: its records, its order in time, its kind and its parent."""
 
     places: list[tuple[int, int]]
     order: tuple[float, int]
@@ -86,14 +85,14 @@ class TraceReader(DividedReader):
         super().__init__(probe)
         self._spans: dict[str, _Known] = {}
         self._wrappers: set[str] = set()
-        self._said: Counter[str] = Counter()
+        self._known_messages: Counter[str] = Counter()
         self._calls: dict[str, int] = {}
         self._unanswered: list[RunCall] = []
         self._answered: set[str] = set()
         self._first_reply: int | None = None
         self.tally = Tally()
-        self.whole_cost: float | None = None
-        """What the outermost span counts for all within it."""
+        self.outermost_cost: float | None = None
+        """The cost that the outermost span counts for all spans within it."""
         self.ending = ""
 
     @abstractmethod
@@ -106,13 +105,16 @@ class TraceReader(DividedReader):
 
     @abstractmethod
     def decoded(self, value: Json) -> Json:
-        """Return a record of a span as a step shows it; one that is decoded stays as it is."""
+        """Return a record of a span as a step shows it; a decoded one is returned as it is."""
 
     def parts(self, fields: Json) -> Iterable[dict[str, Json]]:
         return ()
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield the parts of the spans, which a first pass has put into the order in which they began."""
+        """Yield the parts of the spans in the order in which the spans began.
+
+        A first pass over the file determines this order.
+        """
         for count, record in enumerate(map(self.sound, self.found())):
             if record.damage:
                 yield record
@@ -124,8 +126,9 @@ class TraceReader(DividedReader):
             yield from self._parted(self._spans[id])
 
     def _meet(self, record: RawRecord, count: int) -> None:
-        """Learn where a span is, and when it began: one that was written when it opened is written again at
-        its end.
+        """Add a record to the span that it describes.
+
+        A span that was written when it opened is written again at its end.
         """
         span = self.span([as_dict(record.fields)])
         order = (float("inf") if span.started is None else span.started, count)
@@ -150,7 +153,7 @@ class TraceReader(DividedReader):
                 yield RawRecord(start, end, {**name, "joins": number > 0})
 
     def _above(self, id: str) -> Iterator[str]:
-        """Yield the spans around a span."""
+        """Yield the ids of the spans that enclose a span."""
         seen: set[str] = {id}
         above = self._spans[id].parent
         while above in self._spans and above not in seen:
@@ -159,9 +162,9 @@ class TraceReader(DividedReader):
             above = self._spans[above].parent
 
     def _settled(self, span: TraceSpan) -> TraceSpan:
-        """Return the span; a model's that has others of models within it only surrounds them.
+        """Return the span; a model's span that encloses other models' spans becomes one of another kind.
 
-        Such a span repeats the messages and the tokens of those within it, which would count twice.
+        Such a span repeats their messages and tokens, which would count twice.
         """
         if span.kind == "model" and span.id in self._wrappers:
             span.kind, span.tokens, span.cost = "other", Tokens(), None
@@ -169,29 +172,29 @@ class TraceReader(DividedReader):
         return span
 
     def _learn(self, span: TraceSpan) -> None:
-        self.tally.see(span.started)
-        self.tally.see(span.ended)
+        self.tally.add_time(span.started)
+        self.tally.add_time(span.ended)
         if span.kind == "model":
-            self.tally.spend(span.tokens, span.cost)
-            self.tally.meet(span.model)
+            self.tally.add_usage(span.tokens, span.cost)
+            self.tally.add_model(span.model)
         elif not span.parent:
-            self.whole_cost = span.cost
+            self.outermost_cost = span.cost
         if span.error:
             self.ending = "error"
 
     def _names(self, span: TraceSpan) -> Iterator[dict[str, Json]]:
-        """Name the parts of a span: a step for each new message, and its own."""
+        """Yield the names of the parts of a span: a step for each new message, and its own."""
         head: dict[str, Json] = {"span": span.id}
         if span.kind == "model":
             yield from self._new_messages(span, head)
             calls: list[RunCall] = []
             for message in span.replied:
-                self._said[_key(message)] += 1
+                self._known_messages[_key(message)] += 1
                 calls += parts_of_reply(message).calls
             self._unanswered += calls
             yield {**head, "part": "reply", "calls": [call.id for call in calls]}
         elif span.kind == "tool" and span.call is not None:
-            # Not every exporter gives a tool's span the id of its call.
+            # Not every exporter records the id of the call in a tool's span.
             made = self._made(span.call)
             self._answered |= {span.call.id, made} - {""}
             self._unanswered = [call for call in self._unanswered if call.id != made]
@@ -200,7 +203,10 @@ class TraceReader(DividedReader):
             yield {**head, "part": "span"}
 
     def _new_messages(self, span: TraceSpan, head: dict[str, Json]) -> Iterator[dict[str, Json]]:
-        """Name the messages that a model was sent and that no span before it had, as often as they are new."""
+        """Yield the names of messages that were sent to a model and that no earlier span contains.
+
+        A message that is repeated more often than before is new as often as it exceeds the count.
+        """
         counted = Counter[str]()
         for number, message in enumerate(span.asked):
             answered = _answered(message)
@@ -211,13 +217,14 @@ class TraceReader(DividedReader):
                 continue
             key = _key(message)
             counted[key] += 1
-            if counted[key] > self._said[key]:
-                self._said[key] += 1
+            if counted[key] > self._known_messages[key]:
+                self._known_messages[key] += 1
                 yield {**head, "part": "message", "number": number}
 
     def _made(self, call: RunCall) -> str:
-        """Return the id of the reply's call that a tool's span runs: by id, else the first open one of the
-        tool.
+        """Return the id of the call that a tool's span runs, found by id, else the tool's first open call.
+
+        It is empty if no reply made such a call.
         """
         if call.id and call.id in self._calls:
             return call.id
@@ -229,7 +236,7 @@ class TraceReader(DividedReader):
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         part, of_call = name.get("part"), self._calls.get(as_str(name.get("call")))
         if name.get("joins"):
-            # A span's later records belong to its first one, wherever that is.
+            # Later records of a span belong to the step of its first one.
             return of_call if part == "tool" and of_call is not None else step_count - 1
         ids = [as_str(id) for id in as_list(name.get("calls"))]
         if part == "result":
@@ -244,7 +251,7 @@ class TraceReader(DividedReader):
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
         if name.get("part") not in ("message", "result"):
             return self.decoded(value)
-        # Decoded again, as a step keeps only the number of its message.
+        # Decoded again, since a step keeps only the number of its message.
         asked = self.span([as_dict(value)]).asked
         number = as_int(name.get("number")) or 0
         return {"message": asked[number]} if number < len(asked) else {}
@@ -260,12 +267,10 @@ class TraceReader(DividedReader):
         span = self._settled(self.span(own))
         if span.kind == "model":
             return self._of_model(index, raws, pairs, span)
-        return self._around(index, raws, span)
+        return self._enclosing_step(index, raws, span)
 
     def _of_model(self, index: int, raws: Sequence[Raw], pairs: list[_Named], span: TraceSpan) -> Step:
-        """Return the step of a model's reply, with the spans of its calls and the results that it was sent
-        later.
-        """
+        """Return the step of a model's reply, with the spans of its calls and results sent to it later."""
         parts = merged(map(parts_of_reply, span.replied))
         work = _Work(calls=parts.calls, times=[span.started, span.ended])
         self._add_tools(work, pairs)
@@ -289,8 +294,8 @@ class TraceReader(DividedReader):
         builder = work.builder(index, raws, kind_of(tuple(work.calls)), "tool")
         return builder.flag_if(any_error(work.results), "error").build()
 
-    def _around(self, index: int, raws: Sequence[Raw], span: TraceSpan) -> Step:
-        """Return the step of a span around others, with its beginning alone: what it surrounds has the time."""
+    def _enclosing_step(self, index: int, raws: Sequence[Raw], span: TraceSpan) -> Step:
+        """Return the step of an enclosing span, with its beginning only: inner spans have the duration."""
         kind = StepKind.DELEGATE if span.kind == "agent" else StepKind.STATE
         return (
             StepBuilder(index, raws, Actor.SYSTEM, StepKind.ERROR if span.error else kind, span.name)
@@ -305,7 +310,7 @@ class TraceReader(DividedReader):
         )
 
     def _is_side(self, span: TraceSpan) -> bool:
-        """Whether a tool ran the agent whose span it is."""
+        """Whether a tool ran the agent that the span belongs to."""
         around = self._above(span.id) if span.id in self._spans else ()
         return any(self._spans[id].kind == "tool" for id in around)
 
@@ -323,7 +328,7 @@ class TraceReader(DividedReader):
             work.add(self.span(values), wanted[identity])
 
     def _message(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Return the step of a message that a model was sent, and that is none of the replies before."""
+        """Return the step of a message that was sent to a model and is none of the earlier replies."""
         message = as_dict(as_dict(raws[0].value).get("message"))
         role = role_of(message)
         parts = parts_of_message(message.get("content"))
@@ -332,7 +337,7 @@ class TraceReader(DividedReader):
         before_reply = self._first_reply is None or index < self._first_reply
         if before_reply and role == "user":
             kind = StepKind.TASK
-        # A reply that no span of the trace made: it was copied here from another conversation.
+        # A reply that no span of the trace made was copied here from another conversation.
         actor = Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role)
         return (
             StepBuilder(index, raws, actor, kind, role or "message")
@@ -351,14 +356,14 @@ _ROLE_KINDS = {"system": StepKind.SYSTEM, "developer": StepKind.SYSTEM, "user": 
 
 @dataclass(slots=True)
 class _Work:
-    """What a step of a reply has of the spans of tools: calls, what they brought, and when."""
+    """The calls, results and times that a step of a reply takes from the spans of tools."""
 
     calls: list[RunCall] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     times: list[float | None] = field(default_factory=list)
 
     def add(self, tool: TraceSpan, wanted: str) -> None:
-        """Add the span of a tool, which runs the call `wanted` if the reply has it."""
+        """Add the span of a tool, which runs the call with the id `wanted` if the reply has it."""
         call = next((call for call in self.calls if call.id and call.id == wanted), None) or tool.call
         if call is not None and call not in self.calls:
             self.calls.append(call)
@@ -376,16 +381,16 @@ class _Work:
 
 
 def _key(message: dict[str, Json]) -> str:
-    """Return what tells a message from others, whatever form a provider repeats it in."""
+    """Return a text that identifies a message, in whatever form a provider repeats it."""
     parts = parts_of_reply(message)
     ids = [call.id for call in parts.calls if call.id]
     # Providers differ in the white space between the parts of a message.
-    said = "".join("".join(parts.texts).split())
-    return f"{role_of(message)} {ids or said}"
+    text = "".join("".join(parts.texts).split())
+    return f"{role_of(message)} {ids or text}"
 
 
 def _answered(message: dict[str, Json]) -> set[str]:
-    """Return the calls that a message answers; one whose id is not known counts as a call of its own."""
+    """Return the ids of the calls that a message answers; an unknown call counts as one of its own."""
     results = parts_of_message(message.get("content")).results
     if role_of(message) == "tool" and not results:
         return {as_str(first(message, "tool_call_id", "toolCallId")) or _key(message)}
@@ -403,7 +408,7 @@ def _results(message: dict[str, Json]) -> list[Result]:
 
 
 def _once(results: list[Result]) -> Iterator[Result]:
-    """Yield the results; the one that a model was sent is left out if the tool's own span has it."""
+    """Yield the results without those that were sent to a model and that the tool's own span has too."""
     known: dict[str, str] = {}
     for result in results:
         if result.call_id and known.get(result.call_id) == result.text:
@@ -417,7 +422,7 @@ class TraceFormat(Format):
 
     @abstractmethod
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
-        """Yield the spans of a file, of whatever trace."""
+        """Yield the spans of all traces in a file."""
 
     @abstractmethod
     def trace_of(self, fields: Json) -> str:
@@ -436,7 +441,7 @@ class TraceFormat(Format):
             yield RunEntry(names.name(trace) if len(traces) > 1 else "", self.reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open a trace by its id, or the only one."""
+        """Open a trace by its id, or the only one. Raises `RunFileError` if there is no such trace."""
         found = guarded(self.spans(probe), probe.blob, [])
         if id and not any(self.trace_of(record.fields) == id for record in found):
             raise no_such_run(probe, id)
@@ -448,7 +453,7 @@ def traces_in(
 ) -> list[str]:
     """Return the ids of the traces in a file, in their order.
 
-    Most files hold one, which the bytes show much faster than the spans, of which then none is decoded.
+    Most files contain one trace, which a search in the bytes finds much faster than decoding the spans.
     """
     seen: set[bytes] = set()
     at, kept = start, b""
@@ -462,7 +467,7 @@ def traces_in(
 
 
 def plain(value: Json) -> str:
-    """Return what a span was given or gave back; a conversation is not: the models' spans have it."""
+    """Return an input or output of a span as text; empty for a conversation, which the models' spans have."""
     if isinstance(value, str):
         return value
     holds_messages = "messages" in as_dict(value) or any("role" in item for item in objects(value)[:1])

@@ -1,4 +1,4 @@
-"""Runs of LangSmith: exported as a list, or as its clients send them, in two halves that have the same id."""
+"""Runs of LangSmith: exported as a list, or as its clients send them, in two halves with the same id."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Reader(TraceReader):
             run.time("start_time"),
             run.time("end_time"),
             error=run.text("error"),
-            text=joined(map(_said, (given, back))),
+            text=joined(map(_text_of, (given, back))),
             model=_first_word(
                 extra.inner("metadata").first("ls_model_name"),
                 extra.get("invocation_params", "model"),
@@ -71,9 +71,9 @@ class _Reader(TraceReader):
             found.tokens = _tokens(run, back)
         elif found.kind == "tool":
             output = back.first("output", "content") or back.members
-            told = _message(output) if isinstance(output, dict) else {}
+            message = _message(output) if isinstance(output, dict) else {}
             identity = _first_word(
-                first(told, "tool_call_id"),
+                first(message, "tool_call_id"),
                 extra.get("metadata", "tool_call_id"),
                 extra.get("tool_call_id"),
                 given.get("tool_call_id"),
@@ -81,7 +81,7 @@ class _Reader(TraceReader):
             arguments = given.get("input") if given.has("input") else given.members
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
             if back:
-                found.output = as_text(told["content"]) if told.get("content") else plain(output)
+                found.output = as_text(message["content"]) if message.get("content") else plain(output)
         return found
 
     def header(self) -> Run:
@@ -94,7 +94,7 @@ class _Reader(TraceReader):
             model=self.tally.model,
             exit_status=self.ending,
             tokens=self.tally.tokens,
-            cost=first_known((self.tally.cost, self.whole_cost)),
+            cost=first_known((self.tally.cost, self.outermost_cost)),
             started=self.tally.started,
             duration_s=self.tally.duration_s,
             derived=frozenset(derived),
@@ -102,7 +102,7 @@ class _Reader(TraceReader):
 
 
 def _dollars(value: Json) -> float | None:
-    """Return an amount, which LangSmith writes as the text of a decimal number or as a number."""
+    """Return an amount, which LangSmith writes as a decimal text or as a number; None if it is neither."""
     try:
         return as_float(float(value) if isinstance(value, str) else value)
     except ValueError:
@@ -115,7 +115,7 @@ def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         yield from array_records(blob, probe.start, None)
         return
-    # A batch, as the client sends it, has the runs that began and those that ended in two lists.
+    # A batch, as the client sends it, lists the runs that began and those that ended separately.
     if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
         yield from lines(blob, probe.start)
         return
@@ -133,9 +133,7 @@ def _trace_of(run: dict[str, Json]) -> str:
 
 
 def _merged(values: Sequence[dict[str, Json]]) -> Record:
-    """Return a run that was written both when it began and when it ended; the second may omit fields of the
-    first.
-    """
+    """Return a run from its records at the beginning and at the end; the later ones may omit members."""
     run: dict[str, Json] = {}
     for value in values:
         run |= {key: item for key, item in value.items() if key not in run or item not in (None, "", [], {})}
@@ -146,15 +144,15 @@ def _first_word(*values: Json) -> str:
     return as_str(next(filter(None, values), None))
 
 
-def _said(value: Record) -> str:
-    """Return what a chain was given or gave back, if that is one text or no conversation."""
+def _text_of(value: Record) -> str:
+    """Return the input or the output of a chain as text; empty for a conversation."""
     if len(value.members) == 1:
         return plain(next(iter(value.members.values())))
     return plain(value.members) if value else ""
 
 
 def _message(value: Json) -> dict[str, Json]:
-    """Return a message of LangChain as one of a chat; any other as it is."""
+    """Return a message of LangChain in the form of chat APIs; any other value as it is."""
     message = Record(value)
     inner = Record(message.get("kwargs") or message.get("data"))
     if not inner and message.word("type") not in _ROLES:
@@ -163,7 +161,7 @@ def _message(value: Json) -> dict[str, Json]:
     named = as_str(inner.get("type") or message.get("type"))
     names = message.items("id")
     if names and named not in _ROLES:
-        # The path of the message's class: its last name is the role.
+        # The id is the path of the message's class, whose last name is the role.
         named = as_str(names[-1]).removesuffix("Chunk").removesuffix("Message").lower()
     calls: list[Json] = [
         {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
@@ -178,10 +176,10 @@ def _message(value: Json) -> dict[str, Json]:
 
 
 def _asked(given: Record) -> list[dict[str, Json]]:
-    """Return the messages that a model was sent."""
+    """Return the messages that were sent to a model."""
     messages = given.items("messages")
     if messages and isinstance(messages[0], list):
-        # LangChain sends several conversations at once; a run has one.
+        # LangChain sends several conversations at once; a run contains one.
         messages = messages[0]
     found = [_message(item) if isinstance(item, dict) else _asking(item) for item in messages]
     if given.get("system"):
@@ -205,12 +203,12 @@ def _replied(back: Record) -> list[dict[str, Json]]:
     for generation in records_in(generations)[:1]:
         message = _message(generation.get("message"))
         return [message or {"role": "assistant", "content": generation.get("text")}]
-    told = back.first("message", "output")
-    if isinstance(told, dict):
-        return [_message(told)]
+    message = back.first("message", "output")
+    if isinstance(message, dict):
+        return [_message(message)]
     if back.has("role") or back.get("object") == "response":
         return [{"role": "assistant", **back.members}]
-    content = told if told is not None else back.first("content", "text")
+    content = message if message is not None else back.first("content", "text")
     return [] if content is None else [{"role": "assistant", "content": content}]
 
 
@@ -272,7 +270,7 @@ class LangSmith(TraceFormat):
         return 1.0 if is_half or any(map(_is_run, (opening, *halves))) else 0.0
 
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
-        """Yield the runs of a file, of whatever trace."""
+        """Yield the runs of all traces in a file."""
         return _runs_in(probe)
 
     def trace_of(self, fields: Json) -> str:

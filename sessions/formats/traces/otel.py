@@ -1,9 +1,4 @@
-"""Spans of OpenTelemetry, as OTLP in JSON or a span in a line, with the attributes of any of the conventions
-in use.
-
-Conventions: GenAI (`gen_ai.*`, with messages in attributes or in events), OpenInference (`llm.*`),
-OpenLLMetry (`gen_ai.prompt.N`, `traceloop.*`) and the Vercel AI SDK (`ai.*`).
-"""
+"""Spans of OpenTelemetry, as OTLP in JSON or one span per line, in any of the conventions for models."""
 
 from __future__ import annotations
 
@@ -45,7 +40,7 @@ from gistpoint.sessions.records.values import (
 )
 
 _FIRST_SPANS = 12
-"""Spans in which the user's request is looked for."""
+"""The number of spans in which the user's request is searched for."""
 _PATH = ("resourceSpans", "scopeSpans", "spans")
 _KINDS: dict[str, SpanKind] = {
     "llm": "model",
@@ -143,7 +138,7 @@ def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
     if "resourceSpans" not in probe.opening.members:
         yield from array_records(blob, probe.start, None) if probe.array else lines(blob, probe.start)
         return
-    # A file has one such object, one in each line, or an array of them.
+    # A file contains one such object, one in each line, or an array of them.
     scanner = Scanner(blob, probe.start)
     if scanner.peek() == "[":
         yield from _each(scanner, _PATH)
@@ -153,7 +148,7 @@ def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def _below(scanner: Scanner, path: Sequence[str]) -> Iterator[RawRecord]:
-    """Yield the elements at the end of a path of arrays, from the object at the position."""
+    """Yield the elements at the end of a path of arrays, from the object at the scanner's position."""
     for key, _, _, _ in members(scanner, lambda _: True):
         if key != path[0] or scanner.peek() != "[":
             scanner.skip()
@@ -180,7 +175,7 @@ def _trace_of(span: dict[str, Json]) -> str:
 
 
 def _attributes(value: Json) -> dict[str, Json]:
-    """Return attributes as an object: keys with dots are nested, those with numbers are lists."""
+    """Return attributes as an object: keys with dots are nested, and numbered keys become lists."""
     if isinstance(value, list):
         value = {as_str(item.get("key")): _value(item.get("value")) for item in objects(value)}
     tree: dict[str, Json] = {}
@@ -198,8 +193,9 @@ def _attributes(value: Json) -> dict[str, Json]:
 
 
 def _branch(at: dict[str, Json], name: str) -> dict[str, Json]:
-    """Return the object below a name; a value that is there already, as `a` next to `a.b`, is kept without a
-    name.
+    """Return the object below a name; a value that is already there is kept under the empty key.
+
+    This happens if both `a` and `a.b` are attributes.
     """
     known = at.get(name)
     inner: dict[str, Json] = known if isinstance(known, dict) else {} if known is None else {"": known}
@@ -211,8 +207,7 @@ def _listed(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     inner = {key: _listed(item) for key, item in value.items()}
-    # OpenInference and OpenLLMetry write a list as one attribute for each element, with its number in the
-    # name.
+    # OpenInference and OpenLLMetry write a list as numbered attributes, one for each element.
     if inner and all(key.isdecimal() and len(key) < 7 for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
@@ -238,7 +233,7 @@ def _value(value: Json) -> Json:
 
 
 def _parsed(value: Json) -> Json:
-    """Return the object or list that a text is as JSON, else the value."""
+    """Return the object or list in a JSON text; any other value as it is."""
     if not isinstance(value, str) or isinstance(value, CutText):
         return value
     if value[:1] not in ("{", "["):
@@ -256,7 +251,7 @@ _KIND_PATHS = (
     ("traceloop", "span", "kind"),
     ("llm", "request", "type"),
 )
-"""Where each convention names the kind of a span."""
+"""The attribute in which each convention names the kind of a span."""
 
 
 def _kind(attributes: Record, name: str) -> SpanKind:
@@ -264,7 +259,7 @@ def _kind(attributes: Record, name: str) -> SpanKind:
         kind = _KINDS.get(attributes.word(*path).lower())
         if kind is not None:
             return kind
-    # The AI SDK names it in an attribute that has attributes of its own below it.
+    # The AI SDK names the kind in an attribute that has further attributes below it.
     operation = as_str(attributes.get("ai", "operationId", "") or attributes.get("ai", "operationId")) or name
     if operation == "ai.toolCall":
         return "tool"
@@ -292,7 +287,7 @@ def _error(value: Record) -> str:
 
 
 def _fill_model(found: TraceSpan, attributes: Record, events: list[Record]) -> None:
-    """Read the messages, tokens and cost of a model's span; each convention has them in other attributes."""
+    """Read the messages, tokens and cost of a model's span, from any convention's attributes."""
     found.asked, found.replied = _messages_in(attributes)
     for event in events:
         _add_event(found, event)
@@ -317,7 +312,7 @@ _MODEL_PATHS = (
 
 
 def _messages_in(attributes: Record) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
-    """Return the messages that a model was sent, and those that it replied, from the attributes of its span."""
+    """Return the messages sent to a model, and those of its reply, from the attributes of its span."""
     asked = [_inferred(item.inner("message").members) for item in attributes.objects("llm", "input_messages")]
     replied = [
         _inferred(item.inner("message").members) for item in attributes.objects("llm", "output_messages")
@@ -347,10 +342,10 @@ def _vercel_call(item: Record) -> dict[str, Json]:
 
 
 def _add_event(found: TraceSpan, event: Record) -> None:
-    """Add a message that an event of the span has, as the first version of the GenAI convention puts it."""
+    """Add the message in an event of the span, as in the first version of the GenAI convention."""
     name = event.word("name")
-    told = event.inner("attributes")
-    body = {**told.members, **told.inner("gen_ai", "event").members, **event.inner("body").members}
+    facts = event.inner("attributes")
+    body = {**facts.members, **facts.inner("gen_ai", "event").members, **event.inner("body").members}
     if name == "gen_ai.choice":
         found.replied.append(_chat({"role": "assistant", **as_dict(body.get("message") or body)}))
     elif name.startswith("gen_ai.") and name.endswith(".message"):
@@ -374,7 +369,7 @@ def _count(value: Json) -> int | None:
 
 
 def _inferred(message: dict[str, Json]) -> dict[str, Json]:
-    """Return a message of OpenInference as one of a chat."""
+    """Return a message of OpenInference in the form of chat APIs."""
     record = Record(message)
     parts: list[Json] = []
     for item in record.objects("contents"):
@@ -386,8 +381,8 @@ def _inferred(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
-    """Return a message of the GenAI convention, with typed parts, as one of a chat."""
-    said: list[Json] = []
+    """Return a message of the GenAI convention, which has typed parts, in the form of chat APIs."""
+    content_parts: list[Json] = []
     calls: list[Json] = []
     answers: list[Json] = []
     for part in records_in(message.get("parts")):
@@ -398,19 +393,19 @@ def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
                     {"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")}
                 )
             case "tool_call_response":
-                brought = part.first("response", "result")
-                answers.append({"type": "tool_result", "tool_use_id": part.get("id"), "content": brought})
+                response = part.first("response", "result")
+                answers.append({"type": "tool_result", "tool_use_id": part.get("id"), "content": response})
             case "reasoning" | "thinking":
-                said.append({"type": "thinking", "thinking": content})
+                content_parts.append({"type": "thinking", "thinking": content})
             case "text":
-                said.append({"type": "text", "text": content})
+                content_parts.append({"type": "text", "text": content})
             case _:
-                said.append(part.members)
-    return {**Record(message).without("parts"), "content": [*said, *answers], "tool_calls": calls}
+                content_parts.append(part.members)
+    return {**Record(message).without("parts"), "content": [*content_parts, *answers], "tool_calls": calls}
 
 
 def _chat(message: dict[str, Json]) -> dict[str, Json]:
-    """Return a message whose content may be JSON within a text."""
+    """Return a message in which a content that is JSON within a text is decoded."""
     return {
         key: _parsed(value) if key == "content" else value
         for key, value in message.items()
@@ -422,7 +417,7 @@ def _fill_tool(found: TraceSpan, attributes: Record) -> None:
     """Read the call and the result of a tool's span."""
     arguments = _first_of(attributes, _ARGUMENT_PATHS)
     identity, name = _first_of(attributes, _ID_PATHS), _first_of(attributes, _NAME_PATHS)
-    # A span of a tool need not have arguments: then the call has none, not an empty object.
+    # A tool's span may have no arguments: the call then has none, not an empty object.
     call = call_of_function(
         {"id": as_str(identity), "name": as_str(name) or found.name, "arguments": arguments}
     )
@@ -438,7 +433,7 @@ _ARGUMENT_PATHS: _Paths = (
     ("input", "value"),
     ("traceloop", "entity", "input"),
 )
-"""Where the conventions have the arguments of a call, those that keep its types first."""
+"""The attributes with a call's arguments, those that preserve types first."""
 _RESULT_PATHS: _Paths = (
     ("gen_ai", "tool", "call", "result"),
     ("ai", "toolCall", "result"),
@@ -460,7 +455,7 @@ _NAME_PATHS: _Paths = (
 
 
 def _first_of(attributes: Record, paths: _Paths) -> Json:
-    """Return the first value under some paths that is neither missing nor empty."""
+    """Return the first value at some paths that is neither missing nor empty."""
     found = (attributes.get(*path) for path in paths)
     return next((value for value in found if value not in (None, "", [], {})), None)
 
@@ -533,7 +528,7 @@ class Otel(TraceFormat):
         return 1.0 if is_span and opening.has_all("attributes", "name") else 0.0
 
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
-        """Yield the spans of a file, of whatever trace."""
+        """Yield the spans of all traces in a file."""
         return spans_in(probe)
 
     def trace_of(self, fields: Json) -> str:
