@@ -395,10 +395,13 @@ def _totals(stats: dict[str, Json]) -> tuple[Tokens, float | None]:
     used = list(map(Record, stats.values()))
     if not used:
         return Tokens(), None
-    prompt, completion, cached = (
-        sum(item.whole("accumulated_token_usage", key) or 0 for item in used) for key in _COUNTS
-    )
-    return Tokens(prompt, completion, cached), sum(item.number("accumulated_cost") or 0.0 for item in used)
+    counts = dict.fromkeys(_COUNTS, 0)
+    cost = 0.0
+    for item in used:
+        cost += item.number("accumulated_cost") or 0.0
+        for key in _COUNTS:
+            counts[key] += item.whole("accumulated_token_usage", key) or 0
+    return Tokens(*counts.values()), cost
 
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens")

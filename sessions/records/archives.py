@@ -161,11 +161,8 @@ def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
 
 def zip_archive(blob: Blob) -> Archive:
     """List a zip by its directory, or by the headers of its members if the directory is missing."""
-    from gistpoint.core.archives import (
-        ArchiveBoundError,
-        ArchiveError,
-        opened_zip,
-    )  # costs more than all that a plain file needs
+    # Imported here, as the import takes longer than opening a plain file.
+    from gistpoint.core.archives import ArchiveBoundError, ArchiveError, opened_zip
 
     try:
         with opened_zip(cast("BinaryIO", BlobFile(blob)), limits.DIRECTORY) as archive:
@@ -252,11 +249,8 @@ def _next_header(blob: Blob, at: int) -> int:
 
 def tar_archive(blob: Blob) -> Archive:
     """List a tar; for one that is cut off, the members before the cut."""
-    from gistpoint.core.archives import (
-        ArchiveBoundError,
-        ArchiveError,
-        indexed_tar,
-    )  # costs more than all that a plain file needs
+    # Imported here, as the import takes longer than opening a plain file.
+    from gistpoint.core.archives import ArchiveBoundError, ArchiveError, indexed_tar
 
     members: list[ArchiveMember] = []
     try:

@@ -75,9 +75,9 @@ def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> 
 
 def holds_trials(folder: Path) -> bool:
     """Whether there are trials in a folder or in its folders: its own result then only sums them up."""
-    inner = [entry for entry in sorted(folder.iterdir()) if entry.is_dir()][:_MOST_TRIED]
-    below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED] if deeper.is_dir()]
-    return any(trial_files(entry) for entry in (*inner, *below))
+    inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
+    below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
+    return any(map(trial_files, (*inner, *below)))
 
 
 def trial_files(folder: Path) -> list[PathBlob]:

@@ -41,13 +41,13 @@ class RunReader(ABC):
 
     format = ""
     in_lines = False
-    """Whether each line of the file is a record, so that a file that grows can be read on."""
+    """Whether each line of the file is a record, so that reading can continue when the file grows."""
     arrays: tuple[str, ...] = ()
     """The keys of the top object below which the records are, if the file is one object."""
     light: LightKeys | None = None
     """The keys that `place` needs of a record in an array; None if it needs the whole record."""
     divided = False
-    """Whether a record can make several steps: it is then yielded for each, with the part's name as fields."""
+    """Whether a record can make several steps: it is then yielded for each, its fields naming the part."""
 
     def __init__(self, probe: FileProbe) -> None:
         self.probe = probe
@@ -68,7 +68,7 @@ class RunReader(ABC):
 
     @cached_property
     def request(self) -> str:
-        """The headline of the user's request near the beginning, which names a nameless run; it may be empty."""
+        """The headline of the user's request near the beginning of the file, a nameless run's name."""
         if not (found := request_in(self.early_user_texts())) and not self.probe.is_wide:
             self.probe.widen()
             found = request_in(self.early_user_texts())
@@ -76,11 +76,15 @@ class RunReader(ABC):
 
     def early_user_texts(self) -> Iterator[str]:
         """Yield the user's texts near the beginning of the file."""
-        first = objects(self.probe.array) or self.probe.lines if self.in_lines or self.probe.array else []
-        for record in first or (
-            record for key in self.arrays for record in objects(self.probe.object.get(key))
-        ):
-            if not is_deep(record) and (text := self.user_text(record)):
+        probe = self.probe
+        records: list[dict[str, Json]] = []
+        if self.in_lines or probe.array:
+            records += objects(probe.array) or probe.lines
+        for key in () if records else self.arrays:
+            records += objects(probe.object.get(key))
+        for record in records:
+            text = "" if is_deep(record) else self.user_text(record)
+            if text:
                 yield text
 
     def user_text(self, record: dict[str, Json]) -> str:

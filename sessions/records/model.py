@@ -88,7 +88,7 @@ class CutText(str):
     pieces: tuple[str | ByteRange | Escaped, ...]
 
     def __new__(cls, head: str, *pieces: str | ByteRange | Escaped) -> CutText:
-        """Mark `head` as the beginning of the text that `pieces` make."""
+        """Make a text that shows `head` and represents the concatenated `pieces`."""
         text = super().__new__(cls, head)
         text.pieces = pieces
         return text
@@ -274,7 +274,7 @@ class Run:
     duration_s: float | None = None
     started: float | None = None
     step_count: int | None = None
-    """None until the index is complete, if the format does not say."""
+    """None until the index is complete, if the format does not record it."""
     prompt: str = ""
     """The task as given to the solver, if that is not a step of its own."""
     links: tuple[str, ...] = ()

@@ -354,20 +354,13 @@ class Scanner:
                 start, fields = here, {}
                 if name is not None:
                     fields[name] = _light(text, number)
-                elif self._closes_at_once(match):
+                elif self._text.startswith(("}", "]"), match.end()):
                     yield RawRecord(here, here + 2, {})
                     start = -1
             elif what not in "}]" and start < 0:
                 yield self._one_line(match.end() - 1)
-        raise self._cut_off(start)
-
-    def _cut_off(self, start: int) -> CutOffError:
-        """Return the error for a text that ends in the record at `start`, or between records if it is -1."""
-        return CutOffError(start if start >= 0 else self.position)
-
-    def _closes_at_once(self, match: re.Match[str]) -> bool:
-        """Whether the record that opens at a match is empty."""
-        return self._text[match.end() : match.end() + 1] in ("}", "]")
+        # Between two records `start` is -1.
+        raise CutOffError(start if start >= 0 else self.position)
 
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield the matches at the beginning of whole lines, to the end of the text."""

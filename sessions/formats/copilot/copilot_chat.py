@@ -99,7 +99,7 @@ class _Reader(DividedReader):
             case "round":
                 return _one_round(request, number, last)
         facts = Record(_remaining_members(request, False) if last else {"modelId": request.get("modelId")})
-        group = next(islice(_groups(request), number, None), [])  # a record that is no request has none
+        group = next(islice(_groups(request), number, None), [])  # a record that is not a request has none
         return {**facts.members, "response": [*group, *facts.items("response")]}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

@@ -51,7 +51,8 @@ class _Reader(RunReader):
             owners = [self._calls.get(_id(part, "functionResponse")) for part in parts]
             owners.append(self._calls.get(as_str(as_dict(record.get("toolCallResult")).get("callId"))))
             step = next((owner for owner in owners if owner is not None), step_count)
-        elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
+        # A reply is written again as it grows.
+        elif record.get("type") == "assistant" and identity:
             step = self._replies.setdefault(identity, step_count)
         # Telemetry joins the step of its parent; a failure that is recorded nowhere else is a step.
         elif record.get("subtype") == "ui_telemetry" and not _failure(record):

@@ -405,8 +405,6 @@ class _Ranges:
         return new
 
     def _insert(self, start: int, end: int) -> None:
-        apart = [span for span in self._spans if span[1] < start or span[0] > end]
-        joined = [span for span in self._spans if not (span[1] < start or span[0] > end)]
-        start = min([start, *(span[0] for span in joined)])
-        end = max([end, *(span[1] for span in joined)])
-        self._spans = sorted([*apart, (start, end)])
+        touching = [span for span in self._spans if span[0] <= end and start <= span[1]]
+        starts, ends = zip((start, end), *touching, strict=True)
+        self._spans = sorted({*self._spans} - {*touching} | {(min(starts), max(ends))})

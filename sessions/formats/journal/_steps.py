@@ -353,10 +353,10 @@ def _actor(kind: str) -> Actor:
 
 def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
     """Return the attempt's facts if the step has its header, and the number of folded events of each type."""
-    count = Counter(event.type for event in events if event is not main and isinstance(event.data, _FOLDED))
-    header = main.stored if isinstance(main.data, AttemptStarted) else {}
-    facts = {name: value for name, value in header.items() if name != "brief"}
-    return {**({"attempt": facts} if facts else {}), **({"folded": dict(count)} if count else {})}
+    others = [event.type for event in events if event is not main and isinstance(event.data, _FOLDED)]
+    header = Record(main.stored if isinstance(main.data, AttemptStarted) else {})
+    known: dict[str, Json] = {"attempt": header.without("brief"), "folded": dict(Counter(others))}
+    return Record(known).kept("attempt", "folded")
 
 
 def _words(unfolded: list[_Line], events: list[_Line]) -> str:

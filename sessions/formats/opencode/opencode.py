@@ -76,7 +76,7 @@ class _Reader(RunReader):
             agent="opencode",
             exit_status=self._end,
             tokens=tally.tokens,
-            cost=tally.cost or None,  # 0 for all that a subscription pays
+            cost=tally.cost or None,  # 0 for usage that a subscription covers
             started=first_known((tally.started, info.time("time", "created"))),
             duration_s=tally.duration_s,
             links=tuple(self._links),

@@ -418,7 +418,7 @@ def _once(results: list[Result]) -> Iterator[Result]:
 
 
 class TraceFormat(Format):
-    """A format whose files hold the spans of one or more traces, each a run."""
+    """A format whose files contain the spans of one or more traces, each a run."""
 
     @abstractmethod
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:

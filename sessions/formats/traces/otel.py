@@ -272,8 +272,10 @@ def _time(value: Json) -> float | None:
     if isinstance(value, str) and value.isdecimal():
         return when(int(value) / 1e9) if len(value) < 20 else None
     number = as_float(value)
-    in_nanoseconds = number is not None and number > 1e17
-    return when(number / 1e9 if number is not None and in_nanoseconds else value)
+    # A number of this size can only be in nanoseconds.
+    if number is not None and number > 1e17:
+        return when(number / 1e9)
+    return when(value)
 
 
 def _error(value: Record) -> str:
