@@ -179,7 +179,7 @@ class Scanner:
             match = _TOKEN.search(self._text, at - self._base)
             if match is None:
                 at = self._base + len(self._text)
-                self._skip_on(start, at)
+                self._skip_to(start, at)
                 continue
             token, end = match[0], match.end()
             if token in "{[":
@@ -206,11 +206,11 @@ class Scanner:
             last = self._base + len(self._text) - 1 - half
             if last - first > limits.RECORD:
                 raise TooLongError(start)
-            self._skip_on(start, last)
+            self._skip_to(start, last)
             opening = last - self._base
         return closing + 1
 
-    def _skip_on(self, start: int, at: int) -> None:
+    def _skip_to(self, start: int, at: int) -> None:
         """Read the next chunk and drop the text before offset `at`."""
         self._at = at - self._base
         if not self._more(at):
@@ -241,9 +241,9 @@ class Scanner:
                 yield from self._indented(match[1], unit[1], light)
                 return
         self._at += 1
-        yield from self._spelled_out()
+        yield from self._decoded_elements()
 
-    def _spelled_out(self) -> Iterator[RawRecord]:
+    def _decoded_elements(self) -> Iterator[RawRecord]:
         if self.take("]"):
             return
         opening = _OPENING.match(self._text, self._at) if self.peek() == "{" else None
@@ -251,7 +251,7 @@ class Scanner:
             start = self.position
             try:
                 record = self.record()
-                if record.damage and opening is not None and not self._goes_on(opening[0]):
+                if record.damage and opening is not None and not self._continues(opening[0]):
                     raise DamagedError(start)
                 separated = self.take(",")
                 if not separated and not self.take("]"):
@@ -265,7 +265,7 @@ class Scanner:
             if not separated:
                 return
 
-    def _goes_on(self, opening: str) -> bool:
+    def _continues(self, opening: str) -> bool:
         """Whether another record or the end of the array comes next; the position does not change."""
         character = self.peek()
         if character != ",":
@@ -491,12 +491,12 @@ def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def _line(
-    blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last: bool = False
+    blob: Blob, held: list[bytes], remainder: bytes, start: int, end: int, last: bool = False
 ) -> Iterator[RawRecord]:
     if end - start > limits.RECORD:
         yield RawRecord(start, end, None, f"is longer than {limits.RECORD >> 20} MB")
         return
-    raw = b"".join([*held, rest]) if held else rest
+    raw = b"".join([*held, remainder]) if held else remainder
     if len(raw) < end - start:
         fields, damage = load_record(blob, start, end)
         yield RawRecord(start, end, fields, damage)
@@ -582,16 +582,16 @@ def object_records(
             yield from scanner.elements(light)
         else:
             facts[key] = scanner.value()[0]
-    yield from _beyond(scanner)
+    yield from _text_after(scanner)
 
 
 def array_records(blob: Blob, start: int, light: LightKeys | None) -> Iterator[RawRecord]:
     """Yield the elements of the top array; text after its end is a damaged record."""
     scanner = Scanner(blob, start)
     yield from scanner.elements(light)
-    yield from _beyond(scanner)
+    yield from _text_after(scanner)
 
 
-def _beyond(scanner: Scanner) -> Iterator[RawRecord]:
+def _text_after(scanner: Scanner) -> Iterator[RawRecord]:
     if scanner.peek().strip("\0"):
         yield RawRecord(scanner.position, scanner.end, None, "is after the end of the JSON text")

@@ -128,9 +128,9 @@ class _Reply:
         if envelope == "response_item":
             self._item(kind, payload)
         elif kind in ("agent_reasoning", "agent_reasoning_raw_content"):
-            _once(self.thoughts, as_text(payload.get("text")))
+            _add_text(self.thoughts, as_text(payload.get("text")))
         elif kind == "agent_message":
-            _once(self.texts, as_text(payload.get("message")))
+            _add_text(self.texts, as_text(payload.get("message")))
         elif kind == "token_count":
             self._count(as_dict(payload.get("info")))
         elif kind == "item_completed":
@@ -140,9 +140,9 @@ class _Reply:
 
     def _item(self, kind: str, payload: dict[str, Json]) -> None:
         if kind == "reasoning":
-            _once(self.thoughts, thought_text(payload))
+            _add_text(self.thoughts, thought_text(payload))
         elif kind == "message":
-            _once(self.texts, as_text(payload.get("content")))
+            _add_text(self.texts, as_text(payload.get("content")))
         # An event may have added the call already: the item has it as the model wrote it.
         elif is_call(kind):
             call = call_of_function(payload)
@@ -196,9 +196,9 @@ class _Reply:
         kind, identity = item_type(item), call_id(item) or as_str(item.get("id"))
         if kind == "Reasoning":
             for key in ("summary_text", "raw_content"):
-                _once(self.thoughts, as_text(item.get(key)))
+                _add_text(self.thoughts, as_text(item.get(key)))
         elif kind in ("AgentMessage", "Plan"):
-            _once(self.texts, text_of(item))
+            _add_text(self.texts, text_of(item))
         elif kind in ("CommandExecution", "McpToolCall", "FileChange", "DynamicToolCall", "WebSearch"):
             self._report(identity, kind, item)
 
@@ -320,7 +320,7 @@ def _reported(identity: str, report: Record) -> Result | None:
     return None if nothing_known and not text else Result(identity, text, failed, code, spent)
 
 
-def _once(texts: list[str], text: str) -> None:
+def _add_text(texts: list[str], text: str) -> None:
     """Add a text unless an item or an event contained it before; it replaces texts that are part of it."""
     if text and not any(text in other for other in texts):
         texts[:] = [other for other in texts if other not in text]
@@ -403,11 +403,11 @@ def _spoken(index: int, records: list[_CodexRecord]) -> tuple[Actor, StepKind, s
     for _, kind, payload, _ in records:
         if kind == "message":
             role = as_str(payload.get("role")) or role
-            _once(texts, as_text(payload.get("content")))
+            _add_text(texts, as_text(payload.get("content")))
         elif kind == "item_completed":
-            _once(texts, text_of(as_dict(payload.get("item"))))
+            _add_text(texts, text_of(as_dict(payload.get("item"))))
         else:
-            _once(texts, as_text(payload.get("message")))
+            _add_text(texts, as_text(payload.get("message")))
     text = joined(texts)
     if role != "user":
         return actor_of(role), StepKind.SYSTEM, text

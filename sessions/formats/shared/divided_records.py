@@ -45,14 +45,14 @@ class DividedReader(RunReader):
         return None if found is None else self._divided(found)
 
     def _divided(self, records: Iterator[RawRecord]) -> Iterator[RawRecord]:
-        for record in map(self.sound, records):
+        for record in map(self.checked, records):
             if record.damage:
                 yield record
                 continue
             for name in self.parts(record.fields):
                 yield record._replace(fields=name)
 
-    def sound(self, record: RawRecord) -> RawRecord:
+    def checked(self, record: RawRecord) -> RawRecord:
         """Return a record as it is, or as damaged if it is nested too deep to be searched for parts."""
         if record.damage or not is_deep(record.fields):
             return record

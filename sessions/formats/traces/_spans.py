@@ -96,7 +96,7 @@ class TraceReader(DividedReader):
         self.ending = ""
 
     @abstractmethod
-    def found(self) -> Iterator[RawRecord]:
+    def span_records(self) -> Iterator[RawRecord]:
         """Yield the records of the trace's spans, in the order of the file."""
 
     @abstractmethod
@@ -115,17 +115,17 @@ class TraceReader(DividedReader):
 
         A first pass over the file determines this order.
         """
-        for count, record in enumerate(map(self.sound, self.found())):
+        for count, record in enumerate(map(self.checked, self.span_records())):
             if record.damage:
                 yield record
             else:
-                self._meet(record, count)
+                self._add_record(record, count)
         models = [id for id, known in self._spans.items() if known.kind == "model"]
-        self._wrappers = {above for id in models for above in self._above(id)}
+        self._wrappers = {above for id in models for above in self._enclosing(id)}
         for id in sorted(self._spans, key=lambda id: self._spans[id].order):
-            yield from self._parted(self._spans[id])
+            yield from self._parts_of_span(self._spans[id])
 
-    def _meet(self, record: RawRecord, count: int) -> None:
+    def _add_record(self, record: RawRecord, count: int) -> None:
         """Add a record to the span that it describes.
 
         A span that was written when it opened is written again at its end.
@@ -140,7 +140,7 @@ class TraceReader(DividedReader):
         known.order = min(known.order, order)
         known.kind = span.kind if known.kind == "other" else known.kind
 
-    def _parted(self, known: _Known) -> Iterator[RawRecord]:
+    def _parts_of_span(self, known: _Known) -> Iterator[RawRecord]:
         values = [as_dict(load_record(self.probe.blob, *place)[0]) for place in known.places]
         span = self._settled(self.span(values))
         self._learn(span)
@@ -152,7 +152,7 @@ class TraceReader(DividedReader):
             for number, (start, end) in enumerate(known.places):
                 yield RawRecord(start, end, {**name, "joins": number > 0})
 
-    def _above(self, id: str) -> Iterator[str]:
+    def _enclosing(self, id: str) -> Iterator[str]:
         """Yield the ids of the spans that enclose a span."""
         seen: set[str] = {id}
         above = self._spans[id].parent
@@ -195,7 +195,7 @@ class TraceReader(DividedReader):
             yield {**head, "part": "reply", "calls": [call.id for call in calls]}
         elif span.kind == "tool" and span.call is not None:
             # Not every exporter records the id of the call in a tool's span.
-            made = self._made(span.call)
+            made = self._call_run_by(span.call)
             self._answered |= {span.call.id, made} - {""}
             self._unanswered = [call for call in self._unanswered if call.id != made]
             yield {**head, "part": "tool", "call": made or None}
@@ -221,7 +221,7 @@ class TraceReader(DividedReader):
                 self._known_messages[key] += 1
                 yield {**head, "part": "message", "number": number}
 
-    def _made(self, call: RunCall) -> str:
+    def _call_run_by(self, call: RunCall) -> str:
         """Return the id of the call that a tool's span runs, found by id, else the tool's first open call.
 
         It is empty if no reply made such a call.
@@ -311,7 +311,7 @@ class TraceReader(DividedReader):
 
     def _is_side(self, span: TraceSpan) -> bool:
         """Whether a tool ran the agent that the span belongs to."""
-        around = self._above(span.id) if span.id in self._spans else ()
+        around = self._enclosing(span.id) if span.id in self._spans else ()
         return any(self._spans[id].kind == "tool" for id in around)
 
     def _add_tools(self, work: _Work, pairs: list[_Named]) -> None:
@@ -376,7 +376,11 @@ class _Work:
     def builder(self, index: int, raws: Sequence[Raw], kind: StepKind, label: str) -> StepBuilder:
         """Begin the step."""
         made = tuple(self.calls)
-        builder = StepBuilder(index, raws, Actor.AGENT, kind, label).calls(made).results(_once(self.results))
+        builder = (
+            StepBuilder(index, raws, Actor.AGENT, kind, label)
+            .calls(made)
+            .results(_without_repeats(self.results))
+        )
         return builder.edits(edits_of(made)).over(self.times).derived("kind")
 
 
@@ -407,7 +411,7 @@ def _results(message: dict[str, Json]) -> list[Result]:
     ]
 
 
-def _once(results: list[Result]) -> Iterator[Result]:
+def _without_repeats(results: list[Result]) -> Iterator[Result]:
     """Yield the results without those that were sent to a model and that the tool's own span has too."""
     known: dict[str, str] = {}
     for result in results:
@@ -466,7 +470,7 @@ def traces_in(
     return list(dict.fromkeys(trace_of(record.fields) for record in spans if not record.damage))
 
 
-def plain(value: Json) -> str:
+def shown_text(value: Json) -> str:
     """Return an input or output of a span as text; empty for a conversation, which the models' spans have."""
     if isinstance(value, str):
         return value

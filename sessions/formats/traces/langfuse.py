@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.shared.calls import call_of_function
-from gistpoint.sessions.formats.traces._spans import SpanKind, TraceReader, TraceSpan, plain
+from gistpoint.sessions.formats.traces._spans import SpanKind, TraceReader, TraceSpan, shown_text
 from gistpoint.sessions.records.format import SingleRun
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -28,7 +28,7 @@ class _Reader(TraceReader):
     format = "langfuse"
     arrays = ("observations",)
 
-    def found(self) -> Iterator[RawRecord]:
+    def span_records(self) -> Iterator[RawRecord]:
         blob = self.probe.blob
         return guarded(
             object_records(blob, self.probe.start, self.arrays, self.facts, None), blob, self.warnings
@@ -60,7 +60,7 @@ class _Reader(TraceReader):
                 as_int(usage.first("output_reasoning_tokens", "reasoning_tokens")),
             ),
             error=(value.text("statusMessage") or "error") if failed else "",
-            text=joined(map(plain, (given, back))),
+            text=joined(map(shown_text, (given, back))),
         )
         if found.kind == "model":
             found.asked, found.replied = asked_of(given), replied_of(back)
@@ -69,7 +69,7 @@ class _Reader(TraceReader):
             arguments = call.first("args", "arguments", "input") or given
             identity = call.first_word("id", "toolCallId", "tool_call_id")
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
-            found.output = plain(back)
+            found.output = shown_text(back)
         return found
 
     def header(self) -> Run:

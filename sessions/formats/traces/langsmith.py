@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.shared.calls import call_of_function
 from gistpoint.sessions.formats.shared.messages import tokens_of
-from gistpoint.sessions.formats.traces._spans import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
+from gistpoint.sessions.formats.traces._spans import SpanKind, TraceFormat, TraceReader, TraceSpan, shown_text
 from gistpoint.sessions.records.model import Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, first_in, records_in
@@ -34,7 +34,7 @@ class _Reader(TraceReader):
         self._trace = trace
         self._title = ""
 
-    def found(self) -> Iterator[RawRecord]:
+    def span_records(self) -> Iterator[RawRecord]:
         for record in guarded(_runs_in(self.probe), self.probe.blob, self.warnings):
             run = as_dict(record.fields)
             if not (record.damage or self._trace in ("", _trace_of(run))):
@@ -81,7 +81,7 @@ class _Reader(TraceReader):
             arguments = given.get("input") if given.has("input") else given.members
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
             if back:
-                found.output = as_text(message["content"]) if message.get("content") else plain(output)
+                found.output = as_text(message["content"]) if message.get("content") else shown_text(output)
         return found
 
     def header(self) -> Run:
@@ -147,8 +147,8 @@ def _first_word(*values: Json) -> str:
 def _text_of(value: Record) -> str:
     """Return the input or the output of a chain as text; empty for a conversation."""
     if len(value.members) == 1:
-        return plain(next(iter(value.members.values())))
-    return plain(value.members) if value else ""
+        return shown_text(next(iter(value.members.values())))
+    return shown_text(value.members) if value else ""
 
 
 def _message(value: Json) -> dict[str, Json]:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from gistpoint.sessions.formats.shared.calls import call_of_function
 from gistpoint.sessions.formats.shared.message_parts import Parts, parts_of_message
 from gistpoint.sessions.formats.shared.messages import role_of
-from gistpoint.sessions.formats.traces._spans import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
+from gistpoint.sessions.formats.traces._spans import SpanKind, TraceFormat, TraceReader, TraceSpan, shown_text
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, records_in
@@ -65,7 +65,7 @@ class _Reader(TraceReader):
         super().__init__(probe)
         self._trace = trace
 
-    def found(self) -> Iterator[RawRecord]:
+    def span_records(self) -> Iterator[RawRecord]:
         for record in guarded(spans_in(self.probe), self.probe.blob, self.warnings):
             if record.damage or not self._trace or _trace_of(as_dict(record.fields)) == self._trace:
                 yield record
@@ -98,8 +98,8 @@ class _Reader(TraceReader):
         elif found.kind == "tool":
             _fill_tool(found, attributes)
         else:
-            given = [plain(attributes.get(key, "value")) for key in ("input", "output")]
-            given += [plain(attributes.get("traceloop", "entity", key)) for key in ("input", "output")]
+            given = [shown_text(attributes.get(key, "value")) for key in ("input", "output")]
+            given += [shown_text(attributes.get("traceloop", "entity", key)) for key in ("input", "output")]
             found.text = joined(given)
         return found
 
