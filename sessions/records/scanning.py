@@ -73,9 +73,13 @@ class DamagedError(UnreadableError):
 class TooLongError(UnreadableError):
     """The value is longer than a record may be."""
 
+    reason = "is too long to read"
+
 
 class TooDeepError(TooLongError):
     """The value is nested more deeply than any honest one."""
+
+    reason = f"is nested deeper than {limits.DEPTH:,}"
 
 
 class Scanner:
@@ -359,8 +363,11 @@ class Scanner:
                     start = -1
             elif what not in "}]" and start < 0:
                 yield self._one_line(match.end() - 1)
-        # Between two records `start` is -1.
-        raise CutOffError(start if start >= 0 else self.position)
+        raise self._cut_off(start)
+
+    def _cut_off(self, start: int) -> CutOffError:
+        """Return the error for a text that ends in the record at `start`, or between records if it is -1."""
+        return CutOffError(start if start >= 0 else self.position)
 
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield the matches at the beginning of whole lines, to the end of the text."""
@@ -558,13 +565,10 @@ def guarded(
             yield RawRecord(error.start, blob.size, None, "is damaged", member)
     except TooLongError as error:
         left = blob.size - error.start
-        why = (
-            f"is nested deeper than {limits.DEPTH:,}"
-            if isinstance(error, TooDeepError)
-            else "is too long to read"
+        warnings.append(
+            f"Record {count + 1}, at byte {error.start:,}, {error.reason}; {left:,} bytes are left out."
         )
-        warnings.append(f"Record {count + 1}, at byte {error.start:,}, {why}; {left:,} bytes are left out.")
-        yield RawRecord(error.start, blob.size, None, why, member)
+        yield RawRecord(error.start, blob.size, None, error.reason, member)
 
 
 def object_records(
