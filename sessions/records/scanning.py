@@ -232,8 +232,6 @@ class Scanner:
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
         """Yield the elements of the array at the position; the scanner is behind the array at the end."""
-        if not self._text:
-            self.peek()
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
