@@ -203,12 +203,12 @@ def _replied(back: Record) -> list[dict[str, Json]]:
     for generation in records_in(generations)[:1]:
         message = _message(generation.get("message"))
         return [message or {"role": "assistant", "content": generation.get("text")}]
-    message = back.first("message", "output")
-    if isinstance(message, dict):
-        return [_message(message)]
+    reply = back.first("message", "output")
+    if isinstance(reply, dict):
+        return [_message(reply)]
     if back.has("role") or back.get("object") == "response":
         return [{"role": "assistant", **back.members}]
-    content = message if message is not None else back.first("content", "text")
+    content = reply if reply is not None else back.first("content", "text")
     return [] if content is None else [{"role": "assistant", "content": content}]
 
 
