@@ -1,1 +1,1 @@
-"""The parts of recorded runs that all formats share: bytes in bounded memory, steps, declarations of formats."""
+"""The parts of recorded runs that formats share: bytes in bounded memory, steps, declarations of formats."""
