@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from examples import load_profile
+
+from gistpoint.core.locations import Locations
 
 load_profile()
 
@@ -27,6 +30,16 @@ time.tzset()
 os.environ["GISTPOINT_CONFIRM"] = "no"
 """Making a task or passing one costs a few runs more; tests of the confirmation make what confirms
 themselves.
+"""
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""Regressions of studies are small: threads beside each worker spin longer than they compute. Read when
+numpy is imported, so it stands before everything that does.
+"""
+
+gc.set_threshold(50_000, 20, 50)
+"""Tests and their modules are a million objects that live to the end. With Python's thresholds, to look
+through them for garbage is a third of collecting the tests, and a quarter of driving an app.
 """
 
 RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards")
@@ -48,6 +61,23 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_cache_of_runtimes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Let all homes and workers share what a sandbox shows of the interpreter.
+
+    Most tests have a home of their own. In each, the first run in a sandbox, or the question whether one
+    works, would list and copy 3,500 files: about a second of the processor.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        folder = folder.parent  # a worker's own folder is below that of the session
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Locations, "runtimes", folder / "runtimes")
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option by which the gate runs everything."""
     parser.addoption(
@@ -62,14 +92,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.whole = True  # before workers are started, which are given the same options
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only a release needs, unless the command asks for it."""
-    if config.option.whole:
-        return
-    left_out = [item for item in items if item.path.relative_to(_TESTS).parts[0] in RELEASE]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing of what only a release needs, unless the command asks for it."""
+    left_out = not config.option.whole and collection_path.parent == _TESTS
+    return True if left_out and collection_path.name in RELEASE else None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is left out."""
+    return None if config.option.whole else f"left out, for --whole to run: {', '.join(RELEASE)}"
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look no more at what is there before the first test."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

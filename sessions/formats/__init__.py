@@ -1,1 +1,1 @@
-"""The formats of recorded runs, one module each, which declares the format."""
+"""The formats of recorded runs: each module declares one, in the folder of its family if it has one."""

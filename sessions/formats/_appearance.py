@@ -1,4 +1,4 @@
-"""What a file that no reader knows looks like, in a few words, and what would help."""
+"""Describes a file that no reader recognises, and hints at what would make it readable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROWS = "Write it as Parquet, or its rows as JSON lines."
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (
         b"version https://git-lfs",
-        "a pointer of Git LFS, which stands for the file",
+        "a pointer of Git LFS in place of the file",
         "Fetch the file: git lfs pull.",
     ),
     (b"SQLite format 3\0", "an SQLite database", "Export the conversation with the program that keeps it."),
@@ -38,12 +38,12 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
 _PAGE = re.compile(r"\s*<(?:!doctype|html|\?xml)", re.I)
 _YAML = re.compile(r"(?:---\n|(?:#[^\n]*\n)*[\w-]+:(?:\n[ -]| [^\n{\[]*\n(?:[\w-]+:|[ -])))")
 _MARKDOWN = re.compile(r"(?:^#{1,4} \S|^```|^[*-] \S)", re.M)
-_TOLD = 60
-_NAMES = 8
+_QUOTED_CHARACTERS = 60
+_LISTED_NAMES = 8
 
 
 def looks_like(probe: FileProbe) -> tuple[str, str]:
-    """Return the apparent content of a file, and what would help, empty if nothing special would."""
+    """Return what a file appears to contain, and a hint for the user; the hint may be empty."""
     if not probe.blob.size:
         return "an empty file", "Whatever writes it has not begun, or did not end well."
     for beginning, name, hint in _BEGINNINGS:
@@ -60,7 +60,7 @@ def looks_like(probe: FileProbe) -> tuple[str, str]:
 
 
 def shape_of_json(probe: FileProbe) -> str:
-    """Describe the values of JSON; empty if it is none."""
+    """Describe the top level of a JSON or JSON-lines file; return an empty text for any other file."""
     if probe.is_lines:
         keys = sorted({key for line in probe.lines[:20] for key in line} or probe.object)
         return f"JSON lines with the keys {_listed(keys)}"
@@ -85,9 +85,9 @@ def _text_like(text: str) -> tuple[str, str]:
         return "YAML", "Convert it to JSON: most of what is in it may be read then."
     if _MARKDOWN.search(text[:4096]):
         return "Markdown", ""
-    return f"text that begins with {lines[0].strip()[:_TOLD]!r}" if lines else "white space", ""
+    return f"text that begins with {lines[0].strip()[:_QUOTED_CHARACTERS]!r}" if lines else "white space", ""
 
 
 def _listed(keys: Iterable[str]) -> str:
     names = [key[:40] for key in keys]
-    return ", ".join(names[:_NAMES]) + (" …" if len(names) > _NAMES else "")
+    return ", ".join(names[:_LISTED_NAMES]) + (" …" if len(names) > _LISTED_NAMES else "")

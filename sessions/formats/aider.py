@@ -1,8 +1,8 @@
 """aider's `.aider.chat.history.md`: one file with many chats, each of them a run.
 
-After aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both end with two
-spaces. A notice of several lines has `>` on its first and the spaces on its last. Everything else was said by
-the model. A heading of the model's has one blank line before it, a line of the user's two.
+The marks are those of aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both
+end with two spaces. A notice of several lines has `>` on its first and the spaces on its last. Everything
+else is the model's text. A heading of the model's has one blank line before it, a line of the user's two.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.sessions.formats._text_blocks import TextReader, first_group, text_lines
-from gistpoint.sessions.formats.calls import kind_of_command
+from gistpoint.sessions.formats.shared.calls import kind_of_command
+from gistpoint.sessions.formats.shared.text_blocks import TextReader, first_group, text_lines
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
 from gistpoint.sessions.records.model import (
@@ -47,13 +47,11 @@ _FAILED = re.compile(
 _UNANSWERED = re.compile(r"^litellm\.\w+", re.M)
 _RUNNING = re.compile(r"^Running (.+?)\s*$", re.M)
 _RAN = re.compile(r"(I ran this command:\s*([^\n]+))\n+And got this output:\s*?\n(.*)", re.S)
-"""The answer of aider's `/run` and `/test`, and of tests that it runs after an edit, as the user's next
-request.
-"""
+"""The output of aider's `/run` and `/test`, and of tests after an edit, which is the user's next request."""
 _THOUGHT = re.compile(
     r"(?:^-{9,}\s*\n)?^► \*\*THINKING\*\*\s*\n(.*?)(?:(?:^-{9,}\s*\n)?^► \*\*ANSWER\*\*\s*?$|\Z)", re.M | re.S
 )
-"""After aider's `reasoning_tags.py`; a reply that was cut off has no answer."""
+"""The form of aider's `reasoning_tags.py`; a reply that was cut off has no answer."""
 _BLOCK = re.compile(
     r"^(?P<path>[^\n]+)\n[ \t]*(?:```|<\w+>)[^\n]*\n<{5,9} SEARCH\n(?P<old>.*?)^={5,9}\n(?P<new>.*?)^>{5,9}"
     r" REPLACE",
@@ -62,14 +60,14 @@ _BLOCK = re.compile(
 
 
 class _Lines:
-    """Decides what the lines of a chat are."""
+    """Decides which block each line of a chat belongs to."""
 
     def __init__(self) -> None:
         self._open = False
         self._blanks = 1
 
     def begins(self, line: str, following: str, kind: str) -> str:
-        """Return the kind of block that a line begins, empty if it goes on with the block of `kind`."""
+        """Return the kind of block that a line begins; empty if the line continues the block of `kind`."""
         ends = line.endswith("  ")
         blanks, self._blanks = self._blanks, 0 if line.strip() else self._blanks + 1
         if line.startswith(_CHAT):
@@ -87,23 +85,21 @@ class _Lines:
         if self._open:
             self._open = not ends
             return ""
-        return "" if self._goes_on(line, kind, blanks) else "reply"
+        return "" if self._continues(line, kind, blanks) else "reply"
 
     def _notice(self, line: str, following: str, kind: str, blanks: int) -> str | None:
-        """Return the kind of block that a line with a notice's mark begins; None if the model quotes
-        something.
-        """
+        """Return the kind of block that a line with a notice's mark begins; None if it is a quotation."""
         ends = line.endswith("  ")
         begun = bool(following.strip()) or (kind == "notice" and not blanks)
-        goes_on = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
-        is_notice = ends or goes_on or kind == "notice"
+        continues = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
+        is_notice = ends or continues or kind == "notice"
         if not is_notice and line != ">":
             return None
-        self._open = goes_on or (self._open and not ends)
+        self._open = continues or (self._open and not ends)
         return "" if kind == "notice" else "notice"
 
-    def _goes_on(self, line: str, kind: str, blanks: int) -> bool:
-        """Whether a line without a mark goes on with the block before it."""
+    def _continues(self, line: str, kind: str, blanks: int) -> bool:
+        """Whether a line without a mark continues the preceding block."""
         if kind == "notice":
             return not blanks or line[:1].isspace() or not line.strip()
         return kind == "reply" or not line.strip()
@@ -126,11 +122,11 @@ class _Reader(TextReader):
         for record in super().records():
             if record.fields == "notice":
                 notices = as_str(self.load(self.probe.blob, record.start, record.end)[0])
-                self._tally.spend(*_spent(notices))
+                self._tally.add_usage(*_spent(notices))
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
-        # What aider says after a reply is of that reply: its tokens, its edits, its tests.
+        # Notices after a reply belong to it: its tokens, its edits, its tests.
         follows = fields == "notice" and self._kind in ("reply", "chat")
         joins = step_count and (follows or not fields)
         self._kind = self._kind if joins else as_str(fields)
@@ -181,7 +177,7 @@ class _Reader(TextReader):
                 .state(_tests_in(text))
                 .build()
             )
-        # A request that failed has no reply: the notice is all that came of it.
+        # A request that failed has no reply, only a notice.
         unanswered = _UNANSWERED.search(text) is not None
         purpose = StepKind.ERROR if unanswered else StepKind.NOTE
         builder = (
@@ -213,7 +209,7 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
         FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)
     ]
     known = {edit.path for edit in edits}
-    # A file that aider says it changed, without a block in the reply that shows how.
+    # Files that aider reports as changed without a block in the reply that shows the change.
     edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]
     failed = bool(_FAILED.search(notices))
     return (
@@ -231,7 +227,7 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
 
 
 def _tests_in(notices: str) -> dict[str, Json]:
-    """Return the state of a step in which aider ran tests; nothing for another."""
+    """Return the state of a step in which aider ran tests; empty for any other."""
     tests = [command for command in _RUNNING.findall(notices) if kind_of_command(command) is StepKind.TEST]
     return {"test_run": {"command": tests[0]}} if tests else {}
 
@@ -256,7 +252,7 @@ def _count(written: str | None) -> int | None:
 
 
 def _spent(notices: str) -> tuple[Tokens, float | None]:
-    """Return tokens and cost of an answer from the notices after it; aider rounds them."""
+    """Return the tokens and the cost of a reply from the notices after it; aider rounds them."""
     counts = _TOKENS.search(notices)
     tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
     try:
@@ -267,29 +263,29 @@ def _spent(notices: str) -> tuple[Tokens, float | None]:
 
 @dataclass(slots=True)
 class _Chat:
-    """A chat of a file: its position, its name, and whether anything was asked or said in it."""
+    """A chat of a file: its position, its name, and whether it contains a request or a reply."""
 
     start: int
     end: int
     name: str
-    said: bool = False
+    has_content: bool = False
     asked: str = ""
     lines: _Lines = field(default_factory=_Lines)
     kind: str = "chat"
 
     def learn(self, line: str, following: str) -> None:
-        """Learn whether a line is a request or a reply; a command to aider itself is neither."""
+        """Note whether a line is a request or part of a reply; a command to aider itself is neither."""
         fresh = self.lines.begins(line, following, self.kind)
         self.kind = fresh or self.kind
         asks = line.startswith("#### ") and not line.startswith(("#### /", "#### !"))
         if asks and not self.asked:
             self.asked = line.removeprefix("#### ")
         if fresh == "reply" or (asks and self.kind == "user"):
-            self.said = True
+            self.has_content = True
 
 
 def _chats(probe: FileProbe) -> Iterator[_Chat]:
-    """Yield the chats in which somebody asked or answered."""
+    """Yield the chats that contain a request or a reply."""
     chat: _Chat | None = None
     found = text_lines(probe.blob, probe.start)
     line = next(found, None)
@@ -298,19 +294,19 @@ def _chats(probe: FileProbe) -> Iterator[_Chat]:
         following = next(found, None)
         start, end, text = line
         if text.startswith(_CHAT):
-            if chat is not None and chat.said:
+            if chat is not None and chat.has_content:
                 yield chat
             chat = _Chat(start, end, names.name(_started(text) or str(start)))
         if chat is not None:
             chat.end = end
             chat.learn(text, following[2] if following else "")
         line = following
-    if chat is not None and chat.said:
+    if chat is not None and chat.has_content:
         yield chat
 
 
 class Aider(Format):
-    """Recognised by a line that says when a chat started."""
+    """Recognised by a line that records when a chat started."""
 
     name = "aider"
     words_in_records = True
@@ -321,13 +317,13 @@ class Aider(Format):
         return 1.0 if f"\n{_CHAT}" in f"\n{probe.text[:4096]}" else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the chats in which somebody asked or answered; the only one has no id."""
+        """List the chats that contain a request or a reply; the only one has no id."""
         chats = list(_chats(probe))
         for chat in chats:
             yield RunEntry(chat.name if len(chats) > 1 else "", _open(probe, chat).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a chat by the time at which it started, or the only one."""
+        """Open a chat by its start time, or the only one. Raises `RunFileError` if there is no such chat."""
         return _open(probe, run_named(probe, id, ((chat.name, chat) for chat in _chats(probe)))[1])
 
 

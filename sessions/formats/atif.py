@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
+from gistpoint.sessions.formats.shared.messages import actor_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
 from gistpoint.sessions.records.format import (
     Format,
@@ -60,7 +60,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._id = id
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         return as_text(record.get("message")) if record.get("source") == "user" else ""
 
     def header(self) -> Run:
@@ -78,7 +78,7 @@ class _Reader(RunReader):
             or as_str(first({"a": self.fact("trajectory_id"), "b": self.fact("session_id")}, "a", "b")),
             task=as_str(extra.get("task")) or self.request,
             model=as_str(agent.get("model_name")),
-            # Our own exports keep the name whole; ATIF has it in two members, of which it needs both.
+            # gistpoint's exports store the whole name; ATIF divides it into two required members.
             agent=as_str(ours.get("agent"))
             if "agent" in ours
             else f"{name} {as_str(agent.get('version'))}".strip(),
@@ -169,7 +169,7 @@ def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     parsed = arguments if isinstance(arguments, dict) else None
     ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
-    # ATIF needs an object of arguments: what the call had as a text is beside it.
+    # ATIF requires an object of arguments: arguments that were a text are stored in `extra`.
     if ours:
         return RunCall(
             as_str(ours.get("id")),
@@ -186,7 +186,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
     extra = as_dict(item.get("extra"))
     identity = as_str(item.get("source_call_id"))
     ours = as_dict(extra.get("gistpoint"))
-    # A result that names no call answers the only one of its step.
+    # A result that names no call answers the only call of its step.
     guessed = not identity and len(calls) == 1 and not ours
     identity = as_str(ours["call_id"]) if "call_id" in ours else identity
     duration = as_float(extra.get("duration_ms"))
@@ -206,7 +206,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
 
 
 def _restored(step: Step, ours: dict[str, Json]) -> Step:
-    """Restore what ATIF has no field for and our own writer stored in `extra`."""
+    """Return a step with the fields that gistpoint's exporter stores in `extra`."""
     from dataclasses import replace
 
     def text(key: str, default: str) -> str:
@@ -263,12 +263,12 @@ class Atif(Format):
         NotShown(("source",), "who acted, which heads the step"),
         NotShown(
             ("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
-            "what gistpoint wrote beside a step; the step is made of it",
+            "what gistpoint added to a step; the step is made of it",
         ),
         NotShown(("agent.tool_definitions",), "what the model could call, not what it called", of_run=True),
-        NotShown(("subagent_trajectories",), "runs of their own, listed beside this one", of_run=True),
+        NotShown(("subagent_trajectories",), "runs of their own, listed with this one", of_run=True),
         NotShown(
-            ("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True
+            ("extra.gistpoint",), "what gistpoint added to the run; the header is made of it", of_run=True
         ),
     )
 
@@ -288,14 +288,14 @@ class Atif(Format):
             yield RunEntry(id, _Reader(part, id).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run, or an embedded one by its `trajectory_id`."""
+        """Open the run, or an embedded one by its `trajectory_id`. Raises `RunFileError` if there is none."""
         return _Reader(run_named(probe, id, _embedded(probe))[1], id) if id else _Reader(probe)
 
 
 def _embedded(probe: FileProbe, depth: int = 0) -> Iterator[tuple[str, FileProbe]]:
     ends = probe.head + probe.tail
     has_between = probe.blob.size > len(ends)
-    # A whole scan for each trajectory would take as long as reading it: the key is at one of its ends.
+    # Scanning each trajectory would take as long as reading it: the key is looked for at its ends.
     if depth > _DEEPEST or (depth and b'"subagent_trajectories"' not in ends):
         return
     if has_between and b'"subagent' not in ends:

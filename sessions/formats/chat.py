@@ -1,4 +1,4 @@
-"""Plain chat messages: one conversation in a JSON text, one message per line, or one conversation per line."""
+"""Plain chat messages: one conversation as JSON, one message per line, or one conversation per line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from gistpoint.sessions.formats.benchmarks import HEADER, row_header
-from gistpoint.sessions.formats.message_parts import is_call
-from gistpoint.sessions.formats.messages import (
+from gistpoint.sessions.formats.shared.message_parts import is_call
+from gistpoint.sessions.formats.shared.messages import (
     Turns,
     cost_of,
     message_step,
@@ -18,6 +17,7 @@ from gistpoint.sessions.formats.messages import (
     tokens_of,
     usage_of,
 )
+from gistpoint.sessions.formats.shared.row_facts import HEADER, row_header
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.building import StepBuilder, Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
@@ -29,15 +29,15 @@ from gistpoint.sessions.records.values import as_dict, as_list, as_str, dumped, 
 
 Shape = Literal["object", "array", "lines", "runs"]
 _CONTENTS = ("content", "tool_calls", "output", "text", "call_id", "summary")
-"""A message or an item of the Responses API has at least one of these."""
+"""Keys of which a message or an item of the Responses API has at least one."""
 _ARRAYS = ("messages",)
 _LISTED = "data"
 """The key of the items of a list that OpenAI's API returned."""
 _SYSTEM = ("system", "system_prompt")
-"""The system prompt's key in requests to Anthropic's API, and in Cline's files."""
+"""The keys of the system prompt in requests to Anthropic's API, and in Cline's files."""
 
 _HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
-"""Keys that a session of Hermes has before its messages, often longer than the part that tells its format."""
+"""Keys before the messages of a Hermes session, which are often longer than the part that is recognised."""
 
 
 def _is_message(value: Json) -> bool:
@@ -46,7 +46,7 @@ def _is_message(value: Json) -> bool:
 
 
 def _is_head(line: dict[str, Json]) -> bool:
-    """Whether a line tells of the session, as nanobot and Hermes write one before the messages."""
+    """Whether a line describes the session, as nanobot and Hermes write one before the messages."""
     return line.get("role") == "session_meta" or line.get("_type") == "metadata"
 
 
@@ -56,8 +56,9 @@ def _messages(value: dict[str, Json]) -> list[Json] | None:
 
 
 def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
-    """Return the items of a list of OpenAI's API, which has the newest first unless it was asked for
-    otherwise.
+    """Return the items of a list of OpenAI's API from the oldest to the newest.
+
+    The API returns the newest first, unless it was asked for another order.
     """
     found = list(records)
     items = [as_dict(record.fields) for record in found]
@@ -68,14 +69,14 @@ def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
         called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
         if called is not None:
             return found[::-1] if at < called else found
-    # Without a call and its result: a conversation begins with a question, and need not end with one.
+    # Without a call and its result: a conversation begins with a request, and need not end with one.
     replied = [role_of(item) == "assistant" for item in items]
     newest_first = bool(replied) and replied[0] and not replied[-1]
     return found[::-1] if newest_first else found
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
-    """Return how the messages are arranged in the file, None if there are none."""
+    """Return the arrangement of the messages in the file, None if there are none."""
     if probe.array:
         return _shape_of_array(probe.array[0])
     if probe.is_lines and any(_messages(line) is not None for line in probe.lines):
@@ -86,8 +87,8 @@ def shape_of(probe: FileProbe) -> Shape | None:
     if probe.object.keys() >= _HERMES and not probe.is_lines:
         return "object"
     opening = probe.lines[:2]
-    said = opening[1:] if any(map(_is_head, opening[:1])) else opening[:1]
-    return "lines" if any(map(_is_message, said)) else None
+    candidates = opening[1:] if any(map(_is_head, opening[:1])) else opening[:1]
+    return "lines" if any(map(_is_message, candidates)) else None
 
 
 def _shape_of_array(opening: Json) -> Shape | None:
@@ -119,8 +120,7 @@ class _Reader(RunReader):
         shown: list[str] = []
         for key in _SYSTEM:
             record = self.probe.member(key, _ARRAYS)
-            # Anthropic's API has the system prompt beside the messages: it comes before them as a step of its
-            # own.
+            # Anthropic's API has the system prompt next to the messages: it becomes a step before them.
             if record is not None and isinstance(record.fields, str | list):
                 shown.append(key)
                 yield record._replace(inner=True)
@@ -130,7 +130,7 @@ class _Reader(RunReader):
             )
         else:
             yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
-        # What a step shows is no longer a member beside the messages.
+        # A step shows this member, so that it is no longer a fact of the run.
         for key in shown:
             self.facts.pop(key, None)
 
@@ -144,7 +144,7 @@ class _Reader(RunReader):
         counts = message.get("usage") or message.get("metrics")
         if counts and role_of(message) == "assistant":
             usage = usage_of(message)
-            self._tally.spend(tokens_of(usage), cost_of(message, usage))
+            self._tally.add_usage(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(fields, step_count)
 
     def had_a_step(self, fields: Json) -> bool:
@@ -156,10 +156,10 @@ class _Reader(RunReader):
             return message_step(index, [replace(raws[0], value={"role": "system", "content": raws[0].value})])
         head = as_dict(raws[0].value)
         if _is_head(head):
-            told = {key: value for key, value in head.items() if key != "tools"}
+            shown = {key: value for key, value in head.items() if key != "tools"}
             return (
                 StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "session")
-                .text(dumped(told))
+                .text(dumped(shown))
                 .span(when(head.get("timestamp")))
                 .build()
             )
@@ -224,7 +224,7 @@ class Chat(Format):
             yield RunEntry(id, row_header(self.name, "runs", {**fields, **known}, id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open one conversation."""
+        """Open one conversation. Raises `RunFileError` if there is no such conversation."""
         shape = shape_of(probe) or "object"
         if shape != "runs" and not id:
             return _Reader(probe, shape)

@@ -1,7 +1,7 @@
-"""Chats that were exported as Markdown, by SpecStory from several agents and by Cursor itself.
+"""Chats exported as Markdown, by SpecStory from several agents and by Cursor itself.
 
-A turn begins with a line that names the speaker. SpecStory puts a call with its result between `<tool-use>`
-tags; Cursor's own export has no calls. Times, if any, stand in the line.
+A turn begins with a line that names the speaker, and the time if it is recorded. SpecStory puts a call with
+its result between `<tool-use>` tags; Cursor's own export has no calls.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats._text_blocks import TextReader
-from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.formats.shared.calls import kind_of
+from gistpoint.sessions.formats.shared.text_blocks import TextReader
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
@@ -61,11 +61,11 @@ class _Reader(TextReader):
         for record in super().records():
             if record.fields == "turn":
                 line = as_str(self.load(self.probe.blob, record.start, record.end)[0]).partition("\n")[0]
-                self._tally.see(when(_time_in(line)))
+                self._tally.add_time(when(_time_in(line)))
             yield record
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn by its parts: who speaks, what is said and thought, and the calls."""
+        """Return a turn as an object: the speaker, the text, the thoughts, and the calls."""
         head, _, text = as_str(value).partition("\n")
         turn = _TURN.fullmatch(head) or _CURSOR_TURN.fullmatch(head)
         if turn is None:
@@ -131,7 +131,7 @@ class _Reader(TextReader):
             model=_TIME.sub("", model).strip(),
             agent=session.get("agent", "Cursor" if own else ""),
             started=when(session.get("time")) if tally.started is None else tally.started,
-            # Of one time alone, nothing is known of how long the chat took.
+            # A single time does not determine the duration of the chat.
             duration_s=tally.duration_s if tally.times > 1 else None,
             derived=frozenset({"duration_s"}),
         )
@@ -148,19 +148,23 @@ def _time_in(line: str) -> str:
 
 
 def _tool(match: re.Match[str]) -> dict[str, Json]:
-    """Return a call: what stands before the first fence says what it is, the rest is its result."""
+    """Return a call: its arguments precede the first fence, and everything after that is its result."""
     name = _NAME.search(match["facts"])
     body = _TAG.sub("", match["body"])
-    asked, fence, told = body.partition("\n```")
-    return {"name": name[1] if name else "tool", "arguments": asked.strip(), "result": (fence + told).strip()}
+    arguments, fence, output = body.partition("\n```")
+    return {
+        "name": name[1] if name else "tool",
+        "arguments": arguments.strip(),
+        "result": (fence + output).strip(),
+    }
 
 
 class ChatMarkdown(SingleRun):
-    """Recognised by what SpecStory or Cursor write at the top."""
+    """Recognised by the marks of SpecStory or Cursor at the top."""
 
     name = "chat-markdown"
     words_in_records = True
-    parted_by = (b"<think", b"<tool-use")  # the text before goes on after it
+    parted_by = (b"<think", b"<tool-use")  # the text before a tag continues after it
     not_shown: Sequence[NotShown] = ()
 
     def sniff(self, probe: FileProbe) -> float:

@@ -1,13 +1,11 @@
-"""Sessions of Continue, in editors and on the command line: a reply has its calls, and their results beside
-them.
-"""
+"""Sessions of Continue, in editors and on the command line: a reply contains its calls and their results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.message_parts import parts_of_message
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.shared.message_parts import parts_of_message
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
@@ -41,40 +39,40 @@ class _Reader(RunReader):
         role = message.get("role")
         if role == "tool":
             return self._calls.get(as_str(message.get("toolCallId")), step_count)
-        # A thought is an item before its reply.
+        # A thought is an item that precedes its reply.
         step = self._thought if role == "assistant" and self._thought is not None else step_count
         self._thought = step if role == "thinking" else None
         if role == "assistant":
-            self._tally.spend(*_spent(Record(message)))
+            self._tally.add_usage(*_spent(Record(message)))
             self._model = self._model or _model(Record(item))
             for call in objects(message.get("toolCalls")):
                 self._calls[as_str(call.get("id"))] = step
         return step
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
+    def user_text(self, record: dict[str, Json]) -> str:
         message = as_dict(record.get("message"))
         return joined(parts_of_message(message.get("content")).texts) if message.get("role") == "user" else ""
 
     def header(self) -> Run:
         known = Record({"title": as_str(self.fact("title")), "cwd": as_str(self.fact("workspaceDirectory"))})
         spent = Record(self.fact("usage"))
-        told = Tokens(spent.whole("promptTokens") or None, spent.whole("completionTokens") or None)
+        counted = Tokens(spent.whole("promptTokens") or None, spent.whole("completionTokens") or None)
         return Run(
             self.format,
             id=as_str(self.fact("sessionId")),
             task=self.request or known.word("title"),
             model=self._model or as_str(self.fact("chatModelTitle")),
             agent="continue",
-            tokens=told or self._tally.tokens,
-            cost=spent.number("totalCost") or None,  # 0 where nothing was counted
+            tokens=counted or self._tally.tokens,
+            cost=spent.number("totalCost") or None,  # 0 if nothing was counted
             extra=known.kept("title", "cwd"),
-            derived=frozenset({"task"} if told else {"task", "tokens"}),
+            derived=frozenset({"task"} if counted else {"task", "tokens"}),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         items = records_of(raws)
         reply = next((item for item in items if _role(item) == "assistant"), None)
-        return _heard(index, raws, items[0]) if reply is None else _reply(index, raws, items, reply)
+        return _not_of_model(index, raws, items[0]) if reply is None else _reply(index, raws, items, reply)
 
 
 def _role(item: Record) -> str:
@@ -96,11 +94,11 @@ def _model(item: Record) -> str:
     return as_str(known or log.get("modelTitle"))
 
 
-def _heard(index: int, raws: Sequence[Raw], item: Record) -> Step:
+def _not_of_model(index: int, raws: Sequence[Raw], item: Record) -> Step:
     """Return the step of a message that the model did not write, or of a thought without a reply."""
     role = _role(item)
     text = parts_of_message(item.get("message", "content")).text
-    names = [beside.first_word("name", "description") for beside in item.objects("contextItems")]
+    names = [attachment.first_word("name", "description") for attachment in item.objects("contextItems")]
     actor, kind = {
         "user": (Actor.USER, asking_kind(index, 1)),
         "thinking": (Actor.AGENT, StepKind.MESSAGE),
@@ -119,11 +117,11 @@ def _messages(items: list[Record], role: str) -> list[Record]:
 def _reply(index: int, raws: Sequence[Raw], items: list[Record], reply: Record) -> Step:
     message = reply.inner("message")
     calls = tuple(map(call_of_function, objects(message.get("toolCalls"))))
-    told = {one.word("toolCallId"): one.text("content") for one in _messages(items, "tool")}
-    # Earlier versions made one call a reply, and had its state alone.
+    texts = {one.word("toolCallId"): one.text("content") for one in _messages(items, "tool")}
+    # Earlier versions made one call per reply, and recorded only its state.
     states = reply.objects("toolCallStates") or [reply.inner("toolCallState")]
-    results = [result for state in states if (result := _result(state, told)) is not None]
-    results += [Result(identity, text) for identity, text in told.items()]
+    results = [result for state in states if (result := _result(state, texts)) is not None]
+    results += [Result(identity, text) for identity, text in texts.items()]
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
         .thought(*texts_of(_messages(items, "thinking"), "content"), reply.text("reasoning", "text"))
@@ -140,20 +138,20 @@ def _reply(index: int, raws: Sequence[Raw], items: list[Record], reply: Record) 
     )
 
 
-def _result(state: Record, told: dict[str, str]) -> Result | None:
-    """Return what a call brought, if it has ended; what the model was sent of it is taken out of `told`."""
+def _result(state: Record, texts: dict[str, str]) -> Result | None:
+    """Return the result of a call that has ended, else None; remove what was sent to the model."""
     identity, status = state.word("toolCallId"), state.word("status")
-    said = told.pop(identity, "")
+    sent = texts.pop(identity, "")
     output = joined(texts_of(state.objects("output"), "content"))
     failed = status in _FAILED
     ended = failed or status == "done"
-    if not (said or output or ended):
+    if not (sent or output or ended):
         return None
-    return Result(identity, output or said or (status if failed else ""), failed)
+    return Result(identity, output or sent or (status if failed else ""), failed)
 
 
 class Continue(SingleRun):
-    """Recognised by items of a `history` that have a message and the context that was attached to it."""
+    """Recognised by items of a `history` that have a message and the context attached to it."""
 
     name = "continue"
     unique_ids = True

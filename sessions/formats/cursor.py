@@ -1,9 +1,8 @@
-"""Sessions of Cursor's agent: its transcripts, and what its command line prints with `--output-format
-stream-json`.
+"""Sessions of Cursor's agent: its transcripts, and its command line's `--output-format stream-json`.
 
-A call of a transcript has no id, so results answer the calls in their order. The stream resembles Claude
-Code's, but calls and results are `tool_call` records, and a text may be printed in pieces first and then
-whole.
+Calls of a transcript have no ids, so that results answer the calls in their order. The stream resembles
+Claude Code's, but calls and results are `tool_call` records, and a text may be printed in pieces first and
+then whole.
 """
 
 from __future__ import annotations
@@ -12,8 +11,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.message_parts import Parts, is_call, is_result, merged, parts_of_message
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.shared.message_parts import (
+    Parts,
+    is_call,
+    is_result,
+    merged,
+    parts_of_message,
+)
 from gistpoint.sessions.records.building import (
     StepBuilder,
     Tally,
@@ -69,12 +74,12 @@ class _Reader(RunReader):
         self._learn(record)
         kind = as_str(record.get("type"))
         if kind in ("assistant", "thinking"):
-            # Words after a call begin the next reply: the stream does not say where one ends.
+            # Text after a call begins the next reply: the stream does not mark where a reply ends.
             if self._reply is None or self._called:
                 self._reply, self._called = step_count, False
             return self._reply
         if kind == "tool_call":
-            # A call has a record for its beginning and one for its end.
+            # A call has a record at its beginning and one at its end.
             self._called = True
             at = self._calls.get(
                 as_str(record.get("call_id")), step_count if self._reply is None else self._reply
@@ -104,12 +109,12 @@ class _Reader(RunReader):
 
     def _answered_by(self, block: dict[str, Json]) -> int | None:
         known = self._calls.pop(as_str(block.get("tool_use_id")), None)
-        # A result names a call that the transcript wrote without an id: results come in the order of the
+        # A result may name a call that the transcript wrote without an id: results come in the order of the
         # calls.
         return self._waiting.popleft() if known is None and self._waiting else known
 
     def _learn(self, record: dict[str, Json]) -> None:
-        self._tally.see(when(record.get("timestamp_ms")))
+        self._tally.add_time(when(record.get("timestamp_ms")))
         if record.get("type") == "system" and not self._opening:
             self._opening = record
         if record.get("type") == "result":
@@ -126,7 +131,7 @@ class _Reader(RunReader):
             self.format,
             "stream" if opening else "transcript",
             id=opening.word("session_id"),
-            task=headline(self._asked()),
+            task=headline(self._first_request()),
             model=opening.word("model"),
             agent="Cursor",
             exit_status=ending.word("subtype"),
@@ -138,11 +143,11 @@ class _Reader(RunReader):
             extra=opening.kept("cwd"),
         )
 
-    def _asked(self) -> str:
-        """Return the first question."""
+    def _first_request(self) -> str:
+        """Return the user's first request."""
         lines = map(Record, self.probe.lines)
         asked = next((line for line in lines if "user" in (line.get("role"), line.get("type"))), Record())
-        return _said(asked)
+        return _text_of(asked)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         records = records_of(raws)
@@ -157,7 +162,7 @@ def _parts(record: Record) -> Parts:
     return parts_of_message(record.get("message", "content"))
 
 
-def _said(record: Record) -> str:
+def _text_of(record: Record) -> str:
     return _parts(record).text if record.has("message") else ""
 
 
@@ -167,11 +172,13 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     role = records[0].word("role")
     if role != "assistant":
         kind = StepKind.TOOL if head.results else asking_kind(index, 2)
-        builder = StepBuilder(index, raws, Actor.USER, kind, role).text(head.said).results(head.results)
+        builder = (
+            StepBuilder(index, raws, Actor.USER, kind, role).text(head.combined_text).results(head.results)
+        )
         return builder.flag_if(head.results, "unpaired").derived("kind").build()
     whole = merged([head, *answers])
     known = {call.id for call in head.calls if call.id}
-    # The ids are in the results alone: the calls get them in their order, so that call and result are a pair.
+    # Only the results have ids: the calls get them in their order, so that call and result are a pair.
     unasked = iter([result.call_id for result in whole.results if result.call_id not in known])
     calls = tuple(call if call.id else replace(call, id=next(unasked, "")) for call in head.calls)
     return (
@@ -188,24 +195,22 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply of the stream: pieces of a text are joined, a text that repeats them is left
-    out.
-    """
-    said = ""
+    """Return the step of a reply of the stream, without a text that repeats the pieces before it."""
+    text = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []
     diffs: list[str] = []
     for record in records:
         kind = record.word("type")
         if kind == "assistant":
-            text = _said(record)
-            repeats = said and text.strip() == said.strip()
-            said += "" if repeats else text
+            piece = _text_of(record)
+            repeats = text and piece.strip() == text.strip()
+            text += "" if repeats else piece
         elif kind == "tool_call":
             name, body = _tool(record)
             identity = record.word("call_id")
             arguments = body.get("args") if body.has("args") else body.get("arguments")
-            # The record of the end may leave out the arguments, which that of the beginning has.
+            # The record of the end may omit the arguments, which that of the beginning has.
             if arguments is not None or identity not in calls:
                 calls[identity] = call_of_function({"id": identity, "name": name, "arguments": arguments})
             if record.get("subtype") == "completed":
@@ -215,7 +220,7 @@ def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant")
         .thought("".join(texts_of(of_type(records, "thinking"), "text")))
-        .text(said)
+        .text(text)
         .calls(made)
         .results(results)
         .edits(edits_of(made))
@@ -228,7 +233,7 @@ def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _tool(record: Record) -> tuple[str, Record]:
-    """Return the name and the body of a call, in each of the forms that a record has."""
+    """Return the name and the body of a call, from any of the forms of its record."""
     holder = record.inner("tool_call")
     case, function = holder.inner("tool"), holder.inner("function")
     if case.get("case"):
@@ -240,14 +245,14 @@ def _tool(record: Record) -> tuple[str, Record]:
         (key for key in holder.members if key.endswith("ToolCall")), next(iter(holder.members), "tool")
     )
     body = holder.inner(name)
-    # A server's tool has one name for all of them; its own is among the arguments.
+    # All tools of MCP servers have the same name here: their own names are among the arguments.
     if name == "mcpToolCall" and body.get("args", "toolName"):
         return body.word("args", "toolName"), body
     return name.removesuffix("ToolCall"), body
 
 
 def _result(identity: str, outcome: Record) -> Result:
-    """Return a result: under `success`, else under the name of what went wrong."""
+    """Return a result, which is under `success` or under the name of the failure."""
     key = next((key for key, value in outcome.members.items() if isinstance(value, dict | str)), "")
     inner = outcome.inner(key)
     shown = joined(inner.texts("content", "output", "stdout", "stderr", "message", "reason", "error"))
@@ -266,7 +271,7 @@ def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
         return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
     return (
         StepBuilder(index, raws, *shown, joined([kind, record.word("subtype")], " "))
-        .text(_said(record) or record.first_text("result", "error") or compact(record.members))
+        .text(_text_of(record) or record.first_text("result", "error") or compact(record.members))
         .span(record.time("timestamp_ms"))
         .flag_if(kind == "result" and record.get("is_error"), "error")
         .derived("kind")
@@ -275,9 +280,7 @@ def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
 
 
 class Cursor(SingleRun):
-    """Recognised by lines with a role and a `message`, or by a stream's `tool_call` records or its way to log
-    in.
-    """
+    """Recognised by lines with a role and a `message`, or by a stream's `tool_call` and `system` records."""
 
     name = "cursor"
     texts_in_records = True
@@ -301,7 +304,7 @@ def _likeness(record: Record) -> float:
     kind = record.get("type")
     if kind == "tool_call" and isinstance(record.get("tool_call"), dict):
         return 1.0
-    # Claude Code's stream opens with a system record too, which lists the tools.
+    # Claude Code's stream opens with a system record too, but one that lists the tools.
     if kind == "system" and record.has("apiKeySource") and not record.has("tools"):
         return 1.0
     is_message = record.has("role") and not record.has("type")

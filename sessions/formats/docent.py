@@ -1,11 +1,11 @@
-"""Runs of Docent: an agent run with one or several transcripts, as its `AgentRun` is written."""
+"""Runs of Docent: a serialised `AgentRun` with one or several transcripts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
+from gistpoint.sessions.formats.shared.messages import Turns, message_step, message_texts
 from gistpoint.sessions.records.building import verdict_of
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
@@ -49,7 +49,9 @@ class _Reader(RunReader):
             solved = score >= 1
         if flag is not None and score is None:
             score = float(flag)
-        rest = {key: value for key, value in known.without("model", "task_id").items() if value is not None}
+        other_facts = {
+            key: value for key, value in known.without("model", "task_id").items() if value is not None
+        }
         named = (
             known.first("task_id", "sample_id", "task") or first(self._transcript, "name") or run.get("name")
         )
@@ -60,13 +62,13 @@ class _Reader(RunReader):
             model=known.first_word("model", "model_name"),
             verdict=verdict_of(solved),
             score=score,
-            extra=rest,
+            extra=other_facts,
             derived=frozenset({"verdict", "score"}),
         )
 
 
 def _outcome(scores: Record) -> tuple[bool | None, float | None]:
-    """Return the only score of a run, or the one whose name says that it is the outcome."""
+    """Return the only score of a run, or the one whose name marks the outcome, in both types."""
     found = {name: value for name, value in scores.members.items() if isinstance(value, bool | int | float)}
     only = first(found, "resolved", "correct", "success", "reward")
     if len(found) == 1:
@@ -96,12 +98,12 @@ class Docent(Format):
             yield RunEntry(reader.header().id if len(found) > 1 else "", reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a transcript by its id, or the only one."""
+        """Open a transcript by its id, or the only one. Raises `RunFileError` if there is none."""
         return run_named(probe, id, ((reader.header().id, reader) for reader in _transcripts(probe)))[1]
 
 
 def _listed(value: Json) -> list[dict[str, Json]]:
-    """Return transcripts: a list of them, or an object of them by id as Docent wrote it once."""
+    """Return transcripts: from a list, or from an object by id, which earlier versions of Docent wrote."""
     return objects(list(value.values())) if isinstance(value, dict) else objects(value)
 
 
@@ -116,7 +118,7 @@ def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
     names = RunNames()
     for number, record in enumerate(_records(probe), 1):
         run = shallow(record.fields)
-        # Each run is read as a file of its own, so that its transcripts are found by their place.
+        # Each run is read as a file of its own, so that positions of transcripts are relative to it.
         whole = FileProbe(probe.part(record).blob, name=probe.name)
         inner = list(elements_at(whole.blob, whole.start, "transcripts"))
         for place, element in enumerate(inner, 1):

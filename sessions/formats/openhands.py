@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.shared.messages import actor_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, latest, verdict_of
 from gistpoint.sessions.records.format import (
     Format,
@@ -59,9 +59,7 @@ _V1_RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
 
 
 class EventTurns:
-    """Pairs by `cause`, `action_id` or `tool_call_id`; an event that names none is paired by the events
-    before it.
-    """
+    """Pairs actions with observations by `cause`, `action_id` or `tool_call_id`, else by their order."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, int] = {}
@@ -72,7 +70,7 @@ class EventTurns:
         """Return the step of the next event, or of the next pair of events."""
         event = as_dict(fields)
         step = self._v1(event, step_count) if "kind" in event else self._v0(event, step_count)
-        # Some histories have pairs of an action and its observation.
+        # Some histories contain pairs of an action and its observation.
         if isinstance(fields, list):
             self._open = None
         return step
@@ -89,11 +87,11 @@ class EventTurns:
         return step_count
 
     def _cause_of(self, event: dict[str, Json]) -> int | None:
-        """Return the step of the action that an observation follows from."""
+        """Return the step of the action that an observation follows from, None if it is unknown."""
         cause = as_str(event.get("cause"))
         if cause:
             return self._by_id.get(cause)
-        # Histories of the evaluations have no ids at all: an observation follows the action before it.
+        # Histories of evaluations have no ids: an observation belongs to the preceding action.
         return None if "id" in event else self._open
 
     def _v1(self, event: dict[str, Json], step_count: int) -> int:
@@ -106,7 +104,7 @@ class EventTurns:
             return step_count
         if kind != "ActionEvent":
             return step_count
-        # One reply may make several calls, each of them an event: they are one step.
+        # One reply may make several calls, each an event: together they are one step.
         reply = as_str(event.get("llm_response_id"))
         step = self._reply[1] if reply and reply == self._reply[0] else step_count
         self._reply = (reply, step)
@@ -137,7 +135,7 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     answers = [event for event in others if event.has("observation")]
     arguments = _v0_arguments(head)
     calls = _v0_calls(head, name, arguments) if head.has("action") else ()
-    # An observation whose action is not in the file is a step of its own, and its own result.
+    # An observation whose action is not in the file is a step of its own, with itself as the result.
     observed = [head] if head.has("observation") and name not in _STATE else answers
     pairs = [_v0_result(event, calls) for event in observed if event.word("observation") not in _STATE]
     results = [result for result, _ in pairs]
@@ -173,7 +171,7 @@ def _v0_arguments(head: Record) -> Record:
 def _v0_actor(index: int, head: Record) -> Actor:
     if head.has("source"):
         return actor_of(head.word("source"))
-    # Histories of the evaluations name no source: the first event is the task.
+    # Histories of evaluations name no source: the first event is the task.
     return Actor.AGENT if index else Actor.USER
 
 
@@ -199,7 +197,7 @@ def _v0_calls(head: Record, name: str, arguments: Record) -> tuple[RunCall, ...]
     metadata = head.inner("tool_call_metadata")
     wanted = metadata.word("tool_call_id")
     reply = first_in(metadata.get("model_response", "choices")).inner("message")
-    # The provider's own reply has the call as the model wrote it; one reply may make several actions.
+    # The provider's reply has the call as the model wrote it; one reply may make several actions.
     made = map(call_of_function, objects(reply.get("tool_calls")))
     own = next((call for call in made if wanted and call.id == wanted), None)
     if own is not None:
@@ -236,7 +234,7 @@ def _v0_kind(name: str, head: Record, calls: tuple[RunCall, ...], index: int) ->
 
 
 def _v0_result(event: Record, calls: tuple[RunCall, ...]) -> tuple[Result, str]:
-    """Return the result that an observation is, and the diff that the one of an edit has in place of a text."""
+    """Return the result in an observation, and the diff that an edit's observation has as its text."""
     code = event.whole("extras", "metadata", "exit_code")
     if code is None:
         code = as_int(event.first("exit_code"))
@@ -253,9 +251,9 @@ def _v0_result(event: Record, calls: tuple[RunCall, ...]) -> tuple[Result, str]:
 
 def _v0_edits(head: Record, arguments: Record, answers: list[Record]) -> tuple[FileEdit, ...]:
     for event in answers:
-        whole = event.get("extras", "new_content")
-        if isinstance(whole, str) and event.get("observation") in ("edit", "write"):
-            return (FileEdit(event.word("extras", "path"), None, whole),)
+        content = event.get("extras", "new_content")
+        if isinstance(content, str) and event.get("observation") in ("edit", "write"):
+            return (FileEdit(event.word("extras", "path"), None, content),)
     if head.get("action") == "write" and arguments.get("path"):
         return (FileEdit(arguments.word("path"), None, arguments.text("content")),)
     return ()
@@ -282,8 +280,8 @@ def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     )
 
 
-def _v1_shown(index: int, name: str, actor: Actor, head: Record, whole: str) -> tuple[StepKind, str]:
-    """Return the purpose of an event that is no action, and its text; `whole` is all of it."""
+def _v1_shown(index: int, name: str, actor: Actor, head: Record, dumped_event: str) -> tuple[StepKind, str]:
+    """Return the purpose and the text of an event that is not an action."""
     if name == "MessageEvent":
         kind = asking_kind(index, 4) if actor is Actor.USER else StepKind.MESSAGE
         return kind, head.text("llm_message", "content")
@@ -294,10 +292,10 @@ def _v1_shown(index: int, name: str, actor: Actor, head: Record, whole: str) -> 
     if name in _V1_RESULTS:
         return StepKind.TOOL, ""
     if name.startswith("Condensation"):
-        return StepKind.CONTEXT, head.text("summary") or whole
+        return StepKind.CONTEXT, head.text("summary") or dumped_event
     return {"ConversationErrorEvent": StepKind.ERROR, "PauseEvent": StepKind.PAUSE}.get(
         name, StepKind.UNKNOWN
-    ), whole
+    ), dumped_event
 
 
 def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
@@ -337,10 +335,10 @@ def _v1_call(event: Record) -> RunCall:
 def _v1_result(event: Record) -> Result:
     observation = event.inner("observation")
     text = observation.first_text("content", "output") or event.first_text("error", "rejection_reason")
-    # The two other events in place of a result say that there is none: the user refused, or the agent failed.
+    # The other two events report that there is no result: the user refused, or the agent failed.
     is_error = observation.truth("is_error") if event.get("kind") == "ObservationEvent" else True
-    whole = text or dumped(event.get("observation"))
-    return Result(event.word("tool_call_id"), whole, is_error, observation.whole("exit_code"))
+    shown = text or dumped(event.get("observation"))
+    return Result(event.word("tool_call_id"), shown, is_error, observation.whole("exit_code"))
 
 
 Shape = Literal["array", "lines", "runs", "object", "folder"]
@@ -354,7 +352,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shape = shape
         self.in_lines = shape == "lines"
-        # Events of version 0 are paired by two short members: the index need not decode the rest.
+        # Events of version 0 are paired by two short members: the index need not decode the others.
         if shape == "array" and "kind" not in as_dict((probe.array or [None])[0]):
             self.light = LightKeys(("id", "cause", "action", "observation"))
         self._id = id
@@ -397,10 +395,13 @@ def _totals(stats: dict[str, Json]) -> tuple[Tokens, float | None]:
     used = list(map(Record, stats.values()))
     if not used:
         return Tokens(), None
-    prompt, completion, cached = (
-        sum(item.whole("accumulated_token_usage", key) or 0 for item in used) for key in _COUNTS
-    )
-    return Tokens(prompt, completion, cached), sum(item.number("accumulated_cost") or 0.0 for item in used)
+    counts = dict.fromkeys(_COUNTS, 0)
+    cost = 0.0
+    for item in used:
+        cost += item.number("accumulated_cost") or 0.0
+        for key in _COUNTS:
+            counts[key] += item.whole("accumulated_token_usage", key) or 0
+    return Tokens(*counts.values()), cost
 
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens")
@@ -422,7 +423,7 @@ def header_of(line: dict[str, Json], id: str) -> Run:
     record = Record(line)
     success = record.truth("success")
     solved = as_bool(record.inner("test_result", "report").first("resolved"))
-    # Benchmarks report what the tests said, the resolver of issues what a model said of the result.
+    # Benchmarks record the outcome of the tests; the issue resolver records a model's judgement.
     solved = first_known((solved, success))
     config = Record(record.get("metadata", "llm_config") or record.get("metadata", "llm"))
     usage = record.inner("metrics", "accumulated_token_usage")
@@ -462,7 +463,7 @@ def _is_output(value: dict[str, Json]) -> bool:
     if line.has("history"):
         listed = isinstance(line.get("history"), list | None)
         return listed and line.has("instance_id", "instruction", "git_patch", "test_result", "issue")
-    # A line whose history was left out to save space; a conversation is another format's.
+    # A line whose history was omitted to save space; lines with messages are in another format.
     return line.has("instance_id") and line.has("test_result", "instruction") and not line.has("messages")
 
 
@@ -526,38 +527,38 @@ class OpenHands(Format):
         if shape != "runs":
             yield RunEntry("", _Reader(probe, shape).header())
             return
-        for id, record in _named(probe):
-            yield RunEntry(id, header_of(_proper(record.fields), id))
+        for id, record in _named_lines(probe):
+            yield RunEntry(id, header_of(_decoded_members(record.fields), id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a run by its id, the first one without an id."""
+        """Open a run by its id, or the first one. Raises `RunFileError` if there is no such run."""
         shape = self._shape(probe) or "array"
         if shape == "runs":
-            known, record = run_named(probe, id, _named(probe), hint="List it to see the ids.")
+            known, record = run_named(probe, id, _named_lines(probe), hint="List it to see the ids.")
             return _Reader(probe.part(record), "runs", known)
         if id:
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, shape)
 
 
-def _proper(fields: Json) -> dict[str, Json]:
-    """Return the values that a header is made from, with Latin-1 in their texts undone."""
+def _decoded_members(fields: Json) -> dict[str, Json]:
+    """Return the members that a header is made from, with texts that were read as Latin-1 decoded."""
     members = shallow(fields)
     return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 
 
-def _named(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
+def _named_lines(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     indented = len(probe.lines) == 0
-    records = object_lines(probe) if indented else lines(probe.blob, probe.start)
+    records = _whole_text(probe) if indented else lines(probe.blob, probe.start)
     for number, record in enumerate(records, 1):
         fields = as_dict(record.fields)
         name = as_str(fields.get("instance_id")) or _issue(Record(fields)) or f"line-{number}"
         yield names.name(name), record
 
 
-def object_lines(probe: FileProbe) -> Iterator[RawRecord]:
-    """Yield the whole text as one record: an output line that was saved with indentation."""
+def _whole_text(probe: FileProbe) -> Iterator[RawRecord]:
+    """Yield the whole text as one record, for an output line that was saved with indentation."""
     fields, damage = load_record(probe.blob, probe.start, probe.blob.size)
     yield RawRecord(probe.start, probe.blob.size, fields, damage)
 

@@ -1,11 +1,11 @@
-"""Sessions of pi, the coding agent: entries in lines, of which messages are those of a chat with typed parts."""
+"""Sessions of pi, the coding agent: entries in lines, among them chat messages with typed parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.message_parts import thought_text
+from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of, shell_call
+from gistpoint.sessions.formats.shared.message_parts import thought_text
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
@@ -60,16 +60,16 @@ class _Reader(RunReader):
         return step_count
 
     def _learn(self, entry: dict[str, Json], message: dict[str, Json]) -> None:
-        self._tally.see(when(entry.get("timestamp")))
+        self._tally.add_time(when(entry.get("timestamp")))
         if entry.get("type") == "session":
             self._seen = {**entry, **self._seen}
         if entry.get("type") == "session_info" and entry.get("name"):
             self._seen["name"] = entry["name"]
         if message.get("role") == "assistant":
             reply = Record(message)
-            self._tally.spend(*_spent(reply))
+            self._tally.add_usage(*_spent(reply))
             self._end = reply.word("stopReason")
-            # A reply that failed names the model that was asked, which need not be one that ever answered.
+            # A reply that failed names the requested model, which may never have answered.
             if reply.get("model") and self._end not in _FAILED:
                 self._seen.setdefault("model", reply.get("model"))
 
@@ -82,7 +82,7 @@ class _Reader(RunReader):
             self.format,
             opening.word("version"),
             id=opening.word("id"),
-            task=opening.word("name") or request_in(self._asked()),
+            task=opening.word("name") or request_in(self._user_texts()),
             model=opening.first_word("model", "modelId"),
             agent="pi",
             exit_status=self._end,
@@ -95,8 +95,8 @@ class _Reader(RunReader):
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
         )
 
-    def _asked(self) -> Iterator[str]:
-        """Yield what was asked near the beginning of the file."""
+    def _user_texts(self) -> Iterator[str]:
+        """Yield the user's texts near the beginning of the file."""
         messages = (as_dict(line.get("message")) for line in self.probe.lines)
         return (as_text(item.get("content")) for item in messages if item.get("role") == "user")
 
@@ -108,7 +108,7 @@ class _Reader(RunReader):
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars; the prompt's include those from a cache."""
+    """Return the tokens of a reply, and its cost in US dollars; the prompt's include cached ones."""
     usage = message.inner("usage")
     read = usage.whole("cacheRead")
     prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])
@@ -122,7 +122,7 @@ def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:
     blocks = message.objects("content")
     calls = tuple(call_of_function(block.members) for block in of_type(blocks, "toolCall"))
     results = [_result(entry.inner("message")) for entry in entries[1:]]
-    said = [block for block in blocks if block.get("type") not in ("toolCall", "thinking")]
+    texts = [block for block in blocks if block.get("type") not in ("toolCall", "thinking")]
     broken = message.word("stopReason") in _FAILED
     builder = StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant").edits(edits_of(calls))
     if broken:
@@ -131,7 +131,7 @@ def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:
         builder = StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR, label)
     return (
         builder.thought(*(thought_text(block.members) for block in of_type(blocks, "thinking")))
-        .text(*(as_text([block.members]) for block in said), message.text("errorMessage"))
+        .text(*(as_text([block.members]) for block in texts), message.text("errorMessage"))
         .calls(calls)
         .results(results)
         .over(times_of(entries, "timestamp"))
@@ -168,7 +168,8 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
             builder.flag("unpaired").flag_if(result.is_error, "error")
             return builder.results([result]).span(started).id(entry.word("id")).build()
         case "bashExecution":
-            # What the person typed after a `!`: pi runs it, and the model sees it with its next request.
+            # A command that the person typed after `!`: pi runs it, and the model sees it with its next
+            # request.
             call = shell_call(message.text("command"), f"bash-{index}")
             result = Result(call.id, message.text("output"), None, message.whole("exitCode"))
             builder = (
@@ -189,9 +190,7 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
 
 
 class Pi(SingleRun):
-    """Recognised by a `session` line with a folder, or by lines with messages whose calls are `toolCall`
-    parts.
-    """
+    """Recognised by a `session` line with a folder and a time."""
 
     name = "pi"
     unique_ids = True

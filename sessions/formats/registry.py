@@ -1,7 +1,7 @@
 """Determines the format of a file from its content.
 
-A module in this folder joins by having a `FORMAT`, an installed package through the entry-point group
-`gistpoint.formats`; there is no central list.
+A module in this folder or in the folder of a family declares a format as `FORMAT`, an installed package
+through the entry-point group `gistpoint.formats`; there is no central list.
 """
 
 from __future__ import annotations
@@ -36,22 +36,27 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def _built_in() -> tuple[Format, ...]:
-    return tuple(format for name in _modules() if (format := _in_module(name)) is not None)
+    in_modules = map(_in_module, _modules().values())
+    return tuple(format for format in in_modules if format is not None)
 
 
 @cache
-def _modules() -> tuple[str, ...]:
-    """Return the names of the modules with formats, and of some without."""
-    names = (module.name for module in pkgutil.iter_modules(folder.__path__))
-    return tuple(
-        name for name in names if not name.startswith("_")
-    )  # what a format needs once it reads a run
+def _modules() -> dict[str, str]:
+    """Return the full names of modules that may declare a format, under their last parts, sorted.
+
+    Some declare none. A module whose name begins with `_` never does: a reader imports it when it reads a
+    run.
+    """
+    found: dict[str, str] = {}
+    for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
+        name = module.name.rpartition(".")[2]
+        if not module.ispkg and not name.startswith("_"):
+            found[name] = module.name
+    return dict(sorted(found.items()))
 
 
-def _in_module(name: str) -> Format | None:
-    return cast(
-        "Format | None", getattr(importlib.import_module(f"{folder.__name__}.{name}"), "FORMAT", None)
-    )
+def _in_module(module: str) -> Format | None:
+    return cast("Format | None", getattr(importlib.import_module(module), "FORMAT", None))
 
 
 @cache
@@ -63,7 +68,7 @@ _forced: list[Format] = []
 
 
 def read_as(name: str) -> None:
-    """Read every file as the format with this name from now on; as what it is again if the name is empty.
+    """Read every file as the format with this name from now on; an empty name ends this.
 
     Raises `RunFileError` if there is no such format.
     """
@@ -79,15 +84,16 @@ def _known() -> str:
 
 
 def recognise(probe: FileProbe) -> Format:
-    """Return the format with the highest confidence, or that of `read_as`. Raises `NoRunError` if there is
-    none.
+    """Return the format with the highest confidence, or that of `read_as`.
+
+    Raises `NoRunError` if the file is in no known format.
     """
     if _forced:
         return _forced[0]
     identity = probe.identity
     known = _recognised.get(identity) if identity is not None else None
     if known is None:
-        known = _recognised_anew(probe), probe.is_wide
+        known = _recognised_by_content(probe), probe.is_wide
         if identity is not None:
             if len(_recognised) >= _MOST_RECOGNISED:
                 _recognised.clear()
@@ -98,18 +104,17 @@ def recognise(probe: FileProbe) -> Format:
 
 
 _recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
-"""The formats of files, and whether it took more of their heads: a run of a list is opened again and again.
-"""
+"""The formats of files, and whether a longer head was needed: files of a list are opened repeatedly."""
 _MOST_RECOGNISED = 4096
 
 
-def _recognised_anew(probe: FileProbe) -> Format:
-    # The formats that were certain of other files come first: the files of a folder are mostly of one format.
+def _recognised_by_content(probe: FileProbe) -> Format:
+    # Formats that were certain of earlier files come first: the files of a folder mostly have one format.
     for format in _guessed(probe):
         if _confidence(format, probe) >= 1:
-            _sure[format.name] = format
+            _certain_before[format.name] = format
             return format
-    # Built-in formats, then again with a longer head; installed ones only if none of ours is certain.
+    # Built-in formats, then again with a longer head; installed ones only if no built-in one is certain.
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -130,30 +135,28 @@ def _recognised_anew(probe: FileProbe) -> Format:
     )
 
 
-_sure: dict[str, Format] = {}
-"""The formats that were certain of a file."""
+_certain_before: dict[str, Format] = {}
+"""The formats that were certain of an earlier file."""
 
 
 def _guessed(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats to ask before all are imported; none then, as asking all takes less than looking for
-    names.
-    """
+    """Yield the formats to ask before all modules are imported; afterwards none, as asking all is faster."""
     if not _built_in.cache_info().currsize:
-        yield from tuple(_sure.values())
+        yield from tuple(_certain_before.values())
         yield from _named_in(probe)
 
 
 def _named_in(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats whose modules' names begin a string in the file, so that not all have to be imported.
+    """Yield the formats whose modules' names begin a string in the file, so that only these are imported.
 
-    Importing them all takes as long as drawing a screen.
+    Importing all of them takes as long as drawing a screen.
     """
     text = f"{probe.text}{probe.tail.decode('ascii', 'replace')}".replace("-", "_").lower()
-    return filter(None, (_in_module(name) for name in _modules() if f'"{name}' in text))
+    return filter(None, (_in_module(module) for name, module in _modules().items() if f'"{name}' in text))
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:
-    """Return the confidence of a format; one of another package that fails recognises nothing."""
+    """Return the confidence of a format; 0 if one of another package fails."""
     try:
         return float(format.sniff(probe))
     except RecursionError:  # nested deeper than any honest file
@@ -165,13 +168,9 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 
 
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
-    """Return the format; raise if the file has a format that no built-in or installed reader supports.
-
-    Formats resemble each other: the wrong reader would show an empty run, so such a file is refused by its
-    format's name (decision 48).
-    """
+    """Return the format; raise if the file is in a format for which there is no reader."""
     kind = foreign_kind(probe)
-    # A format of another package may read what we have no reader for.
+    # A format of another package may read files for which there is no built-in reader.
     if kind is None or format in _installed():
         return format
     ours = [(_confidence(other, probe), number) for number, other in enumerate(_installed())]
@@ -187,7 +186,7 @@ def _no_reader(probe: FileProbe, kind: Foreign) -> NoRunError:
 
 
 _CONVERT = 'Convert it to ATIF, or to chat messages: {"messages": [{"role": …, "content": …}, …]}.'
-_TOLD_AT = 4096
+_LONGEST_HEAD = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +216,9 @@ def _has(*keys: str) -> Callable[[FileProbe], bool]:
     return _any(lambda record: set(keys) <= record.keys())
 
 
-def _says(beginning: str) -> Callable[[FileProbe], bool]:
+def _begins_line(beginning: str) -> Callable[[FileProbe], bool]:
     """Return a test for a text in which one of the first lines begins with `beginning`."""
-    return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_TOLD_AT]}"
+    return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_LONGEST_HEAD]}"
 
 
 def _type(record: dict[str, Json], *names: str) -> bool:
@@ -263,14 +262,14 @@ def _is_vercel(record: dict[str, Json]) -> bool:
 
 
 def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
-    """Return a test for an SQLite database in whose schema, on its first page, there are some words."""
+    """Return a test for an SQLite database whose schema, on its first page, contains all of these words."""
     return lambda probe: (
         probe.head.startswith(b"SQLite format 3\0") and all(word in probe.head for word in words)
     )
 
 
 def _is_recorded_calls(probe: FileProbe, method: str = "") -> bool:
-    """Whether a file has pairs of a method and what it was given or returned, on lines or in an array."""
+    """Whether a file contains pairs of a method and its input or output, on lines or in an array."""
     first = as_str((probe.array or [None])[0])
     return "." in first and first.startswith(method)
 
@@ -294,17 +293,19 @@ _KINDS = (
     ),
     Foreign(
         "a session of opencode without its messages",
-        "Keep it in the storage, beside the folders message and part, or export it: opencode export ID.",
+        "Keep it in the storage, with the folders message and part, or export it: opencode export ID.",
         lambda probe: _is_opencodes(probe, "ses_"),
     ),
     Foreign(
-        "a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")
+        "a Markdown export of opencode",
+        "Export it as JSON: opencode export ID.",
+        _begins_line("- Session ID: ses_"),
     ),
     Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign(
         "Cline's description of a session",
-        "Open the messages beside it: SESSION.messages.json.",
+        "Open the messages next to it: SESSION.messages.json.",
         lambda probe: {"session_id", "provider", "status"} <= probe.object.keys(),
     ),
     Foreign(
@@ -312,7 +313,7 @@ _KINDS = (
     ),
     Foreign(
         "an index of results of tau2-bench",
-        "Open the folder simulations beside it, or the folder of both.",
+        "Open the folder simulations next to it, or the folder of both.",
         lambda probe: (
             {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object
         ),
@@ -326,7 +327,7 @@ _KINDS = (
     Foreign(
         "a cassette of VCR in YAML",
         "Convert it to JSON (yq -o json FILE): it is read then.",
-        _says("interactions:\n"),
+        _begins_line("interactions:\n"),
     ),
     Foreign(
         "a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its"
@@ -362,7 +363,7 @@ _KINDS = (
     ),
     Foreign(
         "what OpenClaw traced of a session's runs",
-        "Open the session beside it, SESSION-ID.jsonl.",
+        "Open the session next to it, SESSION-ID.jsonl.",
         _any(lambda record: record.get("traceSchema") == "openclaw-trajectory"),
     ),
     Foreign("a session of Grok's command line", _CONVERT, _has("model_fingerprint", "model_id")),
@@ -370,7 +371,7 @@ _KINDS = (
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
     Foreign(
         "Continue's list of its sessions",
-        "Open a session beside it, SESSION-ID.json.",
+        "Open a session next to it, SESSION-ID.json.",
         _has("sessionId", "dateCreated", "workspaceDirectory"),
     ),
     Foreign("conversations that ChatGPT exported", _CONVERT, _has("mapping", "current_node")),

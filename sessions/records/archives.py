@@ -1,7 +1,7 @@
 """Members of `.zip`, `.tar`, `.tar.gz`, `.tar.zst`, and single `.gz` and `.zst` files, recognised by content.
 
-Nothing is ever unpacked under a member's own name, so no path or link in an archive can lead anywhere;
-members with such names are refused anyway, because an honest archive has none.
+Nothing is ever unpacked under a member's own name, so that no path or link in an archive can lead anywhere.
+Members with such names are refused anyway, because an honest archive has none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Archive:
     """The members of an archive by name, in the archive's order."""
 
     def __init__(self, kind: str, members: list[ArchiveMember], damage: str = "") -> None:
-        """`damage` is the fault of the archive as a whole, in a sentence."""
+        """`damage` is the fault of the whole archive, in a sentence."""
         self.kind = kind
         self.damage = damage
         self.members = {member.name: member for member in members}
@@ -54,7 +54,7 @@ class Archive:
 
 
 def opened(blob: Blob) -> Blob | Archive:
-    """Return the archive that `blob` is, or what it unpacks to, or itself."""
+    """Return the archive in `blob`, or the unpacked blob if it is compressed, or `blob` itself."""
     for _ in range(3):
         head = blob.read(0, 512)
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -91,20 +91,20 @@ def _chunks(blob: Blob, start: int, size: int) -> Iterator[bytes]:
 
 
 def _inflated(blob: Blob, start: int, size: int, bits: int) -> Iterator[bytes]:
-    """Inflate as much as possible: for a cut or damaged stream, yield the part before the damage."""
+    """Yield the inflated bytes; for a cut or damaged stream, those before the damage."""
     stream = zlib.decompressobj(bits)
     for chunk in _chunks(blob, start, size):
-        rest = chunk
-        while rest:
+        remaining = chunk
+        while remaining:
             try:
-                piece = stream.decompress(rest, limits.CHUNK)
+                piece = stream.decompress(remaining, limits.CHUNK)
             except zlib.error:
                 return
             if piece:
                 yield piece
-            rest = stream.unconsumed_tail
+            remaining = stream.unconsumed_tail
             if stream.eof and stream.unused_data.startswith(b"\x1f\x8b"):
-                rest, stream = stream.unused_data, zlib.decompressobj(bits)
+                remaining, stream = stream.unused_data, zlib.decompressobj(bits)
             elif stream.eof:
                 return
 
@@ -118,11 +118,11 @@ class BlobFile(RawIOBase):
         self.length = blob.size - start if size is None else size
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -160,12 +160,9 @@ def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
 
 
 def zip_archive(blob: Blob) -> Archive:
-    """List a zip, by its directory or, if that is missing, by the headers of its members."""
-    from gistpoint.core.archives import (
-        ArchiveBoundError,
-        ArchiveError,
-        opened_zip,
-    )  # costs more than all that a plain file needs
+    """List a zip by its directory, or by the headers of its members if the directory is missing."""
+    # Imported here, as the import takes longer than opening a plain file.
+    from gistpoint.core.archives import ArchiveBoundError, ArchiveError, opened_zip
 
     try:
         with opened_zip(cast("BinaryIO", BlobFile(blob)), limits.DIRECTORY) as archive:
@@ -223,7 +220,7 @@ def _zip_member(
 
 
 def _stray_members(blob: Blob) -> Iterator[ArchiveMember]:
-    """Find members of a zip without a directory, such as one that is still being written or was cut off."""
+    """Yield members of a zip without a directory, which is still being written or was cut off."""
     at = 0
     while len(local := blob.read(at, 30)) == 30 and local[:4] == b"PK\x03\x04":
         flags, method, packed, size, names, extras = struct.unpack(
@@ -252,11 +249,8 @@ def _next_header(blob: Blob, at: int) -> int:
 
 def tar_archive(blob: Blob) -> Archive:
     """List a tar; for one that is cut off, the members before the cut."""
-    from gistpoint.core.archives import (
-        ArchiveBoundError,
-        ArchiveError,
-        indexed_tar,
-    )  # costs more than all that a plain file needs
+    # Imported here, as the import takes longer than opening a plain file.
+    from gistpoint.core.archives import ArchiveBoundError, ArchiveError, indexed_tar
 
     members: list[ArchiveMember] = []
     try:
@@ -333,9 +327,7 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """What became of the file's name since it was opened: `deleted`, `replaced` by another file, or
-        nothing.
-        """
+        """What happened to the file's name since it was opened: `deleted`, `replaced`, or nothing (empty)."""
         try:
             return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
         except FileNotFoundError:
@@ -394,9 +386,7 @@ class SliceBlob:
     """A part of another blob."""
 
     def __init__(self, whole: Blob, start: int, end: int, name: str = "", *, origin: int = 0) -> None:
-        """`origin` is where its offsets count from in the file that the user knows; 0 for a member of an
-        archive.
-        """
+        """`origin` is the part's offset in the file that the user named; 0 for a member of an archive."""
         self.whole: Blob = whole
         self.origin: int = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
         self.start = start
@@ -428,7 +418,7 @@ class _TemporaryBlob:
 
 
 def spool(chunks: Iterable[bytes], *, packed: int, name: str) -> Blob:
-    """Unpack `chunks` to memory if small, else to a nameless file, within the limits.
+    """Unpack `chunks` to memory if they are small, else to a nameless file, within the limits.
 
     `packed` is the compressed size in bytes. Raises `RunFileError` as soon as the unpacked size exceeds the
     limits.

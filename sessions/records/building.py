@@ -1,4 +1,4 @@
-"""What readers make of records: steps, put together a part at a time, and the sums in the header of a run."""
+"""Builders for readers: steps, assembled part by part, and the sums in the header of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.sessions.records.values import is_naive, joined, when
 
 
 class StepBuilder:
-    """Makes a step from its records; what is given as missing or empty leaves a field as it was.
+    """Builds a step from its records; a part that is given as missing or empty leaves a field as it was.
 
     Each method returns the builder, so that a step is one expression that ends in `build()`.
     """
@@ -33,7 +33,7 @@ class StepBuilder:
     def __init__(
         self, index: int, raws: Sequence[Raw], actor: Actor, kind: StepKind, label: str = ""
     ) -> None:
-        """Begin step `index`, which `raws` belong to."""
+        """Begin step `index`, which consists of the records `raws`."""
         self._index = index
         self._raws = raws
         self._fields: dict[str, Any] = {"actor": actor, "kind": kind, "label": label}
@@ -46,12 +46,12 @@ class StepBuilder:
         return self
 
     def thought(self, *texts: str) -> StepBuilder:
-        """Set the thought: the texts that are not empty, on lines of their own."""
+        """Set the thought: the texts that are not empty, each on a new line."""
         self._fields["thought"] = joined(texts)
         return self
 
     def text(self, *texts: str) -> StepBuilder:
-        """Set the text: the texts that are not empty, on lines of their own."""
+        """Set the text: the texts that are not empty, each on a new line."""
         self._fields["text"] = joined(texts)
         return self
 
@@ -71,7 +71,7 @@ class StepBuilder:
         return self
 
     def diffs(self, diffs: Iterable[str]) -> StepBuilder:
-        """Set the diff of the step's own changes: those that are not empty, one after the other."""
+        """Set the diff of the step's own changes, which joins those that are not empty."""
         self._fields["diff"] = "\n".join(filter(None, diffs)) or None
         return self
 
@@ -81,23 +81,23 @@ class StepBuilder:
         return self
 
     def also(self, noted: Iterable[Noted]) -> StepBuilder:
-        """Set the texts of the raw records that no other field has."""
+        """Set the texts of the raw records that no other field contains."""
         self._fields["also"] = tuple(noted)
         return self
 
     def at(self, written: Json) -> StepBuilder:
-        """Set the beginning to a time as the file has it."""
+        """Set the beginning to a time as it is written in the file."""
         self._fields["started"] = when(written)
         self._fields["naive"] = is_naive(written)
         return self
 
     def naive(self, written: Json) -> StepBuilder:
-        """Note whether a time was written without a time zone."""
+        """Note whether `written`, a time, has no time zone."""
         self._fields["naive"] = is_naive(written)
         return self
 
     def naive_if(self, condition: bool) -> StepBuilder:
-        """Set whether the times were written without a time zone."""
+        """Note whether the times have no time zone."""
         self._fields["naive"] = condition
         return self
 
@@ -107,7 +107,7 @@ class StepBuilder:
         return self
 
     def over(self, times: Iterable[float | None]) -> StepBuilder:
-        """Set the beginning and the end to the earliest and the latest of the times that are known."""
+        """Set the beginning and the end to the earliest and the latest known time."""
         known = [at for at in times if at is not None]
         return self.span(min(known, default=None), max(known, default=None))
 
@@ -132,18 +132,18 @@ class StepBuilder:
         return self
 
     def flag_if(self, condition: object, flag: str) -> StepBuilder:
-        """Add a flag if something is so."""
+        """Add a flag if `condition` is true."""
         if condition:
             self._flags.append(flag)
         return self
 
     def derived(self, *names: str) -> StepBuilder:
-        """Name fields that were inferred."""
+        """Add names of fields that were inferred."""
         self._derived += names
         return self
 
     def derived_if(self, condition: object, *names: str) -> StepBuilder:
-        """Name fields that were inferred if something is so."""
+        """Add names of fields that were inferred if `condition` is true."""
         if condition:
             self._derived += names
         return self
@@ -172,30 +172,30 @@ class StepBuilder:
 
 
 class Tally:
-    """What a reader learns of a run from record to record, for its header; a cost is in US dollars."""
+    """Sums up for a run's header what its records contain; a cost is in US dollars."""
 
     __slots__ = ("cost", "ended", "models", "started", "times", "tokens")
 
     def __init__(self) -> None:
         self.tokens = Tokens()
         self.cost: float | None = None
-        """None if none is recorded."""
+        """None if no cost is recorded."""
         self.started: float | None = None
-        """The earliest of the times that were seen, in seconds since the epoch."""
+        """The earliest time, in seconds since the epoch; None without times."""
         self.ended: float | None = None
-        """The latest of them."""
+        """The latest time, in seconds since the epoch; None without times."""
         self.times = 0
-        """How many times were seen."""
+        """The number of times that were added."""
         self.models: list[str] = []
         """The models that replied, each once, in order."""
 
-    def spend(self, tokens: Tokens, cost: float | None = None) -> None:
-        """Add what a reply took."""
+    def add_usage(self, tokens: Tokens, cost: float | None = None) -> None:
+        """Add the tokens and the cost of a reply."""
         self.tokens += tokens
         self.cost = cost if self.cost is None else self.cost + (cost or 0.0)
 
-    def see(self, at: float | None) -> None:
-        """Learn the time of a record, if it has one."""
+    def add_time(self, at: float | None) -> None:
+        """Add the time of a record, if it is known."""
         if at is None:
             return
         self.times += 1
@@ -205,8 +205,8 @@ class Tally:
         self.started = min(at, self.started)
         self.ended = max(at, self.ended)
 
-    def meet(self, model: str) -> None:
-        """Learn the model of a reply, if it is named."""
+    def add_model(self, model: str) -> None:
+        """Add the model of a reply, if it is named."""
         if model and model not in self.models:
             self.models.append(model)
 
@@ -217,57 +217,55 @@ class Tally:
 
     @property
     def model(self) -> str:
-        """The first model that replied."""
+        """The first model that replied; empty if none is named."""
         return self.models[0] if self.models else ""
 
 
 def latest(times: Iterable[float | None]) -> float | None:
-    """Return the latest of the times that are known."""
+    """Return the latest known time, None if there is none."""
     return max((at for at in times if at is not None), default=None)
 
 
 def duration(started: float | None, ended: float | None) -> float | None:
-    """Return the seconds between two times; None if one of them is unknown."""
+    """Return the seconds between two times, None if one of them is unknown."""
     return None if started is None or ended is None else ended - started
 
 
 def verdict_of(solved: bool | None) -> str:
-    """Return the verdict that a truth value stands for; empty if nothing is recorded."""
+    """Return the verdict for a truth value; empty if nothing is recorded."""
     if solved is None:
         return ""
     return "solved" if solved else UNSOLVED
 
 
 def asking_kind(index: int, before: int = 3) -> StepKind:
-    """Return the kind of a user's message: the task near the beginning, at steps below `before`, else a
-    message.
-    """
+    """Return the kind of a user's message: the task at the first `before` steps, else a message."""
     return StepKind.TASK if index < before else StepKind.MESSAGE
 
 
 def spoken_result(*texts: str) -> list[Result]:
-    """Return what a user said among results as a result without a call; nothing if they said nothing."""
+    """Return a user's text among results as a result without a call; empty without a text."""
     text = joined(texts)
     return [Result("", text)] if text else []
 
 
 def error_if(condition: object) -> bool | None:
-    """Return True if something failed; else None, as its success is not recorded either."""
+    """Return True if something failed, else None, as its success is not recorded either."""
     return True if condition else None
 
 
 def is_failure(result: Result) -> bool:
-    """Whether a result is an error, or that of a command with another exit code than 0."""
+    """Whether a result is an error, or that of a command with an exit code other than 0."""
     return bool(result.is_error or result.returncode)
 
 
 def any_failed(results: Iterable[Result]) -> bool:
-    """Whether one of some results is a failure."""
+    """Whether at least one result is a failure."""
     return any(map(is_failure, results))
 
 
 def any_error(results: Iterable[Result]) -> bool:
-    """Whether one of some results is an error, whatever the exit codes are."""
+    """Whether at least one result is an error, whatever the exit codes are."""
     return any(result.is_error for result in results)
 
 

@@ -1,6 +1,4 @@
-"""Runs of several files: one for each event, a trial of a benchmark with what its agent left, opencode's
-storage.
-"""
+"""Runs of several files: one per event, a trial of a benchmark with its logs, or opencode's storage."""
 
 from __future__ import annotations
 
@@ -29,14 +27,12 @@ _MOST_TRIED = 8
 
 
 def run_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a run that is a folder, in order; empty if the folder is not one."""
+    """Return the files of a run that is a folder, in order; empty if the folder is not a run."""
     return event_files(folder) or trial_files(folder)
 
 
 def event_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a run that is stored as one file per event, in order; empty if the folder is not
-    one.
-    """
+    """Return the files of a run with one file per event, in order; empty if the folder is not such a run."""
     inner = folder / "events"
     if not inner.is_dir():
         return []
@@ -46,10 +42,10 @@ def event_files(folder: Path) -> list[PathBlob]:
 
 
 def session_files(path: Path) -> list[PathBlob]:
-    """Return the files of a session in opencode's storage: its own, then each message and its parts; empty if
-    none.
+    """Return the files of a session in opencode's storage: its own, then each message and its parts.
 
-    Releases differ in where the messages are: beside the folder of the sessions, or in it.
+    The list is empty if the path is not such a session. Releases differ in where the messages are: next to
+    the folder of the sessions, or in it.
     """
     if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
         return []
@@ -64,9 +60,7 @@ def session_files(path: Path) -> list[PathBlob]:
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
-    """Return those of a folder's folders that hold opencode's sessions and not pieces of them; None if it is
-    none.
-    """
+    """Return the folders that contain opencode's sessions; None if they are not those of its storage."""
     if "message" not in folders or "part" not in folders:
         return None
     return sorted({"session", "info"} & set(folders)) or None
@@ -80,16 +74,14 @@ def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> 
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether trials lie below a folder, or below the folders in it: its own result only adds them up."""
-    inner = [entry for entry in sorted(folder.iterdir()) if entry.is_dir()][:_MOST_TRIED]
-    below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED] if deeper.is_dir()]
-    return any(trial_files(entry) for entry in (*inner, *below))
+    """Whether there are trials in a folder or in its folders: its own result then only sums them up."""
+    inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
+    below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
+    return any(map(trial_files, (*inner, *below)))
 
 
 def trial_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a trial, its result first, then what the agent and the tests left; empty if it is
-    none.
-    """
+    """Return the files of a trial, its result first, then its logs; empty if the folder is not a trial."""
     if not folder.is_dir():
         return []
     entries = list(folder.iterdir())
@@ -101,10 +93,15 @@ def trial_files(folder: Path) -> list[PathBlob]:
 
 
 def _of_terminal_bench(folder: Path) -> list[Path]:
-    beside = folder.parent.parent / "run_metadata.json"
+    settings = folder.parent.parent / "run_metadata.json"
     logs = _sorted((folder / "agent-logs").glob("episode-*/*"))
     kept = [path for path in logs if path.name in _EPISODE]
-    return [folder / _TRIAL_OF_TERMINAL_BENCH, beside, *kept, *map(folder.joinpath, _LOGS_OF_TERMINAL_BENCH)]
+    return [
+        folder / _TRIAL_OF_TERMINAL_BENCH,
+        settings,
+        *kept,
+        *map(folder.joinpath, _LOGS_OF_TERMINAL_BENCH),
+    ]
 
 
 def _of_harbor(folder: Path) -> list[Path]:
@@ -118,9 +115,7 @@ def _blobs(paths: Iterable[Path], folder: Path) -> list[PathBlob]:
 
 
 def _rank(path: Path) -> tuple[bool, bool, bool]:
-    """Return the order in which files are tried as transcripts: those of agents that others started come
-    last.
-    """
+    """Return the order in which files are tried as transcripts: those of side agents come last."""
     side = path.name.startswith("agent-") or path.parent.name == "subagents"
     return path.name != "trajectory.json", side, path.suffix not in (".json", ".jsonl")
 
@@ -130,7 +125,7 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:
-    """Sort paths as a reader would, so that episode 10 comes after episode 9."""
+    """Return paths in the order that people expect, with episode 10 after episode 9."""
     return sorted(
         paths, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(str(path))]
     )

@@ -41,15 +41,13 @@ class RunReader(ABC):
 
     format = ""
     in_lines = False
-    """Whether each line of the file is a record, so that a file that grows can be read on."""
+    """Whether each line of the file is a record, so that reading can continue when the file grows."""
     arrays: tuple[str, ...] = ()
     """The keys of the top object below which the records are, if the file is one object."""
     light: LightKeys | None = None
     """The keys that `place` needs of a record in an array; None if it needs the whole record."""
     divided = False
-    """Whether a record can make several steps: it is yielded once for each, with what `place` needs as its
-    fields.
-    """
+    """Whether a record can make several steps: it is then yielded for each, its fields naming the part."""
 
     def __init__(self, probe: FileProbe) -> None:
         self.probe = probe
@@ -58,46 +56,46 @@ class RunReader(ABC):
         self.warnings: list[str] = []
         """Missing or odd things, one per line; grows while the index is built."""
         self.not_shown: Sequence[NotShown] | None = None
-        """What no step shows, if that differs from what the format says."""
+        """The members that no step shows, if they differ from those that the format declares."""
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
         self.reviewed_id = ""
-        """The run's id in the keys of reviews, if it had another one when the first were written."""
+        """The run's id in the keys of reviews, if it was another one when the first reviews were written."""
 
     def fact(self, key: str) -> Json:
-        """Return a member of the outermost object: from the index, else from the beginning or the end of the
-        file.
-        """
+        """Return a member of the outermost object: from the index, else from either end of the file."""
         return self.facts[key] if key in self.facts else self.probe.early(key)
 
     @cached_property
     def request(self) -> str:
-        """The headline of what the user asked, if it is near the beginning of the file: the name of a
-        nameless run.
-        """
-        if not (found := request_in(self.asked())) and not self.probe.is_wide:
+        """The headline of the user's request near the beginning of the file, a nameless run's name."""
+        if not (found := request_in(self.early_user_texts())) and not self.probe.is_wide:
             self.probe.widen()
-            found = request_in(self.asked())
+            found = request_in(self.early_user_texts())
         return found
 
-    def asked(self) -> Iterator[str]:
-        """Yield what users say near the beginning of the file."""
-        first = objects(self.probe.array) or self.probe.lines if self.in_lines or self.probe.array else []
-        for record in first or (
-            record for key in self.arrays for record in objects(self.probe.object.get(key))
-        ):
-            if not is_deep(record) and (text := self.said_by_user(record)):
+    def early_user_texts(self) -> Iterator[str]:
+        """Yield the user's texts near the beginning of the file."""
+        probe = self.probe
+        records: list[dict[str, Json]] = []
+        if self.in_lines or probe.array:
+            records += objects(probe.array) or probe.lines
+        for key in () if records else self.arrays:
+            records += objects(probe.object.get(key))
+        for record in records:
+            text = "" if is_deep(record) else self.user_text(record)
+            if text:
                 yield text
 
-    def said_by_user(self, record: dict[str, Json]) -> str:
-        """Return what a record has a user say; empty if it is another's, or the harness's own."""
+    def user_text(self, record: dict[str, Json]) -> str:
+        """Return the user's text in a record; empty for records of others and of the harness itself."""
         return ""
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield every record, in one pass over the bytes. Problems of the file become warnings, not
-        exceptions.
+        """Yield every record, in one pass over the bytes.
 
-        They are the lines of the file, or the elements of its top array or of `arrays`.
+        Records are the lines of the file, or the elements of its top array or of `arrays`. Problems of the
+        file become warnings, not exceptions.
         """
         blob, start = self.probe.blob, self.probe.start
         if self.in_lines:
@@ -109,7 +107,7 @@ class RunReader(ABC):
         return guarded(found, blob, self.warnings)
 
     def sum_up(self) -> Iterator[None]:
-        """Read what the header still lacks when all records are known, a piece at a time."""
+        """Read what the header still needs after all records are known, a piece at a time."""
         return iter(())
 
     @abstractmethod
@@ -118,13 +116,12 @@ class RunReader(ABC):
 
     @abstractmethod
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Make the step from its records, at least one of which is undamaged."""
+        """Return the step made of its records, at least one of which is undamaged."""
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        """Return the texts of the step that `step` makes of undamaged records, or None if it takes the whole
-        step.
+        """Return the texts of the step that `step` makes of undamaged records; None to have `step` make it.
 
-        A search needs no more of a step, and most of the time is spent on the rest.
+        A search needs only the texts of a step, and most of the time is spent on its other fields.
         """
         return None
 
@@ -134,7 +131,7 @@ class RunReader(ABC):
         return guarded(lines(blob, offset), blob, self.warnings, before=before) if self.in_lines else None
 
     def place(self, fields: Json, step_count: int) -> int:
-        """Return the number of the step that a record belongs to; `step_count` for a new one.
+        """Return the number of the step that a record belongs to; `step_count` for a new step.
 
         `fields` is the scanner's decoding: with light keys only those, with non-ASCII text not yet decoded.
         """
@@ -153,12 +150,15 @@ class RunReader(ABC):
         return value
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return what step `index` shows of a record, its `number`th undamaged one, if it is divided."""
+        """Return the part of a divided record that step `index` shows.
+
+        The record is the step's `number`th undamaged one.
+        """
         return value
 
 
 def unknown_step(index: int, raws: Sequence[Raw], label: str, text: str) -> Step:
-    """Return the step of an unknown event, unchanged from the file."""
+    """Return the step of an unknown event, with its text unchanged from the file."""
     return Step(
         index,
         Actor.ENVIRONMENT,
@@ -177,7 +177,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class RunEntry:
-    """One run of a file: `id` is empty if it is the only one."""
+    """One run of a file; `id` is empty if it is the only one."""
 
     id: str
     header: Run
@@ -193,19 +193,15 @@ class Format(ABC):
     unique_ids = False
     """Whether its ids of runs are globally unique, so that reviews can refer to a run by its id."""
     texts_in_records = False
-    """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes
-    match.
-    """
+    """Whether every text of a step is in its own records, so that a search parses only steps that match."""
     words_in_records = False
-    """Whether at least every word of a step is in its own records, though a text may be written in another
-    way there: in JSON within a text, or with marks before its lines."""
+    """Whether at least every word of a step is in its own records, though perhaps in another form: in JSON
+    within a text, or with marks before its lines."""
     parted_by: Sequence[bytes] = ()
-    """What stands in files in which the pieces of a text may part even a word."""
+    """Byte strings of files in which the pieces of a text may split a word."""
 
     reviewed_as = ""
-    """Its name in the keys of reviews, if its runs were read as another format when the first reviews were
-    written.
-    """
+    """The name of the format in older keys of reviews, if its runs were read as another format then."""
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False
@@ -225,7 +221,7 @@ class Format(ABC):
 
 
 class SingleRun(Format):
-    """A format whose files hold one run each."""
+    """A format whose files contain one run each."""
 
     @abstractmethod
     def reader(self, probe: FileProbe) -> RunReader:
@@ -263,9 +259,7 @@ def run_named(
 
 
 class RunNames:
-    """Gives each run of a file a unique id: its name, cut if it is too long, with `~2` and so on if it
-    repeats.
-    """
+    """Makes the ids of a file's runs unique: a long name is cut, and a repeated one gets `~2` and so on."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Finds the records of an indented array by fixed texts, with SIMD, as long as no line between them is odd.
+"""Finds the records of an indented array by fixed texts, with SIMD, as long as all lines have the usual form.
 
-It sees what the expression of the scanner sees, line by line: a chunk is taken only if its lines at the
-indent of the records are those that close one record and open the next, which two counts tell.
+It finds the same records as the scanner's expression, which works line by line. A chunk is taken only if its
+lines at the indent of the records are those that close one record and open the next, which two counts show.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 
 
 class Indentation:
-    """The lines of an indented array; `indent` is the white space before a record, `keys` that before its
-    keys.
+    """The lines of an indented array.
+
+    `indent` is the white space before a record, `keys` that before its keys.
     """
 
     def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:
@@ -38,15 +39,16 @@ class Indentation:
 
 
 class PlainRecords:
-    """The records of an array from the line break at `at` on, up to one with or before a line in doubt.
+    """The records of an array from the line break at `at` on, up to the first one that is in doubt.
 
-    The text up to `end` is read a chunk at a time; a record longer than a chunk is in doubt.
+    The text up to `end` is read a chunk at a time; a record longer than a chunk is in doubt, as is one with
+    or after a line of another form.
     """
 
     def __init__(self, blob: Blob, at: int, end: int, indentation: Indentation) -> None:
         self._blob, self._end, self._layout = blob, end, indentation
         self.at = at
-        """The line break before the first record that was not found yet."""
+        """The line break before the first record that is not found yet."""
 
     def __iter__(self) -> Iterator[Place]:
         """Yield the records."""
@@ -60,9 +62,7 @@ class PlainRecords:
 
 
 def _places(text: bytes, at: int, indentation: Indentation) -> list[Place]:
-    """Return the whole records in the text at offset `at`; none if it does not begin with one or a line is in
-    doubt.
-    """
+    """Return the whole records in the text at offset `at`; none if a line is in doubt."""
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     cut = text.rfind(indentation.border)

@@ -1,4 +1,4 @@
-"""Reads the last records of a run from the end of its file, where the layout allows that."""
+"""Reads the last records of a run from the end of its file, if the layout allows that."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.scanning import RawRecord
 
 _LAST_RECORDS = 24
-"""Number of last records that are read, enough for the last step: a call and its results are close together.
-"""
+"""Number of records that are read, enough for the last step: a call and its results are close together."""
 _WINDOWS = (1 << 20, 1 << 22, 1 << 24)
 _BEFORE = 256
 _INDENT = re.compile(rb"\n([ \t]+)\Z")
@@ -18,11 +17,11 @@ _FIRST_KEY = re.compile(rb'\{\s*"[^"\\]{1,60}"\s*:')
 
 
 def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
-    """Return the last records in order, decoded, read from the end of the file; `first` is the position of
-    the first.
+    """Return the last records in order, decoded, read from the end of the file.
 
-    Only two layouts allow that: arrays whose records are indented on lines of their own, and JSON lines. The
-    result is empty if it is uncertain that it is the end of the same array: then the index has to be built.
+    `first` is the position of the first record. Only two layouts allow this: arrays whose records are
+    indented on lines of their own, and JSON lines. The result is empty if it is uncertain whether the end
+    belongs to the same array: then the index has to be built.
     """
     start, end = first
     before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))
@@ -68,7 +67,7 @@ def _last_indented(text: bytes, indent: bytes, opening: bytes) -> list[tuple[int
 
 
 def _last_lines(text: bytes) -> list[tuple[int, int]]:
-    """Return the positions of the last whole lines; the first piece of `text` may be the end of a longer one."""
+    """Return the positions of the last whole lines; the beginning of `text` may be part of a line."""
     found: list[tuple[int, int]] = []
     right = len(text)
     while len(found) < _LAST_RECORDS and (left := text.rfind(b"\n", 0, right)) >= 0:

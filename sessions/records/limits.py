@@ -1,7 +1,4 @@
-"""Limits on what is held or decoded at once: a run of any size is read in bounded memory (decision 5).
-
-Anything larger is refused, or shown cut with a line that says so.
-"""
+"""Limits on what is decoded or kept at once; anything larger is refused, or shown cut with a note."""
 
 CHUNK = 1 << 20
 """Bytes read at a time while an index is built."""
@@ -37,9 +34,8 @@ UNPACKED = 4 << 30
 """Bytes that one compressed member may unpack to."""
 
 RATIO = 300
-"""How many times its size a member may unpack to; a recorded run packs 5 to 60 times, a bomb 1,000 times and
-more.
-"""
+"""How many times its size a member may unpack to; recorded runs pack 5 to 60 times, bombs at least 1,000
+times."""
 
 RATIO_FROM = 32 << 20
 """Unpacked bytes below which the ratio does not matter."""
@@ -52,4 +48,4 @@ DIRECTORY = 16 << 20
 
 CACHED_STEPS = 64
 CACHED_BYTES = 8 << 20
-"""Steps that a document keeps parsed, and the most raw bytes that they may come from."""
+"""The number of steps that a document keeps parsed, and the limit of raw bytes that they are made from."""

@@ -1,6 +1,4 @@
-"""Decodes one raw record, its very long strings only in part, and finds the end of a string without decoding
-it.
-"""
+"""Decodes one raw record, long strings only in part, and finds the end of a string without decoding it."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ class Quotes(Generic[AnyStr]):
 
     quote: AnyStr
     slash: AnyStr
-    rest: re.Pattern[AnyStr]
+    remainder: re.Pattern[AnyStr]
     """The inside of a literal and its closing quote; for literals with very many quotes in them."""
 
     def closing(self, text: AnyStr, opening: int) -> int:
@@ -40,7 +38,7 @@ class Quotes(Generic[AnyStr]):
             if closing < 0 or not self._is_escaped(text, closing, opening):
                 return closing
             closing = text.find(self.quote, closing + 1)
-        match = self.rest.match(text, opening + 1)
+        match = self.remainder.match(text, opening + 1)
         return match.end() - 1 if match else -1
 
     def _is_escaped(self, text: AnyStr, quote: int, opening: int) -> bool:
@@ -76,10 +74,9 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
 
 
 def decoded(raw: bytes) -> Json:
-    """Return the value; what msgspec refuses, such as half of a surrogate pair, the standard library may
-    still read.
+    """Return the value of JSON bytes; invalid UTF-8 is replaced. Raises ValueError or RecursionError.
 
-    Bytes that are no text are replaced. Raises ValueError or RecursionError.
+    What msgspec refuses, such as half of a surrogate pair, the standard library may still read.
     """
     try:
         return cast("Json", _DECODER.decode(raw))
@@ -156,8 +153,9 @@ def text_pieces(blob: Blob, source: ByteRange, *, escaped: bool = False) -> Iter
 
 
 def _character_border(piece: bytes, length: int) -> int:
-    """Move back to the beginning of a UTF-8 character, and before a surrogate escape whose second half may
-    follow.
+    """Return the length, reduced to a border of characters.
+
+    It does not split a UTF-8 character, nor end with a surrogate escape whose second half may follow.
     """
     border = length
     while border and length - border < 4 and piece[border - 1] & 0xC0 == 0x80:

@@ -1,4 +1,4 @@
-"""Runs and steps in the form that every screen, search and export uses, independent of the recorded format."""
+"""Runs and steps in the form that all screens, searches and exports use, whatever the recorded format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, Union
 
 Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
 OWN_FORMAT = "gistpoint"
-"""The format of our own attempts."""
+"""The format of gistpoint's own attempts."""
 UNSOLVED = "unsolved"
 """The verdict on a run that does not count as solved."""
 
@@ -74,14 +74,13 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class Escaped:
-    """The inside of a string literal with its escapes, as written: part of an argument that is shown as JSON."""
+    """The inside of a string literal with its escapes as written: part of an argument shown as JSON."""
 
     source: ByteRange
 
 
 class CutText(str):
-    """The beginning of a text that is too long to be decoded whole; `pieces`, concatenated, are the whole
-    text.
+    """The beginning of a text that is too long to be decoded; `pieces`, concatenated, are the whole text.
 
     A piece is a text, or a JSON literal in a file, quotes included.
     """
@@ -89,7 +88,7 @@ class CutText(str):
     pieces: tuple[str | ByteRange | Escaped, ...]
 
     def __new__(cls, head: str, *pieces: str | ByteRange | Escaped) -> CutText:
-        """Mark `head` as the beginning of the text that `pieces` make."""
+        """Make a text that shows `head` and represents the concatenated `pieces`."""
         text = super().__new__(cls, head)
         text.pieces = pieces
         return text
@@ -111,7 +110,7 @@ class CutText(str):
 
 
 def concatenated(texts: Iterable[str]) -> str:
-    """Concatenate texts; the parts that are cut in one of them are cut in the result."""
+    """Concatenate texts; the result is cut if one of them is."""
     parts = list(texts)
     if CutText not in map(type, parts):
         return "".join(parts)
@@ -129,9 +128,7 @@ def concatenated(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of one reply or of a whole run; `prompt` includes the cached ones. None if they were not
-    counted.
-    """
+    """Tokens of a reply or of a run; `prompt` includes the cached ones. None if they were not counted."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -186,7 +183,7 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A text of a raw record or of the run's file, and the keys that lead to it, joined by dots."""
+    """A text of a raw record or of the run's file, and the keys that lead to it, joined with dots."""
 
     path: str
     text: str
@@ -194,7 +191,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class NotShown:
-    """Members of raw records that no step shows, with reasons: paths of keys, joined by dots.
+    """Members of raw records that no step shows, as paths of keys joined with dots, and the reason.
 
     With `of_run` they are members of the run's own object, outside its records.
     """
@@ -238,13 +235,13 @@ class Step:
     flags: frozenset[str] = frozenset()
     derived: frozenset[str] = frozenset()
     links: tuple[str, ...] = ()
-    """Runs that this step started: `#ID` in the same file, else the name of a file beside it."""
+    """Runs that this step started: `#ID` in the same file, else the name of another file in its folder."""
     id: str = ""
     """The format's own identifier of the step, stable when steps are added."""
     naive: bool = False
-    """The times were written without a time zone: they count as UTC, and are shown as written."""
+    """Whether the times were written without a time zone: they count as UTC, and are shown as written."""
     also: tuple[Noted, ...] = ()
-    """Texts of the raw records that no other field has."""
+    """Texts of the raw records that no other field contains."""
 
     def result_of(self, call: RunCall) -> Result | None:
         """Return the result paired to `call`."""
@@ -265,11 +262,9 @@ class Run:
     verdict: str = ""
     """`solved`, `solved, to be read`, `unsolved` or empty; else the format's own verdict."""
     suspicious: tuple[str, ...] = ()
-    """Why a pass has to be read before it counts as solved."""
+    """The reasons why a pass has to be read before it counts as solved."""
     confirmation: str = ""
-    """What came of the confirmation of a pass, in a few words; empty without a pass, or where none is
-    confirmed.
-    """
+    """The outcome of the confirmation of a pass, in a few words; empty if none was confirmed."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""
@@ -279,7 +274,7 @@ class Run:
     duration_s: float | None = None
     started: float | None = None
     step_count: int | None = None
-    """None until the index is complete, if the format does not say."""
+    """None until the index is complete, if the format does not record it."""
     prompt: str = ""
     """The task as given to the solver, if that is not a step of its own."""
     links: tuple[str, ...] = ()
@@ -287,7 +282,7 @@ class Run:
     warnings: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
     also: tuple[Noted, ...] = ()
-    """Texts of the run's file that neither its records nor another field has."""
+    """Texts of the run's file that neither its records nor another field contains."""
     not_shown: tuple[NotShown, ...] = ()
     """Members of the raw records that the format's steps do not show."""
 
@@ -316,20 +311,20 @@ class TextScope(StrEnum):
     RESULT = "result"
     DIFF = "diff"
     ALSO = "also"
-    """Texts of the raw records that no other field has."""
+    """Texts of the raw records that no other field contains."""
     HEADER = "header"
     """Texts of a run's file that belong to no step."""
 
 
 class StepTexts(NamedTuple):
-    """What a search reads of a step: its texts as `parts_of` yields them, and the tools of its calls."""
+    """The texts of a step that a search reads, as `parts_of` yields them, and the tools of its calls."""
 
     parts: Sequence[tuple[TextScope, int, str]]
     tools: Sequence[str]
 
 
 def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Iterable[str]) -> StepTexts:
-    """Return the texts of a step that has these alone."""
+    """Return the texts of a step without a diff or other texts."""
     parts = [(TextScope.THOUGHT, 0, thought), (TextScope.TEXT, 0, text)]
     parts += [(TextScope.CALL, number, call_text(call)) for number, call in enumerate(calls)]
     parts += [(TextScope.RESULT, number, result) for number, result in enumerate(results)]
@@ -337,9 +332,7 @@ def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Itera
 
 
 def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
-    """Yield every text of a step in display order, with its scope and its number among the texts of that
-    scope.
-    """
+    """Yield every text of a step in display order, with its scope and its number within that scope."""
     yield TextScope.THOUGHT, 0, step.thought
     yield TextScope.TEXT, 0, step.text
     for number, call in enumerate(step.calls):
@@ -364,7 +357,7 @@ def call_text(call: RunCall) -> str:
 
 
 def also_text(step: Step) -> str:
-    """Return the texts of the raw records that no other field has, each under the keys that lead to it."""
+    """Return the texts of the raw records that no other field contains, each with its path."""
     lines: list[str] = []
     for noted in step.also:
         lines += ["\n" if lines else "", f"{noted.path}: ", noted.text]
@@ -375,9 +368,7 @@ TOO_DEEP = "[nested too deep to be shown; the file has it]"
 
 
 def json_text(value: Json, indent: int | None = 2) -> str:
-    """Return a value as JSON, or that it is nested too deep; strings that were cut for their length are cut
-    in it.
-    """
+    """Return a value as JSON, or a note that it is nested too deep; strings that were cut stay cut."""
     try:
         if not _has_cut(value):
             return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
@@ -407,7 +398,7 @@ def _has_cut(value: Json) -> bool:
 
 
 def _marked(value: Json, cut: dict[str, CutText], nonce: str) -> Json:
-    """Replace each cut string by a mark."""
+    """Return a value in which each cut string is replaced with a mark, and is stored in `cut` under it."""
     if isinstance(value, CutText):
         cut[f"{nonce}{len(cut)}"] = value
         return f"{nonce}{len(cut) - 1}"

@@ -12,11 +12,9 @@ from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, SliceBl
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import (
-    CutOffError,
-    DamagedError,
     RawRecord,
     Scanner,
-    TooLongError,
+    UnreadableError,
     members,
 )
 from gistpoint.sessions.records.values import as_dict, as_list
@@ -24,11 +22,9 @@ from gistpoint.sessions.records.values import as_dict, as_list
 _DECODER = json.JSONDecoder(strict=False)
 _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
-"""Bytes of a first line up to which a next line is searched for; a longer first line is taken as the only
-one.
-"""
+"""Bytes of a first line up to which a next line is searched for; a longer one counts as the only line."""
 _MESSAGES = 4096
-"""Characters of a program's messages before its first line of JSON."""
+"""Characters of other output of a program before its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
@@ -45,9 +41,7 @@ class FileProbe:
         archive: Archive | None = None,
         parts: Sequence[Blob] = (),
     ) -> None:
-        """`parts` are the files of a run that is a folder with one file per event; `blob` is the first of
-        them.
-        """
+        """`parts` are the files of a run that is a folder of event files; `blob` is the first one."""
         self.blob = blob
         self.name = name
         self.archive = archive
@@ -67,7 +61,7 @@ class FileProbe:
 
     @property
     def identity(self) -> tuple[str, int, int] | None:
-        """What a plain file is known by as long as nobody writes to it; None for anything else."""
+        """What identifies a plain file as long as nobody writes to it; None for anything else."""
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
@@ -78,11 +72,11 @@ class FileProbe:
 
     @property
     def is_wide(self) -> bool:
-        """Whether more of the head is read."""
+        """Whether the longer head is read."""
         return self._wide
 
     def widen(self) -> None:
-        """Read more of the head from now on."""
+        """Read a longer head from now on."""
         if not self._wide:
             self._wide = True
             if len(self.head) < self.blob.size:
@@ -131,7 +125,7 @@ class FileProbe:
 
     @cached_property
     def _in_lines(self) -> str:
-        """The text from its first line that is an object: a program's output may begin with other messages."""
+        """The text from its first line that is an object, as a program may print messages before it."""
         if self.text[:1] in ("{", "[", ""):
             return self.text
         lines = self.text[:_MESSAGES].split("\n")
@@ -145,8 +139,9 @@ class FileProbe:
 
     @cached_property
     def lines(self) -> list[dict[str, Json]]:
-        """The objects of the first lines if the text is JSON lines: complete ones, or the part of a long
-        first line.
+        """The objects in the first lines if the text is JSON lines, else an empty list.
+
+        The lines are complete, except that a first line longer than the head is read in part.
         """
         text = self._in_lines
         if not text.startswith("{"):
@@ -177,13 +172,11 @@ class FileProbe:
         return Record((self.array or self.lines or [self.object])[0])
 
     def first_lines(self, count: int = 20) -> list[Record]:
-        """Return the first lines, none if the text is not JSON lines."""
+        """Return the first lines; none if the text is not JSON lines."""
         return [Record(line) for line in self.lines[:count]]
 
     def records(self, count: int = 20) -> list[Record]:
-        """Return the first records: objects of the top array, else of the first lines, else the top object
-        alone.
-        """
+        """Return the first records: objects of the top array, else the first lines, else the top object."""
         return records_in(self.array)[:count] or self.first_lines(count) or [Record(self.object)]
 
     @cached_property
@@ -195,7 +188,7 @@ class FileProbe:
         first, newline, rest = text.partition("\n")
         if not newline:
             if self._below is None:
-                self._below = self._goes_on_below()
+                self._below = self._is_followed_by_a_line()
             return self._below
         if not rest.strip(" \t\r\n\0"):
             return False
@@ -204,7 +197,7 @@ class FileProbe:
         except (ValueError, RecursionError):
             return False
 
-    def _goes_on_below(self) -> bool:
+    def _is_followed_by_a_line(self) -> bool:
         """Whether a first line that is longer than the head is followed by another one."""
         at, ended = len(self.head), False
         while at < min(self.blob.size, _LONGEST_FIRST_LINE):
@@ -222,7 +215,7 @@ class FileProbe:
     def late(self, key: str) -> Json:
         """Return the value of a key of the top object near the end of the text, None if it is not found.
 
-        A cheap first guess; the index finds the real one.
+        This is a cheap guess, which the index replaces with the real value.
         """
         at = self._late_offsets.get(key)
         if at is None:
@@ -235,7 +228,7 @@ class FileProbe:
         return value
 
     def member(self, key: str, arrays: Collection[str]) -> RawRecord | None:
-        """Return a member of the top object that comes before its `arrays`, or near the end of the text."""
+        """Return a member of the top object before its `arrays` or near the end of the text, else None."""
         if key not in self.object and key not in self._late_offsets:
             return None
         scanner = Scanner(self.blob, self.start)
@@ -248,13 +241,13 @@ class FileProbe:
             if key in self._late_offsets:
                 scanner.seek(max(0, self.blob.size - limits.HEAD) + self._late_offsets[key])
                 return scanner.record()
-        except (CutOffError, DamagedError, TooLongError):
+        except UnreadableError:
             pass
         return None
 
     @cached_property
     def _late_offsets(self) -> dict[str, int]:
-        """Keys of the top object alone, with the positions of their values in the tail."""
+        """The keys of the top object, with the positions of their values in the tail."""
         text = self.tail.decode("latin-1").rstrip(" \t\r\n\0")
         if not text.endswith("}"):
             return {}
@@ -267,18 +260,16 @@ class FileProbe:
         return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
-        """Return the value of a key of the outermost object, if it stands near the beginning or the end of
-        the file.
-        """
+        """Return the value of a key of the outermost object if it is near either end of the file."""
         value = self.object.get(key)
         return self.late(key) if value is None else value
 
 
 def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
-    """Return the keys of the object that a text ends with and their values' positions, and where it opens,
-    else -1.
+    """Return the keys of the object that a text ends with, and the position where it opens, else -1.
 
-    Quotes are counted from the end, so that it does not matter in which value the text begins.
+    The keys have the positions of their values. Quotes are counted from the end, so that it does not matter
+    in which value the text begins.
     """
     pieces = text.replace("\\\\", "__").replace('\\"', "__").split('"')
     found: dict[str, int] = {}
@@ -299,7 +290,7 @@ def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
 
 
 def prefix_value(text: str, at: int) -> Json:
-    """Decode the value at `at` as far as the text goes: open objects and arrays with their content so far."""
+    """Return the value at `at` as far as the text goes: open objects and arrays with their content so far."""
     try:
         value: Json = _DECODER.raw_decode(text, at)[0]
     except (ValueError, RecursionError):
@@ -308,7 +299,7 @@ def prefix_value(text: str, at: int) -> Json:
 
 
 def _prefix(text: str, at: int, depth: int) -> Json:
-    """Decode a value that is known to be cut off."""
+    """Return a value that is known to be cut off, as far as it goes."""
     opening = text[at : at + 1]
     if opening == '"':
         return text[at + 1 :][:4096]

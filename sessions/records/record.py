@@ -1,4 +1,4 @@
-"""One object of a recorded run, read leniently: a member that is missing or of another type counts as empty."""
+"""An object of a recorded run, read leniently: members that are missing or of another type count as empty."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from gistpoint.sessions.records.values import (
 
 
 class Record:
-    """An object whose members are read by the keys that lead to them: `record.text("message", "content")`."""
+    """An object whose members are read by paths of keys, as in `record.text("message", "content")`."""
 
     __slots__ = ("members",)
 
     def __init__(self, value: Json = None) -> None:
-        """Read `value`; anything but an object has no members."""
+        """Read `value`; anything but an object counts as an empty object."""
         self.members: dict[str, Json] = value if isinstance(value, dict) else {}
 
     def __bool__(self) -> bool:
         return bool(self.members)
 
     def get(self, *path: str) -> Json:
-        """Return the value that keys lead to, None if one of them is missing."""
+        """Return the value at a path of keys, None if a key is missing."""
         value: Json = self.members
         for key in path:
             if not isinstance(value, dict):
@@ -43,19 +43,19 @@ class Record:
         return value
 
     def has(self, *keys: str) -> bool:
-        """Whether it has at least one of these members, whatever their values are."""
+        """Whether the object has at least one of these members, whatever their values are."""
         return not self.members.keys().isdisjoint(keys)
 
     def has_all(self, *keys: str) -> bool:
-        """Whether it has all of these members, whatever their values are."""
+        """Whether the object has all of these members, whatever their values are."""
         return self.members.keys() >= set(keys)
 
     def inner(self, *path: str) -> Record:
-        """Return the object that keys lead to, or an empty one."""
+        """Return the object at a path, or an empty one."""
         return Record(self.get(*path))
 
     def objects(self, *path: str) -> list[Record]:
-        """Return the objects of an array; its other elements are left out."""
+        """Return the objects in an array; its other elements are left out."""
         return records_in(self.get(*path))
 
     def items(self, *path: str) -> list[Json]:
@@ -63,31 +63,31 @@ class Record:
         return as_list(self.get(*path))
 
     def words(self, *path: str) -> list[str]:
-        """Return the elements of an array as strings, empty ones where they are neither strings nor numbers."""
+        """Return the elements of an array as strings; other types than strings and numbers become empty."""
         return list(map(as_str, self.items(*path)))
 
     def word(self, *path: str) -> str:
-        """Return a string, or a number as written."""
+        """Return a string, a number as written, or an empty string."""
         return as_str(self.get(*path))
 
     def text(self, *path: str) -> str:
-        """Return the text of a content: a string, parts of several types, or any value as JSON."""
+        """Return the text of a content: a string, typed parts, or any other value as JSON."""
         return as_text(self.get(*path))
 
     def whole(self, *path: str) -> int | None:
-        """Return a whole number."""
+        """Return a whole number, or None."""
         return as_int(self.get(*path))
 
     def number(self, *path: str) -> float | None:
-        """Return a finite number."""
+        """Return a finite number, or None."""
         return as_float(self.get(*path))
 
     def truth(self, *path: str) -> bool | None:
-        """Return a truth value."""
+        """Return a truth value, or None."""
         return as_bool(self.get(*path))
 
     def time(self, *path: str) -> float | None:
-        """Return a time in seconds since the epoch, UTC."""
+        """Return a time in seconds since the epoch, UTC, or None."""
         return when(self.get(*path))
 
     def naive(self, *path: str) -> bool:
@@ -95,31 +95,31 @@ class Record:
         return is_naive(self.get(*path))
 
     def seconds(self, *path: str) -> float | None:
-        """Return a duration that is recorded in milliseconds, in seconds."""
+        """Return in seconds a duration that is recorded in milliseconds, or None."""
         return in_seconds(self.number(*path))
 
     def first(self, *keys: str) -> Json:
-        """Return the first member under `keys` that is neither missing nor empty."""
+        """Return the first member under `keys` that is neither missing nor empty; None if there is none."""
         return first(self.members, *keys)
 
     def first_word(self, *keys: str) -> str:
-        """Return the first such member as a string."""
+        """Return the first member that is neither missing nor empty as a string."""
         return as_str(first(self.members, *keys))
 
     def first_text(self, *keys: str) -> str:
-        """Return the first such member as a text."""
+        """Return the first member that is neither missing nor empty as a text."""
         return as_text(first(self.members, *keys))
 
     def texts(self, *keys: str) -> list[str]:
-        """Return the text of each member under `keys`, empty ones for those that are missing."""
+        """Return the text of each member under `keys`, empty for those that are missing."""
         return [self.text(key) for key in keys]
 
     def kept(self, *keys: str) -> dict[str, Json]:
         """Return the members under `keys` that are neither missing, empty, zero nor false."""
-        return {key: self.members[key] for key in keys if self.members.get(key)}
+        return {key: value for key in keys if (value := self.members.get(key))}
 
     def without(self, *keys: str) -> dict[str, Json]:
-        """Return all members but those under `keys`."""
+        """Return all members except those under `keys`."""
         return {key: value for key, value in self.members.items() if key not in keys}
 
 
@@ -129,7 +129,7 @@ def records_in(value: Json) -> list[Record]:
 
 
 def first_in(value: Json) -> Record:
-    """Return the first element of an array, an empty record if it is no object or there is none."""
+    """Return the first element of an array as a record; an empty one if it is not an object."""
     return Record(first_object(value))
 
 
@@ -168,5 +168,5 @@ def words_of(records: Iterable[Record], *path: str) -> Iterator[str]:
 
 
 def attached(names: Iterable[str]) -> list[str]:
-    """Return a line for each file that a message has with it, in place of the file's content."""
+    """Return a line for each attached file, in place of its content."""
     return [f"[attached: {name}]" for name in names if name]

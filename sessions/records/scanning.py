@@ -1,8 +1,8 @@
 """Finds the beginning and end of each record of a JSON text, in one pass over its bytes, a chunk at a time.
 
 The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that
-pairing needs are ASCII. Records are separated by the standard library's scanner, or in indented files by the
-lines that close a record, which is three times faster: a JSON string never contains a raw line break.
+pairing needs are ASCII. Records are separated with the standard library's scanner, or in indented files by
+the lines that close a record, which is three times faster: a JSON string never contains a raw line break.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _light(text: str | None, number: str | None) -> Json:
 class RawRecord(NamedTuple):
     """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
 
-    An `inner` one is inside of another record, or outside all of them: its step is inserted between theirs.
+    An `inner` record is inside another one, or outside all of them: its step is inserted between theirs.
     """
 
     start: int
@@ -49,37 +49,37 @@ class RawRecord(NamedTuple):
 
 @dataclass(slots=True)
 class LightKeys:
-    """Keys with short strings or integers that suffice for pairing: indented records then need no decoding."""
+    """Keys with short strings or integers that suffice for pairing: indented records need no decoding."""
 
     names: tuple[str, ...]
 
 
-class CutOffError(Exception):
-    """The text ends within a value that began at `start`."""
+class UnreadableError(Exception):
+    """The value that begins at `start` can't be read."""
 
     def __init__(self, start: int) -> None:
         super().__init__(start)
         self.start = start
 
 
-class DamagedError(Exception):
+class CutOffError(UnreadableError):
+    """The text ends within the value."""
+
+
+class DamagedError(UnreadableError):
     """The text at `start` is not JSON."""
 
-    def __init__(self, start: int) -> None:
-        super().__init__(start)
-        self.start = start
 
+class TooLongError(UnreadableError):
+    """The value is longer than a record may be."""
 
-class TooLongError(Exception):
-    """The value that begins at `start` is longer than a record may be."""
-
-    def __init__(self, start: int) -> None:
-        super().__init__(start)
-        self.start = start
+    reason = "is too long to read"
 
 
 class TooDeepError(TooLongError):
-    """The value that begins at `start` is nested more deeply than any honest one."""
+    """The value is nested more deeply than any honest one."""
+
+    reason = f"is nested deeper than {limits.DEPTH:,}"
 
 
 class Scanner:
@@ -106,7 +106,7 @@ class Scanner:
             self._base, self._text, self._at, self._read = offset, "", 0, offset
 
     def _more(self, keep: int) -> bool:
-        """Read the next chunk, dropping the text before offset `keep`; return False at the end."""
+        """Read the next chunk and drop the text before offset `keep`; return False at the end."""
         cut = min(keep - self._base, len(self._text))
         if cut > 0:
             self._text = self._text[cut:]
@@ -136,7 +136,10 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its position; raise if it is cut off, damaged or too long."""
+        """Decode the next value and return it with its position.
+
+        Raises an error if it is cut off, damaged or too long.
+        """
         if not self.peek():
             raise CutOffError(self.position)
         start = self.position
@@ -180,7 +183,7 @@ class Scanner:
             match = _TOKEN.search(self._text, at - self._base)
             if match is None:
                 at = self._base + len(self._text)
-                self._skip_on(start, at)
+                self._skip_to(start, at)
                 continue
             token, end = match[0], match.end()
             if token in "{[":
@@ -197,24 +200,22 @@ class Scanner:
             at = self._base + end
 
     def _text_end(self, start: int, opening: int) -> int:
-        """Return the place in the window after a literal that opens at `opening`; what is skipped is not
-        kept.
-        """
+        """Return the window's position after a literal that opens at `opening`; drop the literal's text."""
         first = self._base + opening
         while (closing := IN_TEXT.closing(self._text, opening)) < 0:
-            # What is kept begins between two escapes, so that a quote after it is not taken for an escaped
+            # The kept text begins between two escapes, so that a quote after it is not taken for an escaped
             # one.
             before = self._text[opening + 1 :]
             half = (len(before) - len(before.rstrip("\\"))) % 2
             last = self._base + len(self._text) - 1 - half
             if last - first > limits.RECORD:
                 raise TooLongError(start)
-            self._skip_on(start, last)
+            self._skip_to(start, last)
             opening = last - self._base
         return closing + 1
 
-    def _skip_on(self, start: int, at: int) -> None:
-        """Read the next chunk, dropping the text before offset `at`."""
+    def _skip_to(self, start: int, at: int) -> None:
+        """Read the next chunk and drop the text before offset `at`."""
         self._at = at - self._base
         if not self._more(at):
             raise CutOffError(start)
@@ -230,9 +231,7 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array that begins at the position; the scanner is after it at the end."""
-        if not self._text:
-            self.peek()
+        """Yield the elements of the array at the position; the scanner is behind the array at the end."""
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -244,9 +243,9 @@ class Scanner:
                 yield from self._indented(match[1], unit[1], light)
                 return
         self._at += 1
-        yield from self._spelled_out()
+        yield from self._decoded_elements()
 
-    def _spelled_out(self) -> Iterator[RawRecord]:
+    def _decoded_elements(self) -> Iterator[RawRecord]:
         if self.take("]"):
             return
         opening = _OPENING.match(self._text, self._at) if self.peek() == "{" else None
@@ -254,7 +253,7 @@ class Scanner:
             start = self.position
             try:
                 record = self.record()
-                if record.damage and opening is not None and not self._goes_on(opening[0]):
+                if record.damage and opening is not None and not self._continues(opening[0]):
                     raise DamagedError(start)
                 separated = self.take(",")
                 if not separated and not self.take("]"):
@@ -268,7 +267,7 @@ class Scanner:
             if not separated:
                 return
 
-    def _goes_on(self, opening: str) -> bool:
+    def _continues(self, opening: str) -> bool:
         """Whether another record or the end of the array comes next; the position does not change."""
         character = self.peek()
         if character != ",":
@@ -277,9 +276,7 @@ class Scanner:
         return after is None or self._text.startswith(opening, after.end()) or after.end() >= len(self._text)
 
     def _find_next(self, start: int, opening: str) -> bool:
-        """Move to the next record after a damaged one, recognised by the beginning of the array's first
-        record.
-        """
+        """Move to the record after a damaged one, which begins like the array's first record."""
         pattern = re.compile(r",\s*+(?=" + re.escape(opening) + ")")
         self.seek(start)
         self.peek()
@@ -359,7 +356,7 @@ class Scanner:
                 start, fields = here, {}
                 if name is not None:
                     fields[name] = _light(text, number)
-                elif self._closes_at_once(match):
+                elif self._text.startswith(("}", "]"), match.end()):
                     yield RawRecord(here, here + 2, {})
                     start = -1
             elif what not in "}]" and start < 0:
@@ -367,17 +364,11 @@ class Scanner:
         raise self._cut_off(start)
 
     def _cut_off(self, start: int) -> CutOffError:
-        """Return the error for a text that ends within the record at `start`, or between records if that is
-        -1.
-        """
+        """Return the error for a text that ends in the record at `start`, or between records if it is -1."""
         return CutOffError(start if start >= 0 else self.position)
 
-    def _closes_at_once(self, match: re.Match[str]) -> bool:
-        """Whether the record that opens at a match is empty."""
-        return self._text[match.end() : match.end() + 1] in ("}", "]")
-
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Yield the matches at the beginning of lines, only whole lines, to the end of the text."""
+        """Yield the matches at the beginning of whole lines, to the end of the text."""
         line = seen = self.position
         while True:
             complete = self._read >= self.end
@@ -396,9 +387,7 @@ class Scanner:
                 return
 
     def _line_after(self, line: int) -> int:
-        """Return the line break after the line that begins at `line`, or the end; the text before it is not
-        kept.
-        """
+        """Return the line break after the line that begins at `line`, or the end; drop the text before it."""
         at = line + 1
         while (found := self._text.find("\n", at - self._base)) < 0:
             at = self._base + len(self._text)
@@ -419,7 +408,7 @@ class Scanner:
 
 
 def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
-    """Yield the members of the object that begins at the position: key, value and position of the value.
+    """Yield the members of the object at the position: key, value and position of the value.
 
     If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller
     reads it. Other values are decoded if they are no longer than a long record, else skipped and yielded as
@@ -448,16 +437,14 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
     """Yield the elements of the array that a path of keys leads to, up to the first damage of the text."""
     try:
         yield from elements_below(Scanner(blob, start), path, light)
-    except (CutOffError, DamagedError, TooLongError):
+    except UnreadableError:
         return
 
 
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array that a path of keys leads to from the value that begins at the
-    position.
-    """
+    """Yield the elements of the array that a path of keys leads to from the value at the position."""
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -486,9 +473,7 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the lines of a JSONL text as records. Empty ones are skipped; one without an object or list is
-    damaged.
-    """
+    """Yield the lines of a JSONL text as records; skip empty ones. A line must be an object or a list."""
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:
@@ -511,12 +496,12 @@ def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def _line(
-    blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last: bool = False
+    blob: Blob, held: list[bytes], remainder: bytes, start: int, end: int, last: bool = False
 ) -> Iterator[RawRecord]:
     if end - start > limits.RECORD:
         yield RawRecord(start, end, None, f"is longer than {limits.RECORD >> 20} MB")
         return
-    raw = b"".join([*held, rest]) if held else rest
+    raw = b"".join([*held, remainder]) if held else remainder
     if len(raw) < end - start:
         fields, damage = load_record(blob, start, end)
         yield RawRecord(start, end, fields, damage)
@@ -540,7 +525,7 @@ def _line(
 def guarded(
     records: Iterator[RawRecord], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
 ) -> Iterator[RawRecord]:
-    """Yield `records`; if the text ends or is damaged, warn, and yield the rest as one damaged record.
+    """Yield `records`; if the text ends or is damaged, add a warning and yield the rest as a damaged record.
 
     `before` is the number of records before them.
     """
@@ -578,19 +563,16 @@ def guarded(
             yield RawRecord(error.start, blob.size, None, "is damaged", member)
     except TooLongError as error:
         left = blob.size - error.start
-        why = (
-            f"is nested deeper than {limits.DEPTH:,}"
-            if isinstance(error, TooDeepError)
-            else "is too long to read"
+        warnings.append(
+            f"Record {count + 1}, at byte {error.start:,}, {error.reason}; {left:,} bytes are left out."
         )
-        warnings.append(f"Record {count + 1}, at byte {error.start:,}, {why}; {left:,} bytes are left out.")
-        yield RawRecord(error.start, blob.size, None, why, member)
+        yield RawRecord(error.start, blob.size, None, error.reason, member)
 
 
 def object_records(
     blob: Blob, start: int, arrays: tuple[str, ...], facts: dict[str, Json], light: LightKeys | None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the named arrays of the top object; put its other members into `facts`.
+    """Yield the elements of the named arrays of the top object, and add its other members to `facts`.
 
     Text after the object's end is a damaged record.
     """
@@ -602,16 +584,16 @@ def object_records(
             yield from scanner.elements(light)
         else:
             facts[key] = scanner.value()[0]
-    yield from _beyond(scanner)
+    yield from _text_after(scanner)
 
 
 def array_records(blob: Blob, start: int, light: LightKeys | None) -> Iterator[RawRecord]:
     """Yield the elements of the top array; text after its end is a damaged record."""
     scanner = Scanner(blob, start)
     yield from scanner.elements(light)
-    yield from _beyond(scanner)
+    yield from _text_after(scanner)
 
 
-def _beyond(scanner: Scanner) -> Iterator[RawRecord]:
+def _text_after(scanner: Scanner) -> Iterator[RawRecord]:
     if scanner.peek().strip("\0"):
         yield RawRecord(scanner.position, scanner.end, None, "is after the end of the JSON text")

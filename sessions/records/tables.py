@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 PARQUET = b"PAR1"
 _FileKey: TypeAlias = tuple[str, int, int]
 _KEPT = 16
-"""Files whose rows' places are remembered."""
+"""The number of files whose rows' positions are remembered."""
 _BATCH = 16
-"""Rows of a Parquet file that are decoded at once.
-
-Row groups may hold a thousand runs and more; arro3 reads only the pages of these rows (decision 102).
+"""Rows of a Parquet file that are decoded at once; arrow reads the pages of their columns, not a row group.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its members, and its position in a JSON text; a row of a Parquet file has none."""
+    """One row: its members, and its position in a JSON text; a row of a Parquet file has no position."""
 
     number: int
     """Counted from 1."""
@@ -47,10 +45,9 @@ class Row:
         return value if self.record is None else recoded(value)
 
     def probe(self, table: FileProbe, decoded: Collection[str] = ()) -> FileProbe:
-        """Return the probe of the row as an object, with the JSON in the texts under `decoded` in their
-        places.
+        """Return the probe of the row as an object, with the texts under `decoded` as JSON values.
 
-        A row that is in the file as it is keeps its positions in it.
+        A row without such texts keeps its positions in the file.
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:
@@ -67,7 +64,7 @@ class Row:
 
 
 def decoded_text(value: Json) -> Json:
-    """Return the array or object that a text has as JSON, None if it has none."""
+    """Return the array or object in a JSON text, None for any other value."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -93,10 +90,9 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
 
 
 def texts_of(probe: FileProbe) -> Iterator[Blob]:
-    """Yield bytes in which the texts of all rows stand as they are, or as JSON in any depth: the file, if it
-    is JSON.
+    """Yield bytes that contain the texts of all rows, as they are or as JSON at any depth.
 
-    Raises `RunFileError` if a Parquet file can't be read.
+    For a JSON file this is the file itself. Raises `RunFileError` if a Parquet file can't be read.
     """
     if not probe.head.startswith(PARQUET):
         yield probe.blob
@@ -110,9 +106,9 @@ def texts_of(probe: FileProbe) -> Iterator[Blob]:
 
 
 class Places:
-    """Where the rows of the files that were listed last are, by id, so that a run of a list opens at once.
+    """The positions of the rows of recently listed files, by id, so that a listed run opens at once.
 
-    A Parquet file can only be read from its beginning: it is read on from the row that was opened last.
+    A Parquet file can only be read from its beginning: reading continues after the row that was opened last.
     """
 
     def __init__(self) -> None:
@@ -121,7 +117,7 @@ class Places:
         self._latest: tuple[dict[str, tuple[int, int, int]], str, Row] | None = None
 
     def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:
-        """Return the number, start and end of the known rows of a file, to which `add` adds."""
+        """Return the number, start and end of a file's known rows by id; `add` adds to this mapping."""
         key = probe.identity
         if key is None:
             return {}
@@ -132,16 +128,14 @@ class Places:
         return known
 
     def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
-        """Add a row to those of its file; the latest is kept decoded, for whoever opens each row that is
-        listed.
-        """
+        """Add a row to those of its file; the latest row stays decoded, as listed rows are opened in turn."""
         record = row.record
         if record is None or not record.damage:
             known[id] = (row.number, record.start if record else 0, record.end if record else 0)
             self._latest = (known, id, row)
 
     def row(self, probe: FileProbe, id: str) -> Row | None:
-        """Return a row that is known, None if it is not, or can't be decoded."""
+        """Return a known row, None if it is not known or can't be decoded."""
         known = self.of(probe)
         place, latest = known.get(id), self._latest
         if place is None:
@@ -178,7 +172,7 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:
-    """Return the members of the first row of a JSON text, which may be longer than what a probe reads."""
+    """Return the members of the first row of a JSON text, which may be longer than a probe's head."""
     return next((row.fields for row in rows_of(probe)), {})
 
 
@@ -212,7 +206,7 @@ def _batches(probe: FileProbe) -> Iterator[RecordBatch]:
             yield batch
     except RunFileError:
         raise
-    except BaseException as error:  # a panic of the library is no Exception
+    except BaseException as error:  # a panic of the library is not an `Exception`
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
             raise
         what = str(error).partition("\n")[0][:200]
@@ -220,7 +214,7 @@ def _batches(probe: FileProbe) -> Iterator[RecordBatch]:
 
 
 class _Columns(Mapping[str, Json]):
-    """One row of some that were decoded: a member is made when it is asked for; one that is null is missing."""
+    """One row of a decoded batch: members are decoded when they are read, and null ones count as missing."""
 
     def __init__(self, batch: RecordBatch, at: int) -> None:
         self._batch, self._at = batch, at
@@ -241,7 +235,7 @@ class _Columns(Mapping[str, Json]):
 
 
 def _without_nulls(value: Json) -> Json:
-    """Drop the members that a table has for other rows only."""
+    """Return a value without the members that are null, which a table adds for other rows."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value

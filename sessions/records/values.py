@@ -11,6 +11,8 @@ from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenated, json_text
 
 _T = TypeVar("_T")
+_NUMBERS = (int, float)
+"""A tuple, since a union would be built again for each value, and these functions read every member."""
 _YEAR_9999 = 253_000_000_000
 
 
@@ -28,16 +30,14 @@ def as_str(value: Json) -> str:
     """Return a string, a number as written, or the empty string."""
     if isinstance(value, str):
         return value
-    return (
-        str(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-        else ""
-    )
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
+        return ""
+    return str(value) if abs(value) < 1e300 else ""
 
 
 def as_int(value: Json) -> int | None:
     """Return a whole number, or None."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     if isinstance(value, float):
         return int(value) if abs(value) < 1e18 else None
@@ -46,7 +46,7 @@ def as_int(value: Json) -> int | None:
 
 def as_float(value: Json) -> float | None:
     """Return a finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     return float(value) if abs(value) < 1e300 else None
 
@@ -67,7 +67,7 @@ def objects(value: Json) -> list[dict[str, Json]]:
 
 
 def first_object(value: Json) -> dict[str, Json]:
-    """Return the first element of an array; an empty object if it is no object or there is none."""
+    """Return the first element of an array; an empty object if it is not an object."""
     return as_dict((as_list(value) or [None])[0])
 
 
@@ -82,7 +82,7 @@ def compact(value: Json) -> str:
 
 
 def as_text(value: Json) -> str:
-    """Return the text of a message's content: a string, parts of several types, or any value as JSON."""
+    """Return the text of a message's content: a string, typed parts, or any other value as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -131,7 +131,10 @@ def _part(part: Json) -> str:
 
 
 def media_text(part: dict[str, Json], kind: str = "") -> str:
-    """Return a text in place of an image, a sound or a file: its name, or type and size, and any text in it."""
+    """Return a text in place of an image, a sound or a file.
+
+    It contains its name, or its type and size, and any text in it.
+    """
     kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix(
         "_url"
     )
@@ -165,10 +168,10 @@ def _size(data: str, before: int = 0) -> str:
 
 
 def joined(parts: Iterable[str], separator: str = "\n") -> str:
-    """Join texts that are not empty; parts that are cut in one of them are cut in the result."""
-    texts = [part for part in parts if part]
-    if len(texts) == 1:
-        return texts[0]
+    """Join texts that are not empty; the result is cut if one of them is."""
+    texts = list(filter(None, parts))
+    if len(texts) < 2:
+        return texts[0] if texts else ""
     if CutText not in map(type, texts):
         return separator.join(texts)
     return concatenated([texts[0], *(piece for text in texts[1:] for piece in (separator, text))])
@@ -183,7 +186,10 @@ def is_naive(value: Json) -> bool:
 
 
 def when(value: Json) -> float | None:
-    """Return a time as seconds since the epoch: a number, or ISO 8601; without a time zone it counts as UTC."""
+    """Return a time as seconds since the epoch, from a number or ISO 8601; None if it is neither.
+
+    Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC.
+    """
     number = as_float(value)
     if number is not None:
         seconds = number / 1e6 if number > 1e14 else number / 1e3 if number > 1e11 else number
@@ -199,9 +205,7 @@ def when(value: Json) -> float | None:
 
 
 def recoded(value: Json) -> Json:
-    """Return a value that a scanner decoded as Latin-1, decoded as UTF-8 instead; as it is if it is nested
-    too deep.
-    """
+    """Return a value that was decoded as Latin-1 decoded as UTF-8; unchanged if it is nested too deep."""
     try:
         return _recoded(value)
     except RecursionError:
@@ -233,7 +237,7 @@ def parsed_object(text: str) -> dict[str, Json] | None:
 
 
 def is_deep(value: Json) -> bool:
-    """Whether a value is nested too deeply to be used; never recurses."""
+    """Whether a value is nested too deep to be used; never recurses."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(limits.DECODED_DEPTH):
         if not level:
@@ -248,7 +252,7 @@ def is_deep(value: Json) -> bool:
 
 
 def shallow(value: Json) -> dict[str, Json]:
-    """Return an object; an empty one if it is nested too deeply to be used, or is none."""
+    """Return an object; an empty one for any other value, and for one that is nested too deep to be used."""
     return {} if is_deep(value) else as_dict(value)
 
 
@@ -267,6 +271,7 @@ def first(mapping: Mapping[str, Json], *keys: str) -> Json:
     """Return the first value under `keys` that is neither missing, None nor empty."""
     for key in keys:
         value = mapping.get(key)
-        if value is not None and value != "" and value != [] and value != {}:
+        # Zero and false count as values; an empty text, array or object does not.
+        if value or (value is not None and isinstance(value, _NUMBERS)):
             return value
     return None

@@ -14,7 +14,7 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, FileDiff, apply, compute, parse
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.tools.declaration import ArgumentKind
-from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import objects
 from gistpoint.sessions.runs.commands import (

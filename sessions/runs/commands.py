@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from gistpoint.sessions.formats.calls import command_in
+from gistpoint.sessions.formats.shared.calls import command_in
 from gistpoint.sessions.records.model import Json, RunCall, Step
 
 _LONGEST = 20_000

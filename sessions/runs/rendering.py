@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
-from gistpoint.sessions.formats.calls import command_in, kind_of
+from gistpoint.sessions.formats.shared.calls import command_in, kind_of
 from gistpoint.sessions.records.model import (
     CutText,
     Json,

@@ -23,7 +23,7 @@ from gistpoint.sessions.exports.html.marking import (
     text_lines,
 )
 from gistpoint.sessions.exports.html.skeleton import line, page_head
-from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.formats.shared.calls import kind_of
 from gistpoint.sessions.records.model import (
     CutText,
     FileEdit,

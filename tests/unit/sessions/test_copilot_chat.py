@@ -8,7 +8,7 @@ from pathlib import Path
 from recorded_runs.assistants import copilot_request, copilot_running
 from recorded_runs.written import written, written_lines
 
-from gistpoint.sessions.formats.copilot_chat import FORMAT
+from gistpoint.sessions.formats.copilot.copilot_chat import FORMAT
 from gistpoint.sessions.records.model import Actor, StepKind, TextScope, parts_of
 from gistpoint.sessions.runs.opening import open_run
 

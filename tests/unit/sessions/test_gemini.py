@@ -10,7 +10,7 @@ from typing import Any
 
 from recorded_runs.coding_agents import GEMINI, gemini_messages, gemini_stream, qwen_session
 
-from gistpoint.sessions.formats.google_parts import google_parts
+from gistpoint.sessions.formats.gemini.google_parts import google_parts
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run

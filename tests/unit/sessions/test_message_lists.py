@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gistpoint.sessions.formats.messages import tokens_of
+from gistpoint.sessions.formats.shared.messages import tokens_of
 from gistpoint.sessions.records.model import Actor, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -111,15 +113,15 @@ def test_every_format_has_files_that_are_made_of_it(tmp_path: Path) -> None:
 
 
 def test_no_module_names_the_others() -> None:
-    formats = [
-        m.name
-        for m in pkgutil.iter_modules(folder.__path__)
-        if hasattr(registry.importlib.import_module(f"{folder.__name__}.{m.name}"), "FORMAT")
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}.")
     ]
-    assert formats
-    for name in formats:
-        source = (Path(folder.__path__[0]) / f"{name}.py").read_text()
-        assert not [other for other in formats if other != name and f"formats.{other} import" in source]
+    formats = [module for module in modules if hasattr(module, "FORMAT")]
+    assert len(formats) == len(registry._built_in())
+    for module in formats:
+        source = inspect.getsource(module)
+        assert not [other for other in formats if other != module and f"{other.__name__} import" in source]
 
 
 HAIKU = """

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gistpoint.sessions.formats.calls import words
-from gistpoint.sessions.formats.swe_agent import reports_error
+from gistpoint.sessions.formats.shared.calls import words
+from gistpoint.sessions.formats.swe_agent.swe_agent import reports_error
 from gistpoint.sessions.records.model import Step, StepKind, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import open_run

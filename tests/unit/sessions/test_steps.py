@@ -10,7 +10,7 @@ from recorded_runs import DIFF, make_all
 
 from gistpoint.core.kinds.registry import all_tools
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.formats.shared.calls import kind_of
 from gistpoint.sessions.records.model import (
     Actor,
     ByteRange,

@@ -1,0 +1,1 @@
+"""Logs of requests to the APIs of models."""

@@ -1,0 +1,1 @@
+"""Claude Code: its sessions, and what its command line prints."""

@@ -1,0 +1,1 @@
+"""Codex CLI: its sessions, and what its command line prints."""

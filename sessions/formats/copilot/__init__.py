@@ -1,0 +1,1 @@
+"""GitHub Copilot: its chats in VS Code, and the sessions of its command line."""

@@ -1,0 +1,1 @@
+"""Inspect: its logs, and the events of their samples."""

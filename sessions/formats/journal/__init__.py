@@ -1,0 +1,1 @@
+"""gistpoint's own journals."""

@@ -1,0 +1,40 @@
+"""Recognises gistpoint's own journals; the reader of their steps is imported when a journal is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gistpoint.sessions.records.format import RunReader, SingleRun
+from gistpoint.sessions.records.model import NotShown
+from gistpoint.sessions.records.probe import FileProbe
+
+
+class Journal(SingleRun):
+    """Recognised by lines with a number, two clocks, a type and the hash of the preceding line."""
+
+    name = "gistpoint"
+    unique_ids = True
+    hash_chained = True
+    texts_in_records = True
+    not_shown: Sequence[NotShown] = (
+        NotShown(("prev",), "the hash of the line before, which shows tampering"),
+        NotShown(
+            ("data.tool_calls",),
+            "what a model's reply asked for: each call that was made is a step of its own",
+        ),
+    )
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        first_lines = probe.lines[:3] or [probe.object]
+        sure = any({"seq", "utc_ms", "mono_ms", "type"} <= line.keys() for line in first_lines)
+        return 1.0 if sure else 0.0
+
+    def reader(self, probe: FileProbe) -> RunReader:
+        """Open the journal."""
+        from gistpoint.sessions.formats.journal._steps import JournalReader
+
+        return JournalReader(probe)
+
+
+FORMAT = Journal()

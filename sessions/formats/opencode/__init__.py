@@ -1,0 +1,1 @@
+"""opencode: its exports and its storage, and sessions exported as Markdown."""

@@ -1,0 +1,71 @@
+"""Facts about a run in the members next to its conversation, in rows of benchmarks and data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gistpoint.sessions.records.building import verdict_of
+from gistpoint.sessions.records.model import Json, Run
+from gistpoint.sessions.records.values import as_dict, as_float, as_str, first
+
+TASKS = ("instance_id", "task_id", "task")
+IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id", "trajectory_id")
+PATCHES = ("patch", "generated_patch", "model_patch", "git_patch", "output_patch")
+_SOLVED = ("resolved", "target", "is_resolved", "success", "verified")
+HEADER = (
+    "model",
+    "model_name",
+    "run_id",
+    "reward",
+    "exit_status",
+    "exit_reason",
+    "test_result",
+    "problem_statement",
+    *_SOLVED,
+    *TASKS,
+    *IDS,
+    *PATCHES,
+)
+"""The members that a header is made from."""
+
+
+def row_header(format: str, version: str, members: Mapping[str, Json], id: str = "") -> Run:
+    """Return the header of a conversation from the members next to it.
+
+    A run counts as solved if its verdict is the number 1, or without a verdict if its reward is at least 1;
+    both are marked as derived.
+    """
+    result = as_dict(members.get("test_result"))
+    reward = as_float(members.get("reward"))
+    verdict = next((members[key] for key in _SOLVED if isinstance(members.get(key), bool | int)), None)
+    if verdict is None:
+        verdict = as_dict(result.get("report")).get("resolved")
+    # Some data sets write 1 and 0 in place of truth values.
+    solved = None if reward is None else reward >= 1
+    if isinstance(verdict, bool | int):
+        solved = verdict == 1
+    is_derived = solved is not None and not isinstance(verdict, bool)
+    derived = {"verdict"} if is_derived else set[str]()
+    model = as_str(first(members, "model", "model_name"))
+    # Rows of OpenHands' runs name the model only at the beginning of the run's name.
+    if not model and isinstance(members.get("run_id"), str):
+        model = _model_in(as_str(members["run_id"]))
+        derived |= {"model"} if model else set()
+    return Run(
+        format,
+        version,
+        id=id or as_str(first(members, *IDS)),
+        task=as_str(first(members, *TASKS)),
+        model=model,
+        verdict=verdict_of(solved),
+        score=reward,
+        exit_status=as_str(first(members, "exit_status", "exit_reason")),
+        submission=as_str(first(result, "git_patch") or first(members, *PATCHES)),
+        derived=frozenset(derived),
+    )
+
+
+def _model_in(name: str) -> str:
+    """Return the model with which the name of a run of OpenHands begins, as in `gpt-4o_maxiter_50_N_v2.1`."""
+    model, mark, _ = name.partition("_maxiter_")
+    return model if mark else ""

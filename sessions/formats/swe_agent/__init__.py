@@ -1,0 +1,1 @@
+"""SWE-agent and mini-swe-agent."""

@@ -1,0 +1,1 @@
+"""Traces of observability tools and of OpenTelemetry, made of spans."""

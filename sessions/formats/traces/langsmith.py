@@ -1,0 +1,289 @@
+"""Runs of LangSmith: exported as a list, or as its clients send them, in two halves with the same id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gistpoint.sessions.formats.shared.calls import call_of_function
+from gistpoint.sessions.formats.shared.messages import tokens_of
+from gistpoint.sessions.formats.traces._spans import SpanKind, TraceFormat, TraceReader, TraceSpan, shown_text
+from gistpoint.sessions.records.model import Json, NotShown, Run, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, first_in, records_in
+from gistpoint.sessions.records.scanning import RawRecord, Scanner, array_records, guarded, lines, members
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_float,
+    as_str,
+    as_text,
+    first,
+    first_known,
+    joined,
+)
+
+_HALVES = ("post", "patch")
+_KINDS: dict[str, SpanKind] = {"llm": "model", "chat": "model", "tool": "tool"}
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+
+
+class _Reader(TraceReader):
+    format = "langsmith"
+
+    def __init__(self, probe: FileProbe, trace: str) -> None:
+        super().__init__(probe)
+        self._trace = trace
+        self._title = ""
+
+    def span_records(self) -> Iterator[RawRecord]:
+        for record in guarded(_runs_in(self.probe), self.probe.blob, self.warnings):
+            run = as_dict(record.fields)
+            if not (record.damage or self._trace in ("", _trace_of(run))):
+                continue
+            # The outermost run names the trace.
+            if not run.get("parent_run_id"):
+                self._title = self._title or as_str(run.get("name"))
+            yield record
+
+    def decoded(self, value: Json) -> Json:
+        return value
+
+    def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
+        run = _merged(values)
+        extra, given, back = run.inner("extra"), run.inner("inputs"), run.inner("outputs")
+        found = TraceSpan(
+            run.word("id"),
+            run.word("parent_run_id"),
+            _KINDS.get(run.word("run_type"), "other"),
+            run.word("name"),
+            run.time("start_time"),
+            run.time("end_time"),
+            error=run.text("error"),
+            text=joined(map(_text_of, (given, back))),
+            model=_first_word(
+                extra.inner("metadata").first("ls_model_name"),
+                extra.get("invocation_params", "model"),
+                back.get("model"),
+            ),
+            cost=_dollars(run.get("total_cost")),
+        )
+        if found.kind == "model":
+            found.asked, found.replied = _asked(given), _replied(back)
+            found.tokens = _tokens(run, back)
+        elif found.kind == "tool":
+            output = back.first("output", "content") or back.members
+            message = _message(output) if isinstance(output, dict) else {}
+            identity = _first_word(
+                first(message, "tool_call_id"),
+                extra.get("metadata", "tool_call_id"),
+                extra.get("tool_call_id"),
+                given.get("tool_call_id"),
+            )
+            arguments = given.get("input") if given.has("input") else given.members
+            found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
+            if back:
+                found.output = as_text(message["content"]) if message.get("content") else shown_text(output)
+        return found
+
+    def header(self) -> Run:
+        derived = {"tokens", "duration_s", "exit_status"}
+        derived |= set() if self.tally.cost is None else {"cost"}
+        return Run(
+            self.format,
+            id=self._trace,
+            task=self._title,
+            model=self.tally.model,
+            exit_status=self.ending,
+            tokens=self.tally.tokens,
+            cost=first_known((self.tally.cost, self.outermost_cost)),
+            started=self.tally.started,
+            duration_s=self.tally.duration_s,
+            derived=frozenset(derived),
+        )
+
+
+def _dollars(value: Json) -> float | None:
+    """Return an amount, which LangSmith writes as a decimal text or as a number; None if it is neither."""
+    try:
+        return as_float(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        return None
+
+
+def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
+    """Yield the runs of a file, in its order."""
+    blob = probe.blob
+    if probe.array:
+        yield from array_records(blob, probe.start, None)
+        return
+    # A batch, as the client sends it, lists the runs that began and those that ended separately.
+    if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
+        yield from lines(blob, probe.start)
+        return
+    scanner = Scanner(blob, probe.start)
+    while scanner.peek().strip("\0"):
+        for key, _, _, _ in members(scanner, lambda key: key in _HALVES):
+            if key in _HALVES and scanner.peek() == "[":
+                yield from scanner.elements()
+            elif key in _HALVES:
+                scanner.skip()
+
+
+def _trace_of(run: dict[str, Json]) -> str:
+    return as_str(first(run, "trace_id", "id"))
+
+
+def _merged(values: Sequence[dict[str, Json]]) -> Record:
+    """Return a run from its records at the beginning and at the end; the later ones may omit members."""
+    run: dict[str, Json] = {}
+    for value in values:
+        run |= {key: item for key, item in value.items() if key not in run or item not in (None, "", [], {})}
+    return Record(run)
+
+
+def _first_word(*values: Json) -> str:
+    return as_str(next(filter(None, values), None))
+
+
+def _text_of(value: Record) -> str:
+    """Return the input or the output of a chain as text; empty for a conversation."""
+    if len(value.members) == 1:
+        return shown_text(next(iter(value.members.values())))
+    return shown_text(value.members) if value else ""
+
+
+def _message(value: Json) -> dict[str, Json]:
+    """Return a message of LangChain in the form of chat APIs; any other value as it is."""
+    message = Record(value)
+    inner = Record(message.get("kwargs") or message.get("data"))
+    if not inner and message.word("type") not in _ROLES:
+        return message.members
+    inner = inner or message
+    named = as_str(inner.get("type") or message.get("type"))
+    names = message.items("id")
+    if names and named not in _ROLES:
+        # The id is the path of the message's class, whose last name is the role.
+        named = as_str(names[-1]).removesuffix("Chunk").removesuffix("Message").lower()
+    calls: list[Json] = [
+        {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+        for call in inner.objects("tool_calls")
+    ]
+    return {
+        "role": _ROLES.get(named, named),
+        "content": inner.get("content"),
+        "tool_calls": calls or inner.items("additional_kwargs", "tool_calls"),
+        **inner.kept("tool_call_id", "status", "name", "usage_metadata"),
+    }
+
+
+def _asked(given: Record) -> list[dict[str, Json]]:
+    """Return the messages that were sent to a model."""
+    messages = given.items("messages")
+    if messages and isinstance(messages[0], list):
+        # LangChain sends several conversations at once; a run contains one.
+        messages = messages[0]
+    found = [_message(item) if isinstance(item, dict) else _asking(item) for item in messages]
+    if given.get("system"):
+        found.insert(0, {"role": "system", "content": given.get("system")})
+    prompts = given.items("prompts") or list(given.kept("prompt", "input").values())
+    return found or list(map(_asking, prompts))
+
+
+def _asking(content: Json) -> dict[str, Json]:
+    return {"role": "user", "content": content}
+
+
+def _replied(back: Record) -> list[dict[str, Json]]:
+    """Return the messages of a reply."""
+    choices = back.objects("choices")
+    if choices:
+        return [choices[0].inner("message").members]
+    generations = back.items("generations")
+    if generations and isinstance(generations[0], list):
+        generations = generations[0]
+    for generation in records_in(generations)[:1]:
+        message = _message(generation.get("message"))
+        return [message or {"role": "assistant", "content": generation.get("text")}]
+    reply = back.first("message", "output")
+    if isinstance(reply, dict):
+        return [_message(reply)]
+    if back.has("role") or back.get("object") == "response":
+        return [{"role": "assistant", **back.members}]
+    content = reply if reply is not None else back.first("content", "text")
+    return [] if content is None else [{"role": "assistant", "content": content}]
+
+
+def _tokens(run: Record, back: Record) -> Tokens:
+    usage = back.first("usage_metadata", "usage") or back.get("llm_output", "token_usage")
+    if not usage:
+        usage = next(
+            (message["usage_metadata"] for message in _replied(back) if "usage_metadata" in message), None
+        )
+    found = Record(usage)
+    if not found:
+        return Tokens(run.whole("prompt_tokens"), run.whole("completion_tokens"))
+    tokens = tokens_of(found.members)
+    return Tokens(
+        tokens.prompt,
+        tokens.completion,
+        first_known((tokens.cached, found.whole("input_token_details", "cache_read"))),
+        found.whole("output_token_details", "reasoning"),
+    )
+
+
+class LangSmith(TraceFormat):
+    """Recognised by a `dotted_order`, or by a `run_type` with `inputs` and a `trace_id`."""
+
+    name = "langsmith"
+    words_in_records = True
+    not_shown: Sequence[NotShown] = (
+        NotShown(
+            ("inputs",), "what each call of a model sends again; a message that is new is a step of its own"
+        ),
+        NotShown(
+            ("events", "outputs.generations", "outputs.llm_output"),
+            "each token as it came, and the provider's own form of a reply that is in the step",
+        ),
+        NotShown(
+            (
+                "serialized",
+                "extra",
+                "session_name",
+                "dotted_order",
+                "tags",
+                "child_run_ids",
+                "parent_run_ids",
+                "status",
+                "start_time",
+                "end_time",
+                "app_path",
+                "manifest_id",
+            ),
+            "how the program was put together and where it ran, and times, which head the step",
+        ),
+    )
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        opening = probe.opening
+        halves = [first_in(opening.get(key)) for key in _HALVES]
+        is_half = any(run.has("dotted_order") for run in halves)
+        return 1.0 if is_half or any(map(_is_run, (opening, *halves))) else 0.0
+
+    def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
+        """Yield the runs of all traces in a file."""
+        return _runs_in(probe)
+
+    def trace_of(self, fields: Json) -> str:
+        """Return the id of the trace that a run belongs to."""
+        return _trace_of(as_dict(fields))
+
+    def reader(self, probe: FileProbe, trace: str) -> _Reader:
+        """Open a trace."""
+        return _Reader(probe, trace)
+
+
+def _is_run(run: Record) -> bool:
+    return run.has_all("run_type", "id") and run.has("dotted_order", "trace_id", "inputs")
+
+
+FORMAT = LangSmith()
