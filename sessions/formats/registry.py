@@ -168,7 +168,11 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 
 
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
-    """Return the format; raise if the file is in a format for which there is no reader."""
+    """Return the format; raise if the file is in a format for which there is no reader.
+
+    Formats resemble each other: the wrong reader would show an empty run, so such a file is refused by its
+    format's name (decision 48).
+    """
     kind = foreign_kind(probe)
     # A format of another package may read files for which there is no built-in reader.
     if kind is None or format in _installed():

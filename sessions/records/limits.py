@@ -1,4 +1,7 @@
-"""Limits on what is decoded or kept at once; anything larger is refused, or shown cut with a note."""
+"""Limits on what is decoded or kept at once; anything larger is refused, or shown cut with a note.
+
+So a run of any size is read in bounded memory (decision 5).
+"""
 
 CHUNK = 1 << 20
 """Bytes read at a time while an index is built."""

@@ -1,8 +1,8 @@
 """A trial of Harbor, a folder: the agent's transcript, in whatever format it is, with the verifier's outcome.
 
 `result.json` records the outcome of the trial. The transcript is the first file below `agent` that a reader
-recognises; ATIF comes before the agent's own logs. Agents that this agent started are runs of the trial:
-`TRIAL#ID`.
+recognises; ATIF comes before the agent's own logs. The whole folder is one run (decision 103). Agents that
+this agent started are runs of the trial: `TRIAL#ID`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from gistpoint.sessions.records.values import as_dict, is_deep
 
 
 class DividedReader(RunReader):
-    """Yields a record once for each of its parts; a step consists of parts of one or several records."""
+    """Yields a record once for each of its parts; a step consists of parts of one or several records.
+
+    The steps share the raw record, so that its page shows bytes that are in the file (decision 103).
+    """
 
     divided = True
 
