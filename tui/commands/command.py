@@ -96,8 +96,9 @@ class CommandParser(argparse.ArgumentParser):
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self))
-            if self._rare():
-                self.add_argument("--help-all", action=WholeHelp, help="show every option and exit")
+            # Every command accepts it, and the short help names it where it would show more.
+            what = "show every option and exit" if self._rare() else argparse.SUPPRESS
+            self.add_argument("--help-all", action=WholeHelp, help=what)
 
     def _rare(self) -> list[argparse.Action]:
         """Return the options that only the whole help shows."""
