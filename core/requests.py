@@ -36,7 +36,7 @@ LOCAL: Final = "local"
 
 
 class Request:
-    """The base of all requests."""
+    """The base of all requests: the options of a command, with types, defaults and bounds (decision 112)."""
 
     __slots__ = ()
 

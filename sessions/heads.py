@@ -230,7 +230,7 @@ def _key_for_writing() -> bytes | None:
     """Return the key of this machine, which is created at its first use; None if it can't be stored.
 
     Raises `UserError` if the file does not contain a key: with a new one, all heads would count as another
-    machine's.
+    machine's (decision 120).
     """
     path = Locations.of_user().proofs / KEY
     with contextlib.suppress(OSError):

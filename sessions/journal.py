@@ -217,6 +217,7 @@ class JournalWriter:
             self._log.append(line, durable=False)
             self._head, self._seq = line_hash(line), event.seq
             if data.durable:
+                # In this order, a journal may be ahead of its head, but never behind it (decision 51).
                 self._log.sync()
                 self._kept.move(self._seq, self._head)
             if self._timer is None:

@@ -232,6 +232,7 @@ def served_attempt(
     task = services.tasks.find(wanted.task)
     resumed = _resumed(services, task, wanted)
     role = services.enrolment.role if resumed is None else Role(resumed.role)
+    # A client with a shell on this machine can read the answer, and no server can prevent that (decision 76).
     if role is Role.BASELINE and not wanted.trust_client:
         raise UserError(
             "An attempt over MCP does not count: a client with a shell of its own can read the task's"

@@ -254,7 +254,8 @@ class HomeReader:
             give()
             if len(self._summaries) > self._frozen + _MANY:
                 self._frozen = len(self._summaries)
-                gc.freeze()  # otherwise the collector scans all of them repeatedly, and delays the keyboard
+                # Otherwise the collector scans all of them repeatedly, and delays the keyboard (decision 101).
+                gc.freeze()
         return self._shown(complete=True)
 
     def read_again(self, attempt_ids: Sequence[str]) -> HomeRows | None:

@@ -1,7 +1,7 @@
 """Makes a gist as help for a repair: the first failing test of the corrupted tree in one file.
 
 The gist is made from the corrupted tree, which a solver has anyway; it must not contain a line of the
-original that is missing from that tree.
+original that is missing from that tree (decision 85).
 """
 
 from __future__ import annotations

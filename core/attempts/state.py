@@ -137,7 +137,7 @@ class AttemptState(Struct, frozen=True):
     """The state of an attempt after some of its events.
 
     It is a struct because the fold replaces it several times per event, and a dataclass takes ten times as
-    long.
+    long (decision 101).
     """
 
     header: AttemptStarted = NOT_STARTED

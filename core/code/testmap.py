@@ -1,4 +1,4 @@
-"""A record of which tests run which functions, made once per library for all candidates."""
+"""A record of which tests run which functions, made once per library for all candidates (decision 36)."""
 
 from __future__ import annotations
 

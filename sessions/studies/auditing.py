@@ -1,6 +1,6 @@
 """The audit of a study's folder: its log, protocol, plans, journals, and data of erased people.
 
-Each plan is derived again from the lines of the log that its planner had read.
+Each plan is derived again from the lines of the log that its planner had read (decision 82).
 """
 
 from __future__ import annotations

@@ -321,6 +321,7 @@ class TeamStudyStore:
                 connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))
                 connection.commit()
                 try:
+                    # No later comparison of files could repair two plans made at once (decision 104).
                     connection.execution_options(isolation_level="SERIALIZABLE")
                     return self._transaction(connection, self._checked_exchange(connection), act)
                 finally:

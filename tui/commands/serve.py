@@ -213,7 +213,7 @@ def _place(asked: ServedAddress) -> ServedPlace:
 
 
 def _require_isolation(sandbox: str | None) -> None:
-    """Raise `SandboxUnavailableError` unless all code runs in isolation, even that of the demo."""
+    """Raise `SandboxUnavailableError` unless all code runs in isolation, even the demo's (decision 98)."""
     from gistpoint.core.user_settings import read_user_settings
     from gistpoint.sandbox.ladder import UNSANDBOXED, choose
 

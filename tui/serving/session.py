@@ -198,7 +198,7 @@ class ParticipantSession(AppService):
         """Ask the program to quit, which saves everything. If it does not, terminate it, then kill it.
 
         Takes no longer than `END_S` and `INSIST_S` allow, whatever the program, its children and the window
-        do.
+        do (decision 117).
         """
         process, drawing = self._process, self._task
         if process is None or drawing is None:
