@@ -254,7 +254,7 @@ class HomeReader:
             give()
             if len(self._summaries) > self._frozen + _MANY:
                 self._frozen = len(self._summaries)
-                # Otherwise the collector scans all of them repeatedly, and delays the keyboard (decision 101).
+                # Otherwise the collector scans all of them repeatedly and delays the keyboard (decision 101).
                 gc.freeze()
         return self._shown(complete=True)
 

@@ -77,8 +77,8 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
 def compare(known: Task, other: Task) -> tuple[str, ...]:
     """Return the keys in which another task with the same id has other measurements or other wording.
 
-    An id does not cover what solvers meet (decision 119). Raises `TaskConflictError` if the conditions differ,
-    and `TaskError` if the other task's brief can't be shown here.
+    The id does not cover the conditions that solvers meet (decision 119). Raises `TaskConflictError` if they
+    differ, and `TaskError` if the other task's brief can't be shown here.
     """
     kind = kind_of(known)
     require_same_conditions(known, kind.document(known), other, kind_of(other).document(other))

@@ -198,7 +198,7 @@ def build_services(
 
 
 def build_worker_services(isolation: IsolationChoice, consented: bool) -> Services:
-    """Build the object graph on a cluster's worker, which imports this function by its name (decision 111)."""
+    """Build the object graph on a worker, which imports this function by name (decision 111)."""
     return build_services(isolation, consented=consented)
 
 
