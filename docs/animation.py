@@ -96,7 +96,8 @@ class Animation:
             for n in range(len(self.frames))
         )
         last = len(self.frames) - 1
-        still = f"@media(prefers-reduced-motion:reduce){{.f{{animation:none!important}}#f{last}{{visibility:visible}}}}"
+        shown = f".f{{animation:none!important}}#f{last}{{visibility:visible}}"
+        still = f"@media(prefers-reduced-motion:reduce){{{shown}}}"
         known = "".join(f'<g id="r{number}">{row}</g>' for row, number in self._rows.items() if row)
         empty = self._rows.get("")
         frames = "".join(
