@@ -210,11 +210,11 @@ class TestObserver:
     def _wrapped_in(self, function: object) -> list[object]:
         """Return the objects that a function may wrap; only a decorated test can be in a closure."""
         names = ["__wrapped__", "__func__"]
-        if not self._guard["decorated"]:
-            return [getattr(function, name, None) for name in names]
-        names += ["func", "function", "__call__"]
-        cells = getattr(function, "__closure__", None) or ()
-        return [getattr(function, name, None) for name in names] + [_content(cell) for cell in cells]
+        cells: Iterable[Any] = ()
+        if self._guard["decorated"]:
+            names += ["func", "function", "__call__"]
+            cells = getattr(function, "__closure__", None) or ()
+        return [*(getattr(function, name, None) for name in names), *map(_content, cells)]
 
     def _report_tampering(self, what: str) -> None:
         self._tampered = True

@@ -89,9 +89,11 @@ class CallsInProgress(Protocol):
 
     def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
         """Return a function whose calls are made in the other process."""
+        ...
 
     def iterator(self, number: int) -> Iterator[Any]:
         """Return a generator of the items of an iterator in the other process."""
+        ...
 
 
 class TestSide(ProcessSide):
