@@ -72,7 +72,7 @@ def exploration(data: StudyData) -> Findings:
             continue
         numbers: dict[str, Number | None] = {}
         for name in ("calls", "searches"):
-            low, high = np.exp(fit.wald(name)).tolist()
+            low, high = np.exp(fit.wald_interval(name)).tolist()
             numbers[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
         table.row(
             group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", numbers)

@@ -208,7 +208,7 @@ class _Drawing:
         design, assumed = self.design, self.assumed
         spread = float(np.hypot(assumed.ability, assumed.task))
         low, high = (
-            middle_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
+            mean_log_odds_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
         # Against a model all people have the effect; between conditions, only the second one has it.
         middle: float | Floats = low
@@ -221,7 +221,7 @@ class _Drawing:
             return jackknife_of_mean(units, solved)
         if not design.with_model:
             return jackknife(units, _difference(solved, side == 1, side == 0))
-        model_middle = middle_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
+        model_middle = mean_log_odds_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
         chance = expit(model_middle + ease + draw.normal(0, MODEL_SD, design.tasks))
         by_model = (draw.random(design.tasks) < chance).astype(float)
         nobody, each = np.full(design.tasks, NO_PERSON), np.arange(design.tasks)
@@ -244,7 +244,7 @@ class _Drawing:
         return jackknife(units, _within_tasks(units.tasks, side.astype(float), logs))
 
 
-def middle_for(rate: float, spread: float) -> float:
+def mean_log_odds_for(rate: float, spread: float) -> float:
     """Return m such that the mean of expit(m + spread z) over normal z is `rate`, by bisection.
 
     The mean is by Gauss-Hermite quadrature with 60 nodes.

@@ -32,7 +32,7 @@ class SuccessRegression:
         """Return the index of a column's coefficient; the constant has index 0."""
         return 1 + self.names.index(name)
 
-    def wald(self, name: str) -> tuple[float, float]:
+    def wald_interval(self, name: str) -> tuple[float, float]:
         """Return Wald's 95 % interval of a coefficient, which treats rows as independent, as papers do."""
         place = self.place(name)
         middle, half = float(self.fit.coefficients[place]), Z_95 * float(self.fit.standard_errors[place])
@@ -56,11 +56,11 @@ class SuccessRegression:
 
     def coefficient(self, name: str) -> Number:
         """Return a coefficient, in log odds per unit of its column, with its jackknife interval."""
-        return self.spread.number(place=self.place(name), iid=self.wald(name), note=self.note)
+        return self.spread.number(place=self.place(name), iid=self.wald_interval(name), note=self.note)
 
     def odds_change(self, name: str) -> Number:
         """Return exp(b) - 1, the relative change of the odds per unit of a column."""
-        low, high = self.wald(name)
+        low, high = self.wald_interval(name)
         iid = float(np.exp(low)), float(np.exp(high))
         return shifted(self.spread.number(Scale.LOG, self.place(name), iid=iid, note=self.note), -1.0)
 

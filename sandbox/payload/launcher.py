@@ -127,7 +127,7 @@ class Measures:
         if self._lines is not None:
             (self._lines.resume if on else self._lines.pause)()
 
-    def look(self, namespace: Mapping[str, object], itself: object) -> None:
+    def check_stand_ins(self, namespace: Mapping[str, object], itself: object) -> None:
         """Check for objects that are used in place of modules of the codebase."""
         if self._order.get("owned"):
             self._stand_ins.look(namespace, itself)
@@ -136,7 +136,7 @@ class Measures:
         """Stop measuring, and report the results."""
         program = self._watch.program
         if program is not None and self._order["argv"][0] != "pytest":
-            self.look(vars(program), program)
+            self.check_stand_ins(vars(program), program)
         self._watch.finish()
         for kind, tracer in (("lines", self._lines), ("trace", self._trace)):
             if tracer is not None:
@@ -169,7 +169,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
 
     guard, owned = order.get("guard") or {}, order.get("owned", ())
     observed = observer(
-        notes.write, begin, finish, measures.watch_lines, measures.look, order.get("file", ""), guard, owned
+        notes.write, begin, finish, measures.watch_lines, measures.check_stand_ins, order.get("file", ""), guard, owned
     )
     observed.operands = measures.operands
     sys.path[:0] = order.get("path", [])

@@ -124,7 +124,7 @@ class StudyPower:
     recorded: PowerRecorded
 
 
-def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
+def record_power(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
     """Compute how wide the interval of the primary estimate will be, record it in the log and return it.
 
     Raises `StudyError` for impossible assumptions, or if the packages for analyses are not installed.

@@ -107,7 +107,7 @@ class StudySimulation:
         if self.folder.ledger.opened is None:
             record_opening(self.folder, self._version)
 
-    def people(self, codes: Iterable[str], run: RunContext = UNATTENDED) -> None:
+    def simulate_people(self, codes: Iterable[str], run: RunContext = UNATTENDED) -> None:
         """Let people take part, one after another. Raises `CancelledError` when cancelled."""
         codes = list(codes)
         for number, code in enumerate(codes):
@@ -115,7 +115,7 @@ class StudySimulation:
             self._person(code, stratum_in_turn(self.folder.study, number), run)
             self._next_day()
 
-    def models(
+    def simulate_models(
         self, models: Iterable[tuple[DeclaredSolver, ModelBehaviour]], run: RunContext = UNATTENDED
     ) -> None:
         """Let models make the runs that the study declares for them: one for each task and repetition.
@@ -347,7 +347,7 @@ def fill(
     with tempfile.TemporaryDirectory(prefix="gistpoint-", dir=below) as scratch:
         simulation = StudySimulation(study, clock, crowd, Path(scratch), __version__)
         simulation.open()
-        simulation.people([f"P{number:0{width}}" for number in range(1, people + 1)], run)
+        simulation.simulate_people([f"P{number:0{width}}" for number in range(1, people + 1)], run)
         models = [
             (
                 solver,
@@ -357,7 +357,7 @@ def fill(
             )
             for solver in study.study.solver
         ]
-        simulation.models(models, run)
+        simulation.simulate_models(models, run)
     return simulation.count
 
 

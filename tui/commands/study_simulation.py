@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.running import RunContext
 from gistpoint.core.text import plural
-from gistpoint.sessions.studies.analysing import PowerOfStudy, StudyPower, power_of_study
+from gistpoint.sessions.studies.analysing import PowerOfStudy, StudyPower, record_power
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.simulation import (
     DEMO_PEOPLE,
@@ -67,7 +67,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
 def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
     """Print the half-widths to expect, and record them in the study's log."""
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
-        found = power_of_study(study, wanted, work.run)
+        found = record_power(study, wanted, work.run)
     if as_json:
         forecast = found.recorded
         values = {

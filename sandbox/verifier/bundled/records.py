@@ -11,7 +11,7 @@ from typing import Any
 UNSET = object()
 
 
-class MisfitError(ValueError):
+class ValidationError(ValueError):
     """A value does not have the declared type."""
 
 
@@ -59,11 +59,11 @@ class Struct:
 def convert(value: Any, kinds: Any) -> Any:
     """Return the struct of `kinds`, a class or nested tuples of classes, that `value` describes."""
     if not isinstance(value, dict):
-        raise MisfitError("Expected `object`")
+        raise ValidationError("Expected `object`")
     for kind in _flat(kinds):
         if value.get(kind._tag_field) == kind._tag:
             return _struct_from(kind, value)
-    raise MisfitError("Invalid value in the tag")
+    raise ValidationError("Invalid value in the tag")
 
 
 def _struct_from(kind: type[Struct], value: dict[str, Any]) -> Struct:
@@ -71,9 +71,9 @@ def _struct_from(kind: type[Struct], value: dict[str, Any]) -> Struct:
     for name, declared in kind.fields().items():
         found = value.get(name, getattr(kind, name, UNSET))
         if found is UNSET:
-            raise MisfitError(f"Object missing required field `{name}`")
+            raise ValidationError(f"Object missing required field `{name}`")
         if not _CHECKS[declared](found):
-            raise MisfitError(f"Expected `{declared}` - at `$.{name}`")
+            raise ValidationError(f"Expected `{declared}` - at `$.{name}`")
         setattr(made, name, found)
     return made
 

@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from gistpoint.core.analysis.power import PowerAssumptions, PowerDesign, PowerFigure, middle_for, power_of
+from gistpoint.core.analysis.power import (
+    PowerAssumptions,
+    PowerDesign,
+    PowerFigure,
+    mean_log_odds_for,
+    power_of,
+)
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.study.declaration import PrimaryOutcome
@@ -73,8 +79,8 @@ def test_too_few_people_or_tasks_give_no_interval() -> None:
 
 
 def test_the_middle_of_a_chance_gives_its_rate() -> None:
-    assert middle_for(0.5, 1.4) == pytest.approx(0, abs=1e-6)
-    assert middle_for(0.7, 0.0) == pytest.approx(math.log(0.7 / 0.3))
+    assert mean_log_odds_for(0.5, 1.4) == pytest.approx(0, abs=1e-6)
+    assert mean_log_odds_for(0.7, 0.0) == pytest.approx(math.log(0.7 / 0.3))
 
 
 def test_effects_that_can_not_be_are_refused() -> None:

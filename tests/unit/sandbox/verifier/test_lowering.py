@@ -155,8 +155,8 @@ def test_records_of_the_bundle_are_taken_and_refused_as_msgspec_does(value: obje
             name: getattr(made, name) for name in ("n", "id", "ids", "count", "some") if hasattr(made, name)
         }
 
-    assert issubclass(records.MisfitError, ValueError)
-    ours = read(records.convert, (_OurFirst, (_OurSecond,)), records.MisfitError)
+    assert issubclass(records.ValidationError, ValueError)
+    ours = read(records.convert, (_OurFirst, (_OurSecond,)), records.ValidationError)
     assert ours == read(msgspec.convert, _First | _Second, msgspec.ValidationError)
 
 
