@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.confirming import AskedPass
     from gistpoint.sessions.services import Services
     from gistpoint.tui.screens.kinds import Play
+    from gistpoint.tui.screens.summary import AfterSummary
     from gistpoint.tui.screens.tour import Tour
 
 
@@ -349,7 +350,22 @@ class GistpointApp(BaseApp):
 
         screen = screens_of(task).summary(task, answer, state, judgement, accepted)
         screen.confirm_by(partial(self._confirm, task, state.attempt_id))
-        self.push_screen(screen)
+        home = next((below for below in self.screen_stack if isinstance(below, HomeScreen)), None)
+        next_task = home.next_untried(task.id) if home is not None else ""
+        if next_task:
+            screen.offer("review", "task")
+        else:
+            screen.offer("review")
+        self.push_screen(screen, partial(self._after_summary, state.attempt_id, next_task))
+
+    def _after_summary(self, attempt_id: str, next_task: str, following: AfterSummary | None) -> None:
+        """Go on from a summary to the attempt's record or to the next task; home is already shown."""
+        if not self._free:
+            return
+        if following == "review":
+            self._review(attempt_id)
+        elif following == "task":
+            self._begin(lambda opening: self._choose_for(self.services.tasks.find(next_task), opening))
 
     def _confirm(self, task: Task, attempt_id: str, run: RunContext) -> AskedPass:
         from gistpoint.sessions.confirming import confirm_attempt

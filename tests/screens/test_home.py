@@ -135,6 +135,31 @@ async def test_an_attempt_that_ended_opens_its_summary(tmp_path: Path) -> None:
         await driver.until_screen("HomeScreen")
 
 
+async def test_a_summary_leads_on_to_the_record_and_to_the_next_task(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
+    others = {t.id for t in services.tasks.tasks()} - {task.id}  # type: ignore[union-attr]
+    opened = services.start(task)  # type: ignore[arg-type]
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+    opened.close()
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: driver.screen.rows is not None)
+        driver.app.post_message(HomeScreen.OpenAsked(opened.attempt.state.attempt_id))
+        await driver.until_screen("SummaryScreen")
+        assert "v Review" in driver.text()
+        await driver.press("v")
+        await driver.until_screen("ReviewScreen")
+        await driver.press("q")
+        await driver.until_screen("HomeScreen")
+        driver.app.post_message(HomeScreen.OpenAsked(opened.attempt.state.attempt_id))
+        await driver.until_screen("SummaryScreen")
+        await driver.press("ctrl+n")
+        await driver.until_screen("SolveScreen")
+        assert driver.attempt.task.id in others
+
+
 async def test_what_is_damaged_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)

@@ -128,6 +128,17 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _results("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff"),
     _summary("summary.home", "escape", "home", "Home", "Back to tasks and attempts", show=True),
     _summary(
+        "summary.review",
+        "v",
+        "go_on('review')",
+        "Review",
+        "Read the record of this attempt by steps",
+        show=True,
+    ),
+    _summary(
+        "summary.task", "ctrl+n", "go_on('task')", "Next task", "Start the next task not tried yet", show=True
+    ),
+    _summary(
         "summary.next", "right_square_bracket", "section(1)", "Next page", "Show the next page", show=True
     ),
     _summary("summary.rule", "i", "rule", "Score", "How the score is calculated", show=True),

@@ -80,7 +80,9 @@ WORDS: tuple[KeyWord, ...] = (
         "f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"
     ),
     KeyWord(
-        "v", "view: the record, the files, the source", "home.review page.files about.source markdown.source"
+        "v",
+        "view: the record, the files, the source",
+        "home.review summary.review page.files about.source markdown.source",
     ),
     KeyWord(
         "i", "what is known (information)", "page.run about.overview solve.rule summary.rule runs.unread"
@@ -143,7 +145,7 @@ WORDS: tuple[KeyWord, ...] = (
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),
-    KeyWord("ctrl+n", "a new attempt", "home.start"),
+    KeyWord("ctrl+n", "a new attempt", "home.start summary.task"),
     KeyWord("ctrl+b", "hide who made it", "runs.blind review.blind"),
     KeyWord("ctrl+f", "follow a run that continues", "play.follow"),
     KeyWord("ctrl+q", "quit", "app.quit"),

@@ -424,6 +424,13 @@ class HomeScreen(BaseScreen[None]):
         else:
             self.post_message(self.OpenAsked(summary.attempt_id))
 
+    def next_untried(self, task_id: str) -> str:
+        """Return the id of the first task without an attempt after `task_id` in the list; empty if none."""
+        ids = [row.task_id for row in self.tasks.records]
+        untried = {row.task_id for row in self.tasks.records if row.last is None} - {task_id}
+        start = ids.index(task_id) + 1 if task_id in ids else 0
+        return next((id for id in [*ids[start:], *ids[:start]] if id in untried), "")
+
     def action_review(self) -> None:
         """Show the record of the chosen attempt, or of the chosen task's newest attempt that has ended."""
         chosen = self._table.chosen

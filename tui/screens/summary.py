@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.app import ComposeResult
@@ -239,7 +239,11 @@ class SummaryTextPage(TextView):
         self.load(self._text)
 
 
-class SummaryScreen(BaseScreen[None]):
+AfterSummary = Literal["review", "task"]
+"""What follows a summary: the attempt's record, or the next task. None is home."""
+
+
+class SummaryScreen(BaseScreen[AfterSummary]):
     """The summary of an attempt of any kind that has ended."""
 
     CSS_PATH = "summary.tcss"
@@ -268,6 +272,7 @@ class SummaryScreen(BaseScreen[None]):
         self._ask: AskConfirmation | None = None
         self._jobs = Jobs(self, "confirmation", failed=self._not_confirmed)
         self._job: Job | None = None
+        self._offered: frozenset[AfterSummary] = frozenset()
         notes = SummaryTextPage(state.notes or "No notes were taken.", id="page-notes")
         self._result = ResultPage(state, groups, accepted)
         result = SummaryPage("Result", self._result)
@@ -285,6 +290,21 @@ class SummaryScreen(BaseScreen[None]):
         await self.action_page("Result")
         if self._ask is not None and to_be_confirmed(self._state) is not None:
             self._begin(self._ask)
+
+    def offer(self, *following: AfterSummary) -> None:
+        """Offer what can follow, before the screen is shown; home always can."""
+        self._offered = frozenset(following)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Show only the keys of what is offered."""
+        if action == "go_on":
+            return parameters[0] in self._offered
+        return super().check_action(action, parameters)
+
+    def action_go_on(self, following: AfterSummary) -> None:
+        """Stop a confirmation under way, and leave for the attempt's record or the next task."""
+        self.stop()
+        self.dismiss(following)
 
     def confirm_by(self, ask: AskConfirmation) -> None:
         """Confirm a pass that is not confirmed yet with `ask`, in the background while the screen is shown.
