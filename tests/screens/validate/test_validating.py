@@ -89,6 +89,18 @@ async def test_every_verdict_has_its_digit(tmp_path: Path, key: str, verdict: Ta
         assert driver.said.verdict is None
 
 
+async def test_an_acceptance_without_evidence_says_so(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, size=(160, 48)) as driver:
+        await driver.press("1")
+        await driver.until(lambda: "Nothing was run here" in driver.text())
+        await driver.press("backspace", "exclamation_mark")
+        await driver.until(lambda: driver.said.check is not None)
+        await driver.press("1")
+        await driver.until(lambda: "Accepted" in driver.text() or "Accept" in driver.text())
+        assert "Nothing was run here" not in driver.text()
+
+
 async def test_the_evidence_is_what_it_says(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, size=LARGE) as driver:

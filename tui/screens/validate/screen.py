@@ -20,7 +20,7 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
+from gistpoint.sessions.annotations.validations import TaskVerdict, Validation, ValidationOperation
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -42,6 +42,14 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import LineList
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
+
+
+def _advice(given: TaskVerdict, validation: Validation) -> str:
+    """Return what a verdict still needs; empty if nothing."""
+    if given is not TaskVerdict.ACCEPT:
+        return "" if validation.comments else "  c says why."
+    has_evidence = validation.check is not None or bool(validation.trials)
+    return "" if has_evidence else "  Nothing was run here: ! runs the check."
 
 
 class ValidateScreen(BaseScreen[None]):
@@ -299,8 +307,10 @@ class ValidateScreen(BaseScreen[None]):
             lambda: self.session.validator.verdict(dossier.task.id, given)
         ):
             validation = self.session.validator.validation(dossier.task.id)
-            why = "" if validation.comments or given is TaskVerdict.ACCEPT else "  c says why."
-            self._changed(f"{given.words.capitalize()}.{why}  u goes to the next, Backspace takes it back.")
+            self._changed(
+                f"{given.words.capitalize()}.{_advice(given, validation)}"
+                "  u goes to the next, Backspace takes it back."
+            )
 
     def action_comment(self) -> None:
         """Ask for a comment on the displayed task. Escape saves it as a draft."""
