@@ -98,7 +98,7 @@ class CommandRows(RecordList, can_focus=False):
         self.set_count(len(commands), cursor=0)
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return mark, name and note of a command."""
+        """Return the mark, the name and the note of a command."""
         command = self.commands[index]
         mark = "▸ " if index == self.cursor else "  "
         note = visible_line(command.note)
@@ -120,7 +120,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
-        """Start with the cursor on the command with the id `at`, else on the first one."""
+        """Start with the cursor on the command with the id `at`, or else on the first one."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at
 

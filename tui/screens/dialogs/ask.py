@@ -29,7 +29,7 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 ON_THEIR_WAY_S = 1.0
-"""Seconds after a dialog opens unasked in which keys are ignored: they were meant for another screen."""
+"""The seconds for which a dialog opened unasked ignores keys: they were meant for another screen."""
 
 
 class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
@@ -51,7 +51,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
-        """Lay out body, buttons and keys. A title costs only the line of the frame."""
+        """Lay out body, buttons and keys. The title is in the frame, so it takes no extra line."""
         with framed(Vertical(classes="dialog-box"), self._title):
             with VerticalScroll(classes="dialog-body", can_focus=False):
                 for widget in self.body():
@@ -65,7 +65,10 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the dialog accepts an event; one that opened unasked ignores the first second's."""
+        """Return whether the dialog accepts an event.
+
+        If it opened unasked, it ignores the first second's events.
+        """
         return not self.unasked or event.time >= self._opened_at + ON_THEIR_WAY_S
 
     def _views(self) -> list[LineView]:
@@ -244,7 +247,7 @@ class Choices(OptionList):
 
 
 class ReasonDialog(Dialog[Reasoned]):
-    """One of several reasons, and a field for an explanation."""
+    """A choice of one of several reasons, with a field for an explanation. The answer is a `Reasoned`."""
 
     def __init__(
         self,
@@ -306,10 +309,10 @@ class ReasonDialog(Dialog[Reasoned]):
 
 
 class PickDialog(Dialog[str]):
-    """A list to choose from, with a field that filters it. The answer is the chosen one's code."""
+    """A list to choose from, with a field that filters it. The answer is the code of the choice."""
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]]) -> None:
-        """`choices` are pairs of an answer and its label."""
+        """`choices` are pairs of a code and a label."""
         super().__init__(title)
         self._choices = choices
         self._shown: list[str] = []
@@ -382,7 +385,7 @@ _WAIT_SECONDS = 0.2
 class ConsentPrompt:
     """Asks for consent to run code without isolation, in an app.
 
-    Only other threads may call `ask`: it would block the event loop.
+    `ask` blocks, so it must not be called in the thread of the event loop.
     """
 
     def __init__(self, app: App[object]) -> None:

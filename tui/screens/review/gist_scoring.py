@@ -1,4 +1,4 @@
-"""Scoring the gist of the open run on request."""
+"""Scores the gist of the open run on request."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _SHORT = {
 
 
 def bit_of(mark: str) -> int:
-    """Return the bit of a mark."""
+    """Return the bit that stands for a mark in `Survey.bits`."""
     return _BITS[mark]
 
 
@@ -175,7 +175,10 @@ class Survey:
         return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]
 
     def series(self, *, hides: bool = False) -> list[tuple[str, array[float], str]]:
-        """Return the name, values and style of each row of the strip. `hides` leaves out the cost."""
+        """Return the name, values and style of each row of the strip with any value above 0.
+
+        `hides` leaves out the cost.
+        """
         rows = [
             ("time", self.seconds, "$text-primary"),
             ("tokens", self.tokens, "$text-secondary"),

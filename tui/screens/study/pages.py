@@ -140,7 +140,7 @@ class AwayPage(StudyPage):
 
 
 class LastPage(StudyPage):
-    """The last page of a session: done, stopped, refused or withdrawn. Closing it ends the program."""
+    """The last page of a session, however the session ended. Closing the page ends the program."""
 
     BUTTONS = (("close", "Close"),)
 
@@ -168,7 +168,7 @@ class ReadyPage(StudyPage):
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool
     ) -> None:
-        """`words` are paragraphs on what to expect. `resume` means that the task was begun before."""
+        """`words` are paragraphs on what to expect. `resume` means that the task was begun earlier."""
         super().__init__(heading, whose)
         self._words, self._resume, self._may_skip = words, resume, may_skip
 

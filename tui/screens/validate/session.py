@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
 
 _DOSSIERS = 8
-"""The most tasks whose trees stay open."""
+"""The maximum number of tasks whose trees stay open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class ValidationSession:
     def draft_buffer(self, buffer: str, code: str) -> None:
         """Save a text from an external editor, by the name of its buffer.
 
-        An error of the disk is ignored: the text is saved again later.
+        A disk error is ignored, because the text is saved again later.
         """
         task, _, name = buffer.partition("/")
         with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 RAW_SHOWN = 2_000_000
-"""The most bytes of raw records that are shown."""
+"""The maximum number of bytes of raw records that are shown."""
 _SIGNS = {
     "•": "not seen yet",
     "⚑": "labelled",
@@ -129,7 +129,7 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
 
 
 def signs() -> list[str]:
-    """Return a line for each sign of the strip and of the list of steps, with its meaning."""
+    """Return a line for each symbol of the strip and of the list of steps, with its meaning."""
     from gistpoint.tui.screens.review.survey import GLYPHS, WORDS
 
     marks = [f"{glyph}  {WORDS[mark]}" for mark, (glyph, _) in GLYPHS.items()]
