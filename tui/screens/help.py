@@ -163,7 +163,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
     page = query_one("#help-scroll", VerticalScroll)
 
     def __init__(self, page: str, known: Sections, about: str = "", elsewhere: Sections = ()) -> None:
-        """`about` describes the focused widget. Keys `elsewhere` appear only in the results of a filter."""
+        """`about` describes the focused widget. Keys in `elsewhere` appear only if a filter matches them."""
         super().__init__()
         self._page, self._known, self._about, self._elsewhere = page, known, about, elsewhere
 

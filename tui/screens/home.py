@@ -132,7 +132,7 @@ class HomeScreen(BaseScreen[None]):
         """Asks the app for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
-        """`services` returns the services, and may have to make them: its first call is in a thread."""
+        """`services` returns the services. It may have to make them, so it is first called in a thread."""
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")

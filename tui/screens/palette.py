@@ -174,7 +174,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
             self.dismiss(rows.commands[rows.cursor])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the clicked command; on a click outside of the box, close it."""
+        """Choose the clicked command; on a click outside the box, close the palette."""
         if isinstance(event.widget, CommandRows):
             self.choose()
         elif event.widget is self:

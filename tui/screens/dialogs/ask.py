@@ -172,7 +172,7 @@ Result = TypeVar("Result")
 
 
 def show_error(app: App[Result], error: UserError) -> None:
-    """Show an error that the user can solve, with its hint."""
+    """Show an error that the user can fix, with its hint."""
     app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))
 
 
@@ -214,7 +214,7 @@ class Reasoned:
 
 
 class Choices(OptionList):
-    """A list with one choice, marked by a character and not only by colour."""
+    """A list in which one choice is selected. A character marks this choice, and not only a colour."""
 
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
@@ -392,7 +392,10 @@ class ConsentPrompt:
         self._app = app
 
     def ask(self, why_not: str) -> bool:
-        """Show the question and wait for the answer. Return False if the app closes first."""
+        """Ask the question, with `why_not` as the reason, and return whether the user consents.
+
+        This waits for the answer. False if the app closes first.
+        """
         answered = threading.Event()
         answers: list[bool | None] = []
 

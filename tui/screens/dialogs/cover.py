@@ -83,7 +83,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the screen accepts an event.
 
-        Events of the first second were meant for the previous screen.
+        Events of the first second are ignored, because they were meant for the previous screen.
         """
         return event.time >= self._opened_at + ON_THEIR_WAY_S
 

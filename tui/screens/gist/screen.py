@@ -126,7 +126,7 @@ class TracePane(StatePane):
 
 
 class GistSolving(SolvingKind):
-    """The solving of a gist: one text, saved by a step before each call and handed in once.
+    """The solving of a gist: one text, which is saved before each call, for one step, and handed in once.
 
     It is scored before the hand-in only if the attempt allows that.
     """
@@ -180,7 +180,7 @@ class GistSolving(SolvingKind):
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether a call is an unlimited score, since a progress line would disturb typing."""
+        """Return whether a call is an unlimited score, which must not disturb typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
 
@@ -487,7 +487,7 @@ class GistScreen(SolveScreen):
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer scores if the attempt has them before the hand-in, automatic ones if they are unlimited."""
+        """Offer scores if the attempt has them, and automatic scores only if scores are unlimited."""
         if action in ("score", "live"):
             free = self._attempt.state.budgets.scores is None
             return SCORE_GIST in self._attempt.tools and (action == "score" or free)

@@ -60,7 +60,7 @@ class HandedIn(ScoredGist):
 
 
 class ReferencePage(Vertical):
-    """The page with the reference gist of the same command."""
+    """The page with the reference gist of the task's command."""
 
     def __init__(self, answer: GistAnswer) -> None:
         super().__init__(id="page-reference")

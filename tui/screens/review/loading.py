@@ -358,7 +358,7 @@ class RunLoader:
         later: bool = False,
         keeps: bool = False,
     ) -> None:
-        """Run a function in the thread, before pages that wait or, with `later`, after the visible rows.
+        """Run a function in the thread, with the priority of a page or, with `later`, after the visible rows.
 
         `then` is called on the UI thread with the result. With `keeps`, the function is run even if the
         screen is left before it begins.

@@ -1,4 +1,4 @@
-"""Movement in a run: to the next step of a kind, to its first or last step, or at the run's own pace."""
+"""Movement in a run: to the next step of a kind, to its first or last step, or at the recorded pace."""
 
 from __future__ import annotations
 

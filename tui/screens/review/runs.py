@@ -66,7 +66,7 @@ def read_rows(
     """Read a list of runs in a job: first all headers, then the runs in full, small ones first.
 
     `take` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read in
-    full: two threads that read slow each other down. Raises `UserError`.
+    full: two threads that read slow each other down. Raises `CancelledError` if the job is cancelled.
     """
     every: list[RunRow] = []
     headers = (

@@ -194,7 +194,7 @@ _COLUMNS: tuple[Column[Hit], ...] = (
 
 
 class HitList(Table["Hit"]):
-    """The table of hits in their order."""
+    """The table of hits, in the order in which they were found."""
 
     HEAD = 0
 

@@ -196,7 +196,7 @@ class StepList(RecordList):
         self.show_cursor()
 
     def know(self, survey: Survey | None) -> None:
-        """Set the facts about the steps, and hide the hidden families."""
+        """Set the facts about the steps, and list the steps accordingly."""
         self.survey, before, listed = survey, self.row_count, self._listed
         self.set_count(self.count)
         if self.row_count != before:

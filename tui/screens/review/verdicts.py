@@ -104,7 +104,7 @@ class GivenVerdict:
 
 
 class VerdictDialog(Dialog[GivenVerdict]):
-    """A form for a verdict. Some verdicts need a reason, and a corrected time needs its seconds.
+    """A form for a verdict. Some verdicts need a reason, and one needs a corrected time in seconds.
 
     The keys of verdicts answer the form, too.
     """

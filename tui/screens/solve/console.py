@@ -46,7 +46,7 @@ class KnownNames(Suggester):
 
 
 def lines_from(attempt: Attempt, value: str) -> list[str]:
-    """Return the completions of a line; empty if the study has disabled completion."""
+    """Return the completions of a line; empty if the line is empty or the study has disabled completion."""
     if not value or not allowed(attempt.state, "completion"):
         return []
     return candidates(value, attempt.offered(), attempt.state.knowledge)

@@ -181,10 +181,10 @@ class AttemptController:
         return self.calling and (answered or not self._runs_code)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Call `do` now, or after a call that will return soon. Return False while code or a recording runs.
+        """Call `do` now, or after a call that will return soon. Return whether this was possible.
 
-        The user may act on an answer before the call's thread has ended. Of several such actions, the last is
-        kept.
+        It is not while code runs or a recording plays. The user may act on an answer before the call's thread
+        has ended. Of several such actions, the last is kept.
         """
         if self.playing:
             return False

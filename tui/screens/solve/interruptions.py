@@ -152,7 +152,10 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the answer to the question next to the code, unless it came before anybody could read it."""
+        """Record the answer to the question next to the code.
+
+        An answer that comes before the question could be read is ignored.
+        """
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
             self._controller.write(partial(self._attempt.answer_idle, away=away))

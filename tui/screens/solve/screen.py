@@ -122,7 +122,7 @@ class SolveScreen(BaseScreen[How]):
         self._asked_from: Widget | None = None
         """The widget that had the focus when the call under way began."""
         self._typed_in: Widget | None = None
-        """The widget in which the user has typed since that call began."""
+        """The widget in which the user has typed since the call under way began."""
         self._stopped = False
         self._places = PlaceKeeper(self, attempt)
 
@@ -351,7 +351,7 @@ class SolveScreen(BaseScreen[How]):
         self.controller.pasted(message.text, outside=message.outside)
 
     async def action_insert_code(self) -> None:
-        """Insert the code of the assistant's newest answer into the editor."""
+        """Insert the newest code in the assistant's answers into the editor."""
         await insert_code(self.area)
 
     # Calls

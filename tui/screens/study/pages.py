@@ -83,7 +83,7 @@ class ConsentPage(StudyPage):
         return not missing
 
     def action_withdraw(self) -> None:
-        """Decline; a participant who had agreed before is asked about withdrawing instead."""
+        """Decline; a participant who has agreed earlier is asked about withdrawing instead."""
         if self._again:
             super().action_withdraw()
         else:
@@ -113,7 +113,7 @@ class BetweenPage(StudyPage):
 
 
 class BreakPage(StudyPage):
-    """A page for a break: no clock runs, and nothing of a task is shown. Dismissed with `next`."""
+    """The page for a break, during which no clock runs and no task is shown. Dismissed with `next`."""
 
     def body(self) -> Iterable[Widget]:
         """Return a sentence."""

@@ -88,7 +88,7 @@ class FixPage(TaskPage, EditingPane):
         self._kept: dict[str, str] = {}
 
     def fill(self, showing: Showing) -> None:
-        """Open the fix of a task as it was last saved."""
+        """Open the first corrupted function of a task, with the fix saved last if there is one."""
         dossier, session = showing.dossier, showing.session
         task = dossier.task.id
         self.keep = session.draft_buffer
@@ -231,7 +231,7 @@ class TaskPages(Pages):
         self._show_note()
 
     def _show_note(self) -> None:
-        """Show the current page's own note in the frame."""
+        """Show the current page's note in the frame."""
         page = self.made[self.current]
         self.note(page.about if isinstance(page, TaskPage) else "")
 

@@ -345,7 +345,7 @@ class ValidateScreen(BaseScreen[None]):
     # Runs
 
     def action_trial(self, subject: str, count: int) -> None:
-        """Run the suite on the task or on the original, once or several times."""
+        """Run the suite on the task or on the original, `count` times."""
         dossier, wanted = self._shown(), TrialSubject(subject)
         if dossier is None:
             return

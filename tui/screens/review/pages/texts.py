@@ -56,7 +56,7 @@ class RawPage(TextPage):
     """The page with the raw records of a step."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the records, with a note on their place in the file."""
+        """Return the records, with a note on their place in the file, or only a note if they are hidden."""
         return (
             PageText("", _HIDDEN) if context.hides else PageText(*raw_text(context.document, context.index))
         )
