@@ -28,7 +28,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _ROWS = 14
 _NARROWEST = 3
-"""The length of a query from which names also match if they contain its letters in order."""
+"""The length from which a query also matches names that contain its letters in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class VerdictScreen(BaseScreen[None]):
             self._show()
 
     def action_turn(self, step: int) -> None:
-        """Go `step` diffs forward. If the diff is shown between two functions, close the screen instead."""
+        """Go to the diff `step` places further on. Between two functions, going forward closes the screen."""
         if not self._last and step > 0:
             self.dismiss()
             return

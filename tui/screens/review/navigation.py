@@ -222,7 +222,7 @@ class Navigation:
         self.arrive()
 
     def arrive(self) -> None:
-        """Move to the milestone at which runs open, after all steps were surveyed.
+        """Move to the milestone at which runs open, after all steps have been surveyed.
 
         If the cursor was moved before that, do nothing.
         """

@@ -41,7 +41,7 @@ class OpenRun:
         self.name, self.loader, self._view = name, loader, view
         self.header: Run | None = None
         self._summed_up: RunDocument | None = None
-        """The document whose header is complete; None before that."""
+        """The document whose header is complete; None until then."""
         self.title = ""
         """The title of the run's task; empty if it is unknown."""
         self.step: Step | None = None

@@ -153,7 +153,7 @@ class CodePane(StatePane):
 
     @property
     def shown(self) -> Shown | None:
-        """The displayed text; None if no text was shown yet."""
+        """The displayed text; None if no text has been shown yet."""
         return self._shown
 
     def update_from(self, state: AttemptState) -> None:

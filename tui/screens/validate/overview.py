@@ -61,7 +61,7 @@ class Known:
     dossier: Dossier
     validation: Validation
     steadiness: Steadiness | None
-    """The number of each test's outcomes; None without a baseline."""
+    """How often each test passed on both trees; None without a baseline."""
     standings: Mapping[str, Sequence[MetricRank]]
     """The ranks of each target among the functions of its library."""
     trials: Sequence[TrialMade]

@@ -24,7 +24,7 @@ class QueueRow:
     glance_rate: float | None = None
     """The share of blind readings that saw the fault; None if there are no readings."""
     functions: tuple[str, ...] = ()
-    """The functions of the answer as `path::qualname`; empty until they were read, and for a gist."""
+    """The functions of the answer as `path::qualname`; empty until they have been read, and for a gist."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the task."""
 

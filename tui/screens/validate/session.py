@@ -150,7 +150,7 @@ class ValidationSession:
         return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
-        """Return the call graph of a task's library; None if it was not built."""
+        """Return the call graph of a task's library; None if it has not been built."""
         study = self._studies.get(_library(task))
         return study.graph if study is not None else None
 

@@ -100,7 +100,10 @@ def _offset_of(header: Run, hit: Hit, text: str) -> int:
 
 
 def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
-    """Return the raw records of a step as text, and a note on their place in the file."""
+    """Return a step's raw records as text, and a note on their place in the file.
+
+    At most `RAW_SHOWN` bytes are returned.
+    """
     step = document.step(index)
     raw = document.raw(index, RAW_SHOWN)
     length = sum(record.length for record in step.records) or step.raw.length
