@@ -129,7 +129,7 @@ class AssignedScreen(BaseScreen[None]):
             self.row = row
 
     class Shown(Message):
-        """The screen is on top again: asks the app to load its tasks again."""
+        """Asks the app to load the tasks again, because the screen is on top again."""
 
     def __init__(self, code: str) -> None:
         """`code` is the participant's pseudonymous code."""

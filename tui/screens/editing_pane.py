@@ -46,7 +46,7 @@ class EditingPane(Vertical):
         super().__init__(id=id)
 
     def compose(self) -> ComposeResult:
-        """Lay out the editor and the diff, of which one is visible."""
+        """Lay out the editor and the diff; only one of them is visible."""
         with ContentSwitcher(initial="function-editor", id="editor-views"):
             yield FunctionEditor(id="function-editor")
             yield DiffView(id="editor-diff")
@@ -92,7 +92,7 @@ class EditingPane(Vertical):
         return self.editor.code
 
     def open(self, name: str) -> None:
-        """Edit a function, from its unfinished code if there is any, else from its initial code."""
+        """Edit a function, starting from its unfinished code or, if there is none, from its initial code."""
         if name != self.buffer:
             self.editor.flush()
             kept = self.kept(name)
@@ -102,7 +102,7 @@ class EditingPane(Vertical):
         self.draw_frame()
 
     def go_to(self, line: int) -> None:
-        """Move the cursor to a line of the file, if the text is still the one in the file."""
+        """Move the cursor to a line of the file, if the text is unchanged and contains that line."""
         row = line - self.editor.line_number_start
         if self.code == self.start_of(self.buffer) and 0 <= row < self.editor.document.line_count:
             text = self.editor.document.get_line(row)
@@ -211,7 +211,7 @@ def figure_words(added: int, removed: int) -> str:
 
 
 def state_words(state: CodeState, first_line: int = 1) -> Content:
-    """Return the state of a text for the frame. `first_line` is the line of the file at which it starts."""
+    """Return the state of a text for the frame. The text starts at line `first_line` of its file."""
     changed = f"{figure_words(state.added, state.removed)}  ".lstrip()
     if state.fault is None:
         return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))

@@ -1,4 +1,4 @@
-"""The help: the keys that work at the focus, then the screen's, and the screen's help page."""
+"""The help: the keys that work at the focus, the other keys of the screen, and the screen's help page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class HelpRow:
     words: str
 
     def matches(self, wanted: str) -> bool:
-        """Return whether the row is for the key `wanted`, or contains all words of it."""
+        """Return whether the row is for the key `wanted`, or contains all words of `wanted`.
+
+        A single character is only compared with keys.
+        """
         if wanted in self.spelt.split(" or "):
             return True
         text = f"{self.spelt} {self.name} {self.words}".lower()
@@ -53,7 +56,11 @@ Sections = Sequence[tuple[str, Sequence[HelpRow]]]
 
 
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
-    """Return the sections of keys: at the focus, of the screen, for typing and moving, everywhere."""
+    """Return the sections of keys that are not empty, each with its title.
+
+    They are the keys that work now, by scope, the other keys of the screen, the keys for typing, those for
+    moving, and those of the app. `keymap` contains the user's own keys by the ids of bindings.
+    """
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
     shown: set[tuple[KeyScope, str]] = set()
@@ -156,7 +163,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
     page = query_one("#help-scroll", VerticalScroll)
 
     def __init__(self, page: str, known: Sections, about: str = "", elsewhere: Sections = ()) -> None:
-        """`about` describes the focused widget. Keys `elsewhere` appear only in the results of a filter."""
+        """`about` describes the focused widget. Keys in `elsewhere` appear only if a filter matches them."""
         super().__init__()
         self._page, self._known, self._about, self._elsewhere = page, known, about, elsewhere
 

@@ -51,7 +51,7 @@ class HomeTable(Table[Row]):
     MARGIN, GAP, SIDEWAYS = 1, 2, True
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns, with narrower titles if the others would not fit."""
+        """Return the columns and their widths, with narrower titles if the other columns would not fit."""
         found = super()._laid_out(width)
         over = self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP // 2 - (width - 1)
         return [(c, max(_TITLE, cells - max(0, over)) if c.name == "Task" else cells) for c, cells in found]
@@ -95,7 +95,7 @@ class Detail(LineList):
 
 
 class HomeScreen(BaseScreen[None]):
-    """A list in a frame, and the details of the chosen row in another one."""
+    """The screen with a list in one frame and the details of the chosen row in another."""
 
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.HOME)]
@@ -132,7 +132,7 @@ class HomeScreen(BaseScreen[None]):
         """Asks the app for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
-        """`services` returns the services, and may have to make them: its first call is in a thread."""
+        """`services` returns the services. It may have to make them, so it is first called in a thread."""
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")
@@ -144,7 +144,7 @@ class HomeScreen(BaseScreen[None]):
         self._described = ""
         """The key of the row whose details are shown."""
         self.rows: HomeRows | None = None
-        """The rows loaded last; None before that."""
+        """The rows loaded last; None until the first ones are loaded."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, list, details and footer."""
@@ -177,7 +177,7 @@ class HomeScreen(BaseScreen[None]):
     # Loading rows
 
     def _look_again(self) -> None:
-        """Load the attempts that are open elsewhere again, and show the state of the store."""
+        """Reload the attempts that are open in other programs, and show the state of the store."""
         rows, reader = self.rows, self._reader
         if rows is None or reader is None or not rows.complete or not self.is_current:
             return
@@ -216,7 +216,7 @@ class HomeScreen(BaseScreen[None]):
         show_error(self.app, error)
 
     def _show_first(self, rows: HomeRows) -> None:
-        """Show the tasks while attempts are still being loaded, unless rows are shown already."""
+        """Show the tasks while attempts are still being loaded, unless all rows are shown already."""
         if rows.tasks and (self.rows is None or not self.rows.complete):
             self._show(rows)
 
@@ -395,7 +395,7 @@ class HomeScreen(BaseScreen[None]):
             )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only to show the list that is hidden."""
+        """Offer the key for a list only while that list is hidden."""
         if action == "list" and self.is_mounted:
             return parameters != (self._table.id,)
         return super().check_action(action, parameters)
@@ -413,7 +413,7 @@ class HomeScreen(BaseScreen[None]):
             self.post_message(self.StartAsked(chosen.task_id))
 
     def action_resume(self) -> None:
-        """Resume the chosen attempt, else the newest unfinished one of the task, else of all tasks."""
+        """Resume the chosen attempt, or the newest unfinished one of the chosen task or else of all tasks."""
         chosen = self._table.chosen
         summary = chosen.unfinished if chosen is not None else None
         if summary is None and self._table is self.tasks and self.rows is not None:

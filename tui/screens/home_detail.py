@@ -40,13 +40,13 @@ Then press . here."""
 NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
 FIRST_TIME = "First time here? T shows you around in two minutes; nothing is counted."
 _SHOWN = 5
-"""The most attempts of one's own, and failing tests, that are listed. The others are counted."""
+"""The maximum number of one's own attempts, and of failing tests, that are listed. Others are counted."""
 
 
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
-    """Return the details of a task, as many as may be shown before it is attempted.
+    """Return the details of a task, without those that are hidden until it is attempted.
 
-    The lines for one's own attempts link to them.
+    The lines for one's own attempts link to them. `width` is in cells.
     """
     task = row.task
     numbers = [
@@ -154,7 +154,7 @@ class Described:
 def described(
     rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
 ) -> Described:
-    """Return the details of the chosen row, or, without one, the reason. `now_ms` is the time in UTC.
+    """Return the details of the chosen row, or the reason why there is none. `now_ms` is the time in UTC.
 
     `filtered` means that the filter hides all rows.
     """

@@ -1,4 +1,4 @@
-"""Jump mode: a letter on every visible tab and widget that can have the focus. Its key goes there."""
+"""Jump mode: letters on all visible tabs and focusable widgets. Typing a letter goes to its tab or widget."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class JumpTarget:
 def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
     """Return the targets by letter: the widgets in the order of Tab, followed by the tabs.
 
-    The letter of the only such widget in a pane is in the frame, any other in the free space next to its
-    widget, so that it covers no text.
+    The letter of the only such widget in a pane is in the pane's frame. Any other letter is in the free space
+    next to its widget, so that it covers no text. Targets for which no letter is left are dropped.
     """
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)
@@ -69,7 +69,11 @@ def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Region]]:
 
 
 def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
-    """Return the first place on or above a widget's first line with no letters or digits, and its width."""
+    """Return the first free place at or above a widget's first line, and its width in cells.
+
+    A place is free if it contains neither letters nor digits. If there is none, return one cell of the
+    widget.
+    """
     x, y, right = region.x, region.y, region.right
     for left, row, cells in (
         (x - 3, y, 3),

@@ -24,7 +24,8 @@ _FIRST = "Opening …"
 class OpeningScreen(BaseScreen[None]):
     """The frame of an attempt, drawn before the engine is imported.
 
-    The brief follows with the attempt's own screen, when the clock runs: no reading is free (decision 37).
+    The brief appears only on the attempt's own screen, when the clock runs, so that the time for reading it
+    counts (decision 37).
     """
 
     CSS_PATH = "solve/solve.tcss"
@@ -65,7 +66,7 @@ class OpeningScreen(BaseScreen[None]):
 
 
 class OpeningDialog(Dialog[None]):
-    """The same information over another screen, whose keys are disabled meanwhile."""
+    """A dialog that shows the current step of the opening. The keys of the screen below are disabled."""
 
     CSS_PATH = "dialogs/dialogs.tcss"
 
@@ -78,7 +79,7 @@ class OpeningDialog(Dialog[None]):
         return [Plain(_FIRST, id="opening-words")]
 
     def buttons(self) -> list[Button]:
-        """Return no buttons: Enter could press one by accident."""
+        """Return no buttons, because Enter could press a button by accident."""
         return []
 
     def say(self, words: str) -> None:

@@ -28,7 +28,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _ROWS = 14
 _NARROWEST = 3
-"""The length of a query from which names also match if they contain its letters in order."""
+"""The length from which a query also matches names that contain its letters in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class CommandRows(RecordList, can_focus=False):
         self.set_count(len(commands), cursor=0)
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return mark, name and note of a command."""
+        """Return the mark, the name and the note of a command."""
         command = self.commands[index]
         mark = "▸ " if index == self.cursor else "  "
         note = visible_line(command.note)
@@ -120,7 +120,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
-        """Start with the cursor on the command with the id `at`, else on the first one."""
+        """Start with the cursor on the command with the id `at`, or else on the first one."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at
 
@@ -174,7 +174,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
             self.dismiss(rows.commands[rows.cursor])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the clicked command; on a click outside of the box, close it."""
+        """Choose the clicked command; on a click outside the box, close the palette."""
         if isinstance(event.widget, CommandRows):
             self.choose()
         elif event.widget is self:

@@ -46,7 +46,7 @@ from gistpoint.tui.widgets.text_view import TextView
 
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
-"""Confirms a pass. Called in a thread."""
+"""Confirms a pass and returns the outcome. Called in a thread."""
 _NAMES = 30
 """The width, in cells, of the names of values."""
 
@@ -97,14 +97,17 @@ def _compared_text(code: str) -> str:
 
 
 def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) -> list[tuple[str, Rows]]:
-    """Return the outcome as titled groups of named values."""
+    """Return the outcome as titled groups of named values. `accepted` is as for `headline`."""
     return [("Outcome", _outcome(task, state, accepted))]
 
 
 def result_lines(
     state: AttemptState, groups: Sequence[tuple[str, Rows]], width: int, accepted: bool | None = None
 ) -> list[Line]:
-    """Return the lines of the first page: the groups, then charts of time, budgets and submissions."""
+    """Return the lines of the first page: the groups, charts of time and budgets, and submissions.
+
+    If features that a model does not have were used, the last line lists them. `width` is in cells.
+    """
     found: list[Line] = []
     for title, rows in groups:
         found += [*([Line()] if found else []), line(f" {title}", HEADING)]
@@ -211,7 +214,7 @@ class ResultPage(LineList):
         self._state, self._groups, self._accepted = state, groups, accepted
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fold the lines to the new width."""
+        """Wrap the lines to the new width."""
         self._fold(event.size.width)
 
     def show_state(self, state: AttemptState, groups: Sequence[tuple[str, Rows]]) -> None:
@@ -223,7 +226,7 @@ class ResultPage(LineList):
         self.show(result_lines(self._state, self._groups, max(40, width - 2), self._accepted))
 
     def ground(self, index: int) -> str:
-        """Return no background for the cursor: nothing can be chosen here."""
+        """Return an empty background, because no line can be chosen here."""
         return ""
 
 
@@ -307,9 +310,9 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self.dismiss(following)
 
     def confirm_by(self, ask: AskConfirmation) -> None:
-        """Confirm a pass that is not confirmed yet with `ask`, in the background while the screen is shown.
+        """Use `ask` to confirm an unconfirmed pass, in the background while the screen is shown.
 
-        If the screen is left before, the next summary of the attempt asks again.
+        If the screen is left before the end, the next summary of the attempt asks again.
         """
         self._ask = ask
 

@@ -120,7 +120,7 @@ def with_keys(words: str, keymap: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """A practice attempt in a folder of its own, which is in no list and no result."""
+    """A practice attempt in a temporary folder. It appears in no list and no result."""
 
     held: OpenAttempt
     folder: Path

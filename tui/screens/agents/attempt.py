@@ -113,7 +113,7 @@ def handover_words(handover: Handover) -> str:
 
 
 def turn_words(turn: ModelTurn) -> str:
-    """Return the text for a turn: its cost, the reasoning, the reply, and the names of the tools called."""
+    """Return the text for a turn: its tokens and duration, the reasoning, the reply, and the tools called."""
     usage = turn.usage
     about = "about " if usage.estimated else ""
     head = (
@@ -151,7 +151,7 @@ class GiveAsked(Message):
 
 
 def take_words(state: AttemptState) -> str:
-    """Return the consequences of taking an attempt over, for the question before it."""
+    """Return a text that explains the consequences of taking an attempt over."""
     model, left = visible_line(state.header.model or "the model"), state.remaining
     baseline = ", and it is no longer a baseline" if state.header.role == Role.BASELINE else ""
     budgets = f"{left.tool_uses} of {state.budgets.tool_uses} {state.of_kind.unit}s"
@@ -252,7 +252,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             self._answered = len(answered)
 
     def _show_last(self, state: AttemptState, *, at_end: bool) -> None:
-        """Show the newest answer if `at_end`, and the source shown last."""
+        """Show the newest answer if `at_end`, and the latest source among all answers."""
         answered = [call for call in state.calls if call.text is not None]
         if at_end:
             self.call_later(self.results.show_call, answered[-1].call_id)

@@ -29,7 +29,7 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 ON_THEIR_WAY_S = 1.0
-"""Seconds after a dialog opens unasked in which keys are ignored: they were meant for another screen."""
+"""The seconds for which a dialog opened unasked ignores keys: they were meant for another screen."""
 
 
 class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
@@ -51,7 +51,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
-        """Lay out body, buttons and keys. A title costs only the line of the frame."""
+        """Lay out body, buttons and keys. The title is in the frame, so it takes no extra line."""
         with framed(Vertical(classes="dialog-box"), self._title):
             with VerticalScroll(classes="dialog-body", can_focus=False):
                 for widget in self.body():
@@ -65,7 +65,10 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the dialog accepts an event; one that opened unasked ignores the first second's."""
+        """Return whether the dialog accepts an event.
+
+        If it opened unasked, it ignores the first second's events.
+        """
         return not self.unasked or event.time >= self._opened_at + ON_THEIR_WAY_S
 
     def _views(self) -> list[LineView]:
@@ -169,7 +172,7 @@ Result = TypeVar("Result")
 
 
 def show_error(app: App[Result], error: UserError) -> None:
-    """Show an error that the user can solve, with its hint."""
+    """Show an error that the user can fix, with its hint."""
     app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))
 
 
@@ -211,7 +214,7 @@ class Reasoned:
 
 
 class Choices(OptionList):
-    """A list with one choice, marked by a character and not only by colour."""
+    """A list in which one choice is selected. A character marks this choice, and not only a colour."""
 
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
@@ -244,7 +247,7 @@ class Choices(OptionList):
 
 
 class ReasonDialog(Dialog[Reasoned]):
-    """One of several reasons, and a field for an explanation."""
+    """A choice of one of several reasons, with a field for an explanation. The answer is a `Reasoned`."""
 
     def __init__(
         self,
@@ -306,10 +309,10 @@ class ReasonDialog(Dialog[Reasoned]):
 
 
 class PickDialog(Dialog[str]):
-    """A list to choose from, with a field that filters it. The answer is the chosen one's code."""
+    """A list to choose from, with a field that filters it. The answer is the code of the choice."""
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]]) -> None:
-        """`choices` are pairs of an answer and its label."""
+        """`choices` are pairs of a code and a label."""
         super().__init__(title)
         self._choices = choices
         self._shown: list[str] = []
@@ -382,14 +385,17 @@ _WAIT_SECONDS = 0.2
 class ConsentPrompt:
     """Asks for consent to run code without isolation, in an app.
 
-    Only other threads may call `ask`: it would block the event loop.
+    `ask` blocks, so it must not be called in the thread of the event loop.
     """
 
     def __init__(self, app: App[object]) -> None:
         self._app = app
 
     def ask(self, why_not: str) -> bool:
-        """Show the question and wait for the answer. Return False if the app closes first."""
+        """Ask the question, with `why_not` as the reason, and return whether the user consents.
+
+        This waits for the answer. False if the app closes first.
+        """
         answered = threading.Event()
         answers: list[bool | None] = []
 

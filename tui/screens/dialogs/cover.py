@@ -81,7 +81,10 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the screen accepts an event. It ignores those meant for the screen before it."""
+        """Return whether the screen accepts an event.
+
+        Events of the first second are ignored, because they were meant for the previous screen.
+        """
         return event.time >= self._opened_at + ON_THEIR_WAY_S
 
     @on(Button.Pressed)

@@ -1,4 +1,4 @@
-"""The screen for writing a gist: the solve screen with the gist as its text, the trace, and scores."""
+"""The screen for writing a gist: the solve screen with an editor for the gist, a trace pane and scores."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class TracePane(StatePane):
 
 
 class GistSolving(SolvingKind):
-    """The solving of a gist: one text, saved by a step before each call and handed in once.
+    """The solving of a gist: one text, which is saved before each call, for one step, and handed in once.
 
     It is scored before the hand-in only if the attempt allows that.
     """
@@ -180,7 +180,7 @@ class GistSolving(SolvingKind):
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether a call is an unlimited score: a progress line would move the text while typing."""
+        """Return whether a call is an unlimited score, which must not disturb typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
 
@@ -194,7 +194,7 @@ class GistPane(EditorPane):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
 
     class ScoreWanted(Message):
-        """Asks to score the text: typing has paused, and scoring is free."""
+        """Asks the screen to score the text, because typing has paused and scoring is free."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -266,7 +266,7 @@ class GistPane(EditorPane):
         return gist_of(self._state).text
 
     def take(self, name: str) -> bool:
-        """Append a function that was shown to the gist. Return False: the focus stays."""
+        """Append a function to the gist if its source was shown. Return False, so that the focus stays."""
         shown = shown_function(self._state, name)
         if shown is None:
             self.app.notify("Its source has not been shown yet: read it first.", severity="warning")
@@ -378,7 +378,7 @@ class GistPane(EditorPane):
         return self.editor.state.fault if self._checked == self.code else fault_in(self.code)
 
     def missing_lines(self) -> list[MissingLine]:
-        """Return the lines that lower the scores; empty if they may not be shown."""
+        """Return the lines that lower the scores; empty if they may not be shown or if no text was scored."""
         if not self.may_show or not self._scored:
             return []
         if self._undefined[0] != self.code:
@@ -465,7 +465,7 @@ def _writes(name: str) -> bool:
 
 
 class GistScreen(SolveScreen):
-    """An attempt at a gist, dismissed like `SolveScreen`."""
+    """The screen of an attempt at a gist. It is dismissed with the same results as `SolveScreen`."""
 
     CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST_SOLVE)]
@@ -487,7 +487,7 @@ class GistScreen(SolveScreen):
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer scores if the attempt has them before the hand-in, automatic ones if they are unlimited."""
+        """Offer scores if the attempt has them, and automatic scores only if scores are unlimited."""
         if action in ("score", "live"):
             free = self._attempt.state.budgets.scores is None
             return SCORE_GIST in self._attempt.tools and (action == "score" or free)

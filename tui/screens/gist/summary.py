@@ -23,7 +23,10 @@ from gistpoint.tui.widgets.plain import Plain
 def gist_summary(
     task: Task, full: Answer, state: AttemptState, *, accepted: bool | None = None
 ) -> SummaryScreen:
-    """Return the summary of an attempt at a gist, with or without a hand-in."""
+    """Return the summary of an attempt at a gist, with or without a hand-in.
+
+    `accepted` is the reviewers' decision on a pass; None if there is none.
+    """
     answer = gist_answer(full)
     last = state.submissions[-1] if state.submissions else None
     scores = score_rows(last.metrics) if last is not None and last.metrics else []
@@ -57,7 +60,7 @@ class HandedIn(ScoredGist):
 
 
 class ReferencePage(Vertical):
-    """The page with the reference gist of the same command."""
+    """The page with the reference gist of the task's command."""
 
     def __init__(self, answer: GistAnswer) -> None:
         super().__init__(id="page-reference")

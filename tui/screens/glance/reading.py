@@ -72,7 +72,7 @@ class GlanceScreen(BaseScreen[None]):
         at_once: bool = False,
         on_read: Callable[[], None] = lambda: None,
     ) -> None:
-        """Show `items` in order, without those read before. `on_read` is called after each reading."""
+        """Show `items` in order, without those already read. `on_read` is called after each reading."""
         super().__init__()
         self._items, self._reader, self._at_once, self._on_read = tuple(items), reader, at_once, on_read
         self._phase = _Phase.WAITING
@@ -213,7 +213,7 @@ class GlanceScreen(BaseScreen[None]):
     def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
         """Show a function, or wait for Enter if its time is limited.
 
-        One that was taken back has used up its time, so that its code stays hidden.
+        If an answer was taken back, the time for its function is used up, so the code stays hidden.
         """
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else 0

@@ -31,7 +31,7 @@ _ANSWERS = {
 
 
 def suggested(reading: Reading) -> GlanceVerdict:
-    """Return the verdict that the reading of a corruption suggests, provided that it is a fault."""
+    """Return the verdict that the reading of a corruption suggests if the corruption is indeed a fault."""
     if reading.seen:
         return GlanceVerdict.AT_A_GLANCE
     return (
@@ -56,7 +56,7 @@ class VerdictScreen(BaseScreen[None]):
     def __init__(
         self, items: Sequence[BlindItem], reader: GlanceReader, *, summary: str = "", last: bool = True
     ) -> None:
-        """`items` are the functions that were read corrupted.
+        """`items` are the functions whose corrupted version was read.
 
         If `last`, leaving ends the program; otherwise it returns to the next function.
         """
@@ -103,7 +103,7 @@ class VerdictScreen(BaseScreen[None]):
             self._show()
 
     def action_turn(self, step: int) -> None:
-        """Go to another diff. After a single one in between, forward returns to the next function."""
+        """Go to the diff `step` places further on. Between two functions, going forward closes the screen."""
         if not self._last and step > 0:
             self.dismiss()
             return

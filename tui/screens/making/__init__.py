@@ -1,1 +1,1 @@
-"""The screen for the making of tasks."""
+"""The screen for making tasks."""

@@ -1,4 +1,4 @@
-"""The screen for the making of tasks: trials under way, rejections with reasons, and the kept tasks."""
+"""The screen for making tasks: trials under way, rejections with reasons, and the kept tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gistpoint.tui.widgets.table import Table
 DRAW_S = 0.2
 """Seconds between two drawings. Reports may come faster than anybody can read."""
 _LARGE = 32
-"""The lines of a terminal from which more of the work is shown."""
+"""The height of a terminal, in lines, from which more of the work is shown."""
 
 
 class KeptTable(Table[KeptTask]):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _NAME = 30
-"""The most characters of a run's name. A longer one is shortened in the middle."""
+"""The maximum length of a run's name, in characters. A longer name is shortened in the middle."""
 _UNCHANGED = "Nothing changed so far."
 
 
@@ -58,7 +58,7 @@ class _Both:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The steps in a row, and the repository of each run after them."""
+    """The two steps of a row, and each run's repository after its step."""
 
     row: int
     steps: tuple[Step | None, Step | None]
@@ -111,7 +111,7 @@ class _Side(Vertical):
     """A step of one run, or the run's changes up to it."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the three views, of which one is visible."""
+        """Lay out the three views; only one of them is visible."""
         yield StepView(id=f"{self.id}-step")
         yield DiffView(id=f"{self.id}-diff")
         yield Plain(_UNCHANGED, id=f"{self.id}-unchanged")
@@ -171,7 +171,7 @@ class CompareScreen(BaseScreen[None]):
         return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
-        """Return the file names if they are short and different, else the parts of the paths that differ."""
+        """Return the file names if they are short and different, or else the differing parts of the paths."""
         files = [PurePath(name).name for name in self._names]
         if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files
@@ -269,11 +269,11 @@ class CompareScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#aligned")
     def chosen(self) -> None:
-        """Open the run of the focused side, else the left one."""
+        """Open the run of the focused side, or else the left one."""
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the run of the focused side, else the left one."""
+        """Open the run of the focused side, or else the left one."""
         focused = self.focused.id or "" if self.focused is not None else ""
         name = self._names[focused.startswith("right")]
         self.app.push_screen(self._settings.screens.run(name, self._settings, runs=self._names))

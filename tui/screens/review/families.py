@@ -11,7 +11,7 @@ class Family(StrEnum):
     """Steps that are hidden together. Scores, endings, errors and unreadable steps belong to no family."""
 
     HARNESS = "harness"
-    """Bookkeeping, and what the harness itself ran."""
+    """Bookkeeping steps, and the steps of the harness itself."""
     MESSAGES = "messages"
     FINDING = "finding"
     COMMANDS = "commands"
@@ -39,7 +39,7 @@ _OF_KIND = {
 }
 _FOR_SOLVERS = frozenset({Family.FINDING, Family.COMMANDS, Family.PATCHES})
 _FLOOD = 0.25
-"""The share of a run's steps from which those of a foreign harness itself are hidden initially."""
+"""The share of a run's steps from which the steps of a foreign harness are hidden initially."""
 
 
 def family_of(step: Step, format: str) -> Family | None:
@@ -54,6 +54,9 @@ def family_of(step: Step, format: str) -> Family | None:
 
 
 def hidden_at_first(format: str, count: int, of_harness: int) -> frozenset[Family]:
-    """Return the families hidden initially in a run of `count` steps, `of_harness` of them the harness's."""
+    """Return the families that are hidden initially in a run.
+
+    The run has `count` steps, `of_harness` of them by the harness.
+    """
     floods = of_harness and (format == OWN_FORMAT or of_harness >= _FLOOD * count)
     return frozenset({Family.HARNESS}) if floods else frozenset()

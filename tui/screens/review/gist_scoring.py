@@ -1,4 +1,4 @@
-"""Scoring the gist of the open run on request."""
+"""Scores the gist of the open run on request."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class GistScoring(ViewJob):
 
 
 def gist_task(loader: RunLoader) -> Task | None:
-    """Return the task of a run if it is a stored gist task, else None."""
+    """Return the stored gist task of a run; None if the run has no such task."""
     from gistpoint.core.kinds.gist.model import is_gist
 
     task = loader.task.task

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 _NARROW = 20
-"""The most characters of a model's name in a narrow terminal."""
+"""The maximum length of a model's name, in characters, in a narrow terminal."""
 
 
 def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) -> list[str]:
-    """Return who made a run, how it ended, and the first of its warnings."""
+    """Return who made a run, how it ended, and the first of its warnings, as texts that are not empty.
+
+    `hides` hides the solver and the ending. Unless `wide`, the solver's name is shortened.
+    """
     solver = solver_words(header)
     solver = solver if wide else shortened(solver, _NARROW)
     words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status, header.confirmation]
@@ -36,7 +39,8 @@ def run_fields(
     """Return the header's fields for a run.
 
     They are the `place` in the list, the other readers, the reviewer's verdict and number of labels, the
-    cost, the tokens and the format. `sums` means that the cost and the tokens are still being added up.
+    cost, the tokens and the format. `hides` leaves out the cost. `sums` means that the cost and the tokens
+    are still being added up.
     """
     review = annotations.review if annotations is not None else None
     verdict = (

@@ -1,4 +1,4 @@
-"""Opening an image of a step in the system's viewer."""
+"""Opens an image of a step in the system's viewer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _SIZE = re.compile(r"[\d,]+ bytes(?=\]|$)")
 
 
 def opened_image(document: RunDocument, step: int, number: int, places: Sequence[str]) -> str:
-    """Open the image at one of `places`, which are lines of a step's text. Return a report of the outcome.
+    """Open the image at `places[number]`, and return a report of the outcome.
 
-    A record may contain an image twice that its step shows once, so such duplicates are dropped. The image is
-    written to a file that only this user can read; the file remains for the viewer.
+    `places` are the lines of the step's text that represent images. A record may contain twice an image that
+    its step shows once, so duplicates are dropped. The image is written to a file that only this user can
+    read; the file remains for the viewer.
     """
     image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:

@@ -1,4 +1,4 @@
-"""Loading of a run in one thread: the current step first, then pages, rows, the index, and the survey."""
+"""Loads a run in one thread: the current step first, then pages, rows, the index, and the survey."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ class SeveralRunsError(UserError):
 
 
 def opener(name: str) -> Callable[[], RunDocument]:
-    """Return a function that opens a run by name. It imports its modules when it is called."""
+    """Return a function that opens a run by name. It imports its modules when it is called.
+
+    The function raises `SeveralRunsError` if the name matches several runs.
+    """
 
     def opening() -> RunDocument:
         from gistpoint.sessions.records.archives import RunFileError
@@ -160,11 +163,11 @@ class OfRun(Message):
 
 
 class RunOpened(OfRun):
-    """The run is open, and its first step has been read."""
+    """A message that the run is open."""
 
 
 class StepRead(OfRun):
-    """The requested step has been read."""
+    """A message that the requested step has been read."""
 
     def __init__(self, loader: RunLoader, step: Step) -> None:
         super().__init__(loader)
@@ -172,11 +175,11 @@ class StepRead(OfRun):
 
 
 class LastStepRead(StepRead):
-    """The last step has been read, before its number is known."""
+    """A message that the last step has been read before the number of steps is known."""
 
 
 def has_error(step: Step) -> bool:
-    """Return whether a step, or one of its results, reports an error."""
+    """Return whether a step is an error, can't be read, or has a result that failed."""
     return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
         result.is_error or (result.returncode or 0) != 0 for result in step.results
     )
@@ -198,7 +201,7 @@ def short_task(task: str) -> str:
 
 
 class RunRewritten(OfRun):
-    """The file was replaced: the run has to be opened again."""
+    """A message that the file was replaced, so that the run has to be opened again."""
 
 
 def check_format(document: RunDocument) -> None:
@@ -211,11 +214,11 @@ def check_format(document: RunDocument) -> None:
 
 
 class RowsRead(Message):
-    """More rows of the list can be drawn."""
+    """A message that more rows of the list can be drawn."""
 
 
 class IndexGrew(Message):
-    """More steps have been indexed or surveyed."""
+    """A message that more steps have been indexed or surveyed."""
 
     def can_replace(self, message: Message) -> bool:
         """Return whether a message of the same kind can be dropped: only the latest counts matter."""
@@ -248,7 +251,10 @@ def known_task(task_id: str, locations: Locations) -> KnownTask:
 
 
 def title_known(header: Run, known: KnownTask) -> str:
-    """Return the title of a run's task; empty if unknown. Before the run's end it hides the answer."""
+    """Return the title of a run's task; empty if unknown.
+
+    If the run has no verdict, the title hides the answer.
+    """
     from gistpoint.tui.titles import revealed_title, title_of
 
     if known.task is None:
@@ -329,19 +335,19 @@ class RunLoader:
         self._used_at = time.monotonic()
 
     def want(self, index: int) -> None:
-        """Read a step next. A new request replaces the one before."""
+        """Read a step next. A new request replaces the previous one."""
         self._looked_at = index
         self.wait()
         self._jobs.do(lambda job: self._read(job, index), key="step", priority=Rank.STEP)
 
     def want_rows(self, rows: Iterable[int]) -> None:
-        """Read rows of the list. A new request replaces the one before."""
+        """Read rows of the list. A new request replaces the previous one."""
         missing = [row for row in rows if row not in self.rows]
         if missing:
             self._jobs.do(lambda job: self._read_rows(job, missing), key="rows", priority=Rank.ROWS)
 
     def want_page(self, load: Callable[[Job], Result], show: Callable[[Result], object]) -> None:
-        """Load the content of a page, and show it. A new request replaces the one before."""
+        """Load the content of a page, and show it. A new request replaces the previous one."""
         self._jobs.do(load, show, key="page", priority=Rank.PAGE)
 
     def do(
@@ -352,7 +358,7 @@ class RunLoader:
         later: bool = False,
         keeps: bool = False,
     ) -> None:
-        """Run a function in the thread, before pages that wait or, with `later`, after the visible rows.
+        """Run a function in the thread, with the priority of a page or, with `later`, after the visible rows.
 
         `then` is called on the UI thread with the result. With `keeps`, the function is run even if the
         screen is left before it begins.

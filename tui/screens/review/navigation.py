@@ -1,4 +1,4 @@
-"""Movement in a run: to the next step of a kind, to its first or last step, or at the run's own pace."""
+"""Movement in a run: to the next step of a kind, to its first or last step, or at the recorded pace."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STEADY_S = 1.0
 """The seconds for which a step is shown if its duration is unknown."""
 LONGEST_S = 10.0
-"""The most seconds for which a step is shown."""
+"""The maximum number of seconds for which a step is shown."""
 
 
 def _ahead(here: int, by: int, count: int) -> Iterable[int]:
@@ -49,9 +49,9 @@ def _ahead(here: int, by: int, count: int) -> Iterable[int]:
 
 
 def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tuple[int | None, bool]:
-    """Return the nearest step of a kind from `here` on, forwards or backwards, None if there is none.
+    """Return the nearest step of a kind from `here` on, backwards if `by` is negative; None if none is found.
 
-    Also return whether all steps on the way were surveyed; if not, there may be a nearer one.
+    Also return whether all steps on the way were surveyed. If not, the search ended early, with None.
     """
     from gistpoint.tui.screens.review.survey import bit_of
 
@@ -94,7 +94,7 @@ class Player:
         return SPEEDS[self._speed]
 
     def faster(self, by: int) -> None:
-        """Play at a speed that is `by` places further on in `SPEEDS`."""
+        """Change the speed by `by` places in `SPEEDS`, but not beyond its ends."""
         self._speed = min(max(0, self._speed + by), len(SPEEDS) - 1)
         if self.playing:
             self._schedule()
@@ -169,7 +169,7 @@ class Navigation:
         self._view.open(TextDialog("Go to step", placeholder=f"1 to {steps.count:,}"), answered)
 
     def go(self, kind: str, by: int) -> None:
-        """Move to the next or previous step of a kind that the survey knows."""
+        """Move to the next or previous step of a kind in `WANTED`."""
         survey, steps = self._run.loader.survey, self._view.steps
         place, known = (
             (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
@@ -177,13 +177,16 @@ class Navigation:
         self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
 
     def go_among(self, places: Collection[int], name: str, by: int) -> None:
-        """Move to the next or previous one of some steps."""
+        """Move to the next or previous step among `places`.
+
+        `name` describes them in the message if there is none.
+        """
         here = self._view.steps.cursor
         ahead = [place for place in places if (place > here if by > 0 else place < here)]
         self._go_to(min(ahead, key=lambda place: abs(place - here), default=None), name, by, "none")
 
     def go_outside(self, places: Collection[int], name: str, by: int) -> None:
-        """Move to the next or previous listed step that is not among some steps."""
+        """Move to the next or previous listed step that is not among `places`."""
         steps = self._view.steps
         ahead = (n for n in _ahead(steps.cursor, by, steps.count) if n not in places and steps.lists(n))
         self._go_to(next(ahead, None), name, by, "none")
@@ -219,7 +222,7 @@ class Navigation:
         self.arrive()
 
     def arrive(self) -> None:
-        """Move to the milestone at which runs open, after all steps were surveyed.
+        """Move to the milestone at which runs open, after all steps have been surveyed.
 
         If the cursor was moved before that, do nothing.
         """
@@ -246,7 +249,7 @@ class Navigation:
         self._say_playing()
 
     def faster(self, by: int) -> None:
-        """Play at the next higher or lower speed, and show it."""
+        """Change the speed by `by` places in `SPEEDS`, and show it."""
         self.player.faster(by)
         self._say_playing()
 
@@ -301,7 +304,7 @@ class Navigation:
         self._arriving = ""
 
     def takes_last_step(self) -> bool:
-        """Return whether to show the last step while the steps before it are being counted."""
+        """Return whether to show the last step before its number is known. If so, record that it is shown."""
         if not self._to_end or self._view.pages.current != "step":
             return False
         self.uncounted = True

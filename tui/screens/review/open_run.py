@@ -1,4 +1,4 @@
-"""The run under review, with all that belongs to it."""
+"""The run under review, with its loader, annotations, navigation, replay and gist scores."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OpenRun:
         self.name, self.loader, self._view = name, loader, view
         self.header: Run | None = None
         self._summed_up: RunDocument | None = None
-        """The document whose header is complete; None before that."""
+        """The document whose header is complete; None until then."""
         self.title = ""
         """The title of the run's task; empty if it is unknown."""
         self.step: Step | None = None
@@ -75,7 +75,7 @@ class OpenRun:
         self.step = None if self.navigation.following else self.step
 
     def grew(self) -> None:
-        """Use the header as it is at the end of the run, and find annotated steps again."""
+        """After all steps have been counted, use the final header and find the annotated steps again."""
         document = self.loader.document
         if document is None or not document.finished:
             return
@@ -90,7 +90,7 @@ class OpenRun:
     # Facts from outside the record
 
     def look_further(self) -> None:
-        """Read title, gist and annotations in the loader's thread, after the run has been drawn."""
+        """Read the title, gist and annotations in the loader's thread, after the run has been drawn."""
         loader = self.loader
         self._view.set_timer(_DRAWN_S, lambda: self._look(loader))
 
@@ -140,7 +140,10 @@ class OpenRun:
             self.annotations.ask(what)
 
     def annotate_by_key(self, character: str) -> bool:
-        """Give the label or the verdict with a hot key. Return whether there is one."""
+        """Toggle the label or give the verdict that has a hot key. Return whether there is one.
+
+        Before the annotations have been read, keep the key for them and return False.
+        """
         annotations = self.annotations
         if annotations is None:
             self._early += character

@@ -49,7 +49,11 @@ class PlaceTable(Table["Hit"]):
 
 
 def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
-    """Return a distinct name for each run: the differing parts of the files, if any, and the task."""
+    """Return a distinct display name for each run, by the run's name.
+
+    A display name consists of the part in which the file names of runs of the same task differ, if any, and
+    the task.
+    """
     of_task: defaultdict[str, list[str]] = defaultdict(list)
     for name, row in runs.items():
         of_task[task_words(row)].append(name)
@@ -65,7 +69,8 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
 def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
     """Return the part of each name that differs from the others, cut at whole words.
 
-    A single name returns an empty text. If `hidden`, return numbers, since names may reveal the model.
+    For a single name, return an empty text. If `hidden`, return numbers such as `#1`, since names may reveal
+    the model.
     """
     if len(names) < 2:
         return [""]
@@ -78,7 +83,7 @@ def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
 
 def _shared_words(names: Sequence[str]) -> str:
     """Return the common start of names, up to the last character that is neither letter nor digit."""
-    # the names between these two share at least what the two share
+    # all other names are sorted between these two, so they share at least the start that the two share
     pairs = zip(min(names), max(names), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while end and names[0][end - 1].isalnum():
@@ -124,7 +129,7 @@ class PlacesScreen(BaseScreen[None]):
 
     @on(SearchBar.Asked)
     def asked(self, message: SearchBar.Asked) -> None:
-        """Search for the typed query, and drop the hits before."""
+        """Search for the typed query, and drop the earlier hits."""
         self._wanted = message.wanted
         self._hits, self._found_in = [], set()
         self.table.show(())

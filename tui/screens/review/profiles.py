@@ -58,7 +58,7 @@ class KnownProfiles:
 
 
 def stamp_of(name: str) -> _Stamp | None:
-    """Return the size and modification time of a run's file; None if it is a folder or missing."""
+    """Return a run's file size in bytes and modification time in ns; None if it isn't a regular file."""
     path, _ = split_name(name)
     try:
         found = path.stat()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BLOCKS = " ▁▂▃▄▅▆▇█"
 GUTTER = 9
 _WIDEST = 4
-"""The most cells that a step takes."""
+"""The maximum number of cells that a step takes."""
 _MANY = 4
 """The number of steps per cell above which a cell shows the share of errors instead of a mark."""
 _FEW = 4
@@ -80,7 +80,10 @@ class Ruler(Widget):
         self._redraw()
 
     def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
-        """Show the known part of a run: all rows if the screen is `wide`. `hides` leaves out the cost."""
+        """Show the known part of a run; unless `wide`, only the first row of values.
+
+        `hides` leaves out the cost.
+        """
         self.steps = steps
         if survey is not None:
             from gistpoint.tui.screens.review.survey import LOOKS, legend

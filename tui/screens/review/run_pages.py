@@ -50,7 +50,8 @@ class RunPage(Generic[Content]):
     def read(self, context: PageContext, job: Job) -> Content:
         """Return the page's content for a step.
 
-        This runs in the loader's thread, from the start again after it has given way to another job.
+        This runs in the loader's thread. After it has given way to another job, it is called again from the
+        start.
         """
         raise NotImplementedError
 
@@ -86,13 +87,13 @@ class RunPages(Pages):
         self._wanted = None
 
     def begin_again(self) -> None:
-        """Forget all that was loaded and noted for a run, before another one is shown."""
+        """Forget the contents and notes of a run before another run is shown."""
         self.outdate()
         self._notes.clear()
         self.hide_tabs(frozenset(page.name for page in PAGES if page.later))
 
     def load(self, context: PageContext, *, reload: bool = False) -> None:
-        """Load the current page unless it was loaded for the step before; with `reload`, in any case."""
+        """Load the current page unless it is already loaded for the step. `reload` loads it in any case."""
         name, widget, index = self.current, self.made[self.current], context.index
         if name != "step" and self._loaded.get(name) != index:
             self._notes[name] = ""

@@ -48,7 +48,7 @@ class RunRow:
 
 
 def task_words(row: RunRow) -> str:
-    """Return the title or the name of a run's task, else the name of the run's file."""
+    """Return the title or the name of a run's task, or else the name of the run's file."""
     return row.title or short_task(row.header.task) or PurePath(row.name).name
 
 
@@ -69,7 +69,7 @@ def _ending(row: RunRow) -> str:
 
 
 def model_words(row: RunRow) -> str:
-    """Return who made a run, or that this is hidden."""
+    """Return who made a run, or `hidden` if the model is hidden."""
     return "hidden" if row.hides else solver_words(row.header)
 
 
@@ -145,7 +145,7 @@ def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunR
 
 
 def known_verdicts(rows: Sequence[RunRow]) -> list[AttemptResult]:
-    """Return the verdicts on the runs, without those that are hidden."""
+    """Return the recorded verdicts that are not hidden. An unknown verdict counts as `NOT_SOLVED`."""
     known = {str(result): result for result in AttemptResult}
     found = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
     return [known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in found]
@@ -258,7 +258,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
 )
 _KINDS = ("task", "model", "verdict", "ending", "format", "mine")
 GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
-"""The columns by which runs can be grouped, in the order in which the key cycles through them."""
+"""The columns by which the key groups runs, in the order in which it cycles; None stands for no groups."""
 
 
 def solved(rows: Sequence[RunRow]) -> str:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _BATCH_S = 0.1
 _REST_S, _PAUSE_S = 0.002, 0.05
 _MOST_NAMED = 200
-"""The most unread files whose names are shown."""
+"""The maximum number of unread files whose names are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read_rows(
     """Read a list of runs in a job: first all headers, then the runs in full, small ones first.
 
     `take` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read in
-    full: two threads that read slow each other down. Raises `UserError`.
+    full: two threads that read slow each other down. Raises `CancelledError` if the job is cancelled.
     """
     every: list[RunRow] = []
     headers = (
@@ -198,7 +198,7 @@ class RunsScreen(BaseScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNS)]
     HELP_PAGE = "runs"
     AUTO_FOCUS = "RunTable"
-    """The table and not the hidden filter: a key pressed while the screen opens must not end up there."""
+    """The table: a key pressed while the screen opens must not end up in the hidden filter."""
     SCOPES = (KeyScope.RUNS,)
 
     table = query_one(RunTable)
@@ -315,7 +315,7 @@ class RunsScreen(BaseScreen[None]):
         return f"{count}: none matches the filter (Esc: all)" if filtered_out and self.words.value else count
 
     def _place(self) -> str:
-        """Return where the runs are, by the names of the last folders."""
+        """Return the last part of the first path and the number of other paths; empty if there are none."""
         names = [PurePath(path).name or path for path in self._paths]
         return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
 
@@ -344,7 +344,7 @@ class RunsScreen(BaseScreen[None]):
         return tuple(row.name for row in self.table.shown)
 
     def _reviewed(self, _answer: object = None) -> None:
-        """Read the runs again that have been annotated."""
+        """Read again the runs that have been annotated, or all runs if some are still being read."""
         if self._watch is not None:
             self._watch.changed()
         if self._jobs.busy:

@@ -55,7 +55,10 @@ _FOLLOW_S = 1.0
 
 
 class ReviewScreen(BaseScreen[None]):
-    """A run under review. Its parts do most of the work, and see the screen as a `ReviewView`."""
+    """The screen of a run under review. `OpenRun`, `Search` and `OtherRuns` do most of the work.
+
+    They use the screen through the interface `ReviewView`.
+    """
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.REVIEW)]
@@ -107,7 +110,7 @@ class ReviewScreen(BaseScreen[None]):
         self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out steps and pages side by side if there is room, else below one another."""
+        """Lay out steps and pages side by side if there is room, or else below one another."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
         self.call_later(self.call_later, self.steps.together.release)
 
@@ -155,7 +158,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RunOpened)
     def opened(self, message: RunOpened) -> None:
-        """Show the run that was opened, unless it is another than the visible one or was shown before."""
+        """Show the run that was opened, if it is the visible one and has not been shown yet."""
         if message.loader is self.run.loader and self.run.header is None:
             self.show_run()
 
@@ -177,7 +180,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(StepRead)
     def step_read(self, message: StepRead) -> None:
-        """Show a step that was read, unless another one has been requested since."""
+        """Show a step that was read, unless another step has been requested in the meantime."""
         if message.loader is self.run.loader and message.step.index == self.steps.cursor:
             self.run.step = message.step
             self.show_step()
@@ -193,7 +196,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(IndexGrew)
     def grown(self) -> None:
-        """Show the part of the run that was read since."""
+        """Show the part of the run that has been read since the last update."""
         document = self.run.loader.document
         if document is None:
             return
@@ -210,7 +213,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RunRewritten)
     def open_again(self, message: RunRewritten) -> None:
-        """Open a file again that was replaced."""
+        """Open the visible run again after its file was replaced."""
         if message.loader is not self.run.loader:
             return
         self.run.reopen(self._new_loader(self.run.name))
@@ -377,7 +380,7 @@ class ReviewScreen(BaseScreen[None]):
         self.set_focus(self.step_page if within else self.focused)
 
     def fill_page(self, *, reload: bool = False) -> None:
-        """Load the current page unless it was loaded for this step before; with `reload`, in any case."""
+        """Load the current page unless it is already loaded for this step. `reload` loads it in any case."""
         step, document = self.run.step, self.run.loader.document
         if step is not None and document is not None:
             self.pages.load(
@@ -441,7 +444,7 @@ class ReviewScreen(BaseScreen[None]):
     # Other screens
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen, beneath which the step stays visible.
+        """Open a dialog or another screen over this one, in which the step stays visible.
 
         `answered` is called with the result.
         """
@@ -479,7 +482,7 @@ class ReviewScreen(BaseScreen[None]):
         self.run.loader.want(self.steps.cursor)
 
     async def action_back(self) -> None:
-        """Go back to the step, the list of steps, or the screen before, but don't leave the program."""
+        """Go back to the step, the list of steps, or the previous screen, but don't leave the program."""
         if self.pages.current != "step":
             await self.action_page("step")
             self.steps.focus()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Screens:
-    """Implements `ReviewScreens`."""
+    """The implementation of `ReviewScreens`."""
 
     def run(
         self,

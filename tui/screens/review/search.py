@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit, Query
 
 KEPT = 20_000
-"""The most hits that are kept. Further hits are only counted."""
+"""The maximum number of hits that are kept. Further hits are only counted."""
 _TYPING_S = 0.12
 _BATCH_S = 0.1
 _SLICE_S = 0.008
@@ -83,7 +83,7 @@ class SearchBar(Horizontal):
             self.wanted = wanted
 
     class Left(Message):
-        """The bar was left; if `go` is set, in order to go to a hit."""
+        """A message that the bar was left. `go` is set if this was done to go to a hit."""
 
         def __init__(self, *, go: bool) -> None:
             super().__init__()
@@ -194,7 +194,7 @@ _COLUMNS: tuple[Column[Hit], ...] = (
 
 
 class HitList(Table["Hit"]):
-    """The table of hits in their order."""
+    """The table of hits, in the order in which they were found."""
 
     HEAD = 0
 
@@ -208,7 +208,7 @@ class HitList(Table["Hit"]):
 
 
 class Search(Container):
-    """The current search and its hits. A new search replaces the one before.
+    """The current search and its hits. A new search replaces the previous one.
 
     As a widget, it contains the search bar.
     """
@@ -263,13 +263,13 @@ class Search(Container):
         self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
     def run_changed(self) -> None:
-        """Drop the hits of the run before, but not those of a search in all runs."""
+        """Drop the hits of the previous run, but not those of a search in all runs."""
         self._lit = False
         if self.wanted is not None and not self.wanted.runs:
             self._take(self.wanted, [])
 
     def run_opened(self) -> None:
-        """Search the run now visible in the same way as the run before."""
+        """Search the run that is visible now in the same way as the previous run."""
         if self.wanted is not None and not self.wanted.runs:
             self._ask(self.wanted)
         else:
@@ -364,7 +364,7 @@ class Search(Container):
         self.go_to(next(later, 0))
 
     def go_to(self, index: int) -> None:
-        """Show a hit, opening its run if that is another one."""
+        """Show a hit, opening its run if that run is not the visible one."""
         hit = self.hits[index]
         self.hit = index
         self._say_place()
@@ -446,7 +446,7 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
 
 
 def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
-    """Yield the hits in runs, by their names, skipping runs that can't be read."""
+    """Yield the hits in the runs with these names, skipping runs that can't be read."""
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
     from gistpoint.sessions.runs.searching_files import Sieve

@@ -108,7 +108,7 @@ class StepList(RecordList):
             return isinstance(message, StepList.RowsWanted)
 
     class NothingToList(Message):
-        """There is no step of the kind to be listed."""
+        """A message that there is no step of the kind to be listed."""
 
         def __init__(self, kind: str) -> None:
             super().__init__()
@@ -142,7 +142,7 @@ class StepList(RecordList):
         """Delays drawing; released by the code that shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Move the cursor, drawn together with the step if that is read soon.
+        """Move the cursor, and draw it together with the step if the step is read soon.
 
         A hidden step is listed while the cursor is on it.
         """
@@ -182,7 +182,7 @@ class StepList(RecordList):
         super().set_count(count, cursor=cursor)
 
     def open_run(self, count: int, first: int) -> None:
-        """Show the known steps of a run, from its `first` one unless the cursor was moved before."""
+        """Show the known steps of a run, with the cursor on step `first` unless it was already moved."""
         self.set_count(count)
         self.cursor = self.cursor or first
 
@@ -196,13 +196,13 @@ class StepList(RecordList):
         self.show_cursor()
 
     def know(self, survey: Survey | None) -> None:
-        """Set the facts about the steps, and hide the hidden families."""
+        """Set the facts about the steps, and list the steps accordingly."""
         self.survey, before, listed = survey, self.row_count, self._listed
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
         begins = listed is None and self._extra == 0 and not self.is_asked_for
-        if begins and self.row_count > 1:  # the steps read first are hidden, so that the run begins later
+        if begins and self.row_count > 1:  # the first steps turned out to be hidden
             self.cursor = self.index_at(1)
 
     @property
@@ -288,7 +288,7 @@ class StepList(RecordList):
     # Drawing rows
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the row of a step: marks, number, sign, kind, text and, at the right, its ending."""
+        """Return the row of a step: its marks, number, symbol, kind, text and, at the right, its ending."""
         fact = self.facts.get(index)
         digits = max(3, len(str(self.count)))
         here = "▸" if index == self.cursor else " "
@@ -334,7 +334,7 @@ class StepList(RecordList):
 
 
 def _ending(fact: RowFact) -> list[Piece]:
-    """Return the sign for the ending of a step; empty if it is not known."""
+    """Return the symbol for the ending of a step; empty if the ending is not known."""
     if fact.error:
         return [(" ✘", "bold $text-error")]
     if fact.unanswered:

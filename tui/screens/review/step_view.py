@@ -49,7 +49,7 @@ _COLOUR_S = 0.05
 _READ_S = 20
 """Seconds for which the name of an image's file is shown."""
 _SHORT = 1_500
-"""The most characters of code coloured at once. That takes a millisecond or two, so steps are drawn once."""
+"""The maximum number of characters of code that are coloured at once, which takes a millisecond or two."""
 
 
 class StepPart(NamedTuple):
@@ -61,7 +61,7 @@ class StepPart(NamedTuple):
     length: int
     folded: bool = False
     skipped: int = 0
-    """The number of leading characters shown only in the heading, the tool's name, which offsets count."""
+    """The number of characters, such as the tool's name, that offsets count but only the heading shows."""
 
 
 class CodeLines(NamedTuple):
@@ -88,7 +88,7 @@ class StepText(NamedTuple):
         return any(part.folded for part in self.parts)
 
     def offset_of(self, scope: TextScope, number: int, start: int) -> int | None:
-        """Return the offset, in the composed text, of a character of a part; None if it is folded."""
+        """Return the offset, in the composed text, of a character of a part; None if it isn't displayed."""
         for part in (*self.parts, *self.repeated):
             if part.scope is scope and part.number == number and start - part.skipped < part.length:
                 return part.offset + max(0, start - part.skipped)
@@ -311,7 +311,7 @@ class StepView(TextView):
         self.composed = StepText("", frozenset(), ())
         self._colouring: Timer | None = None
         self.walks_hits = False
-        """Whether `n` and `N` go through the hits of a search in the run, rather than through this text's."""
+        """Whether `n` and `N` go through the hits of the run's search instead of the matches in this text."""
 
     def show(self, composed: StepText, *, keep_place: bool = False) -> None:
         """Show the text of a step, from the start unless `keep_place` is set."""
@@ -406,7 +406,7 @@ class StepPage(StepView):
     """The page with a step. The screen passes a step as soon as it is read; the page loads nothing."""
 
     class Unfolded(Message):
-        """The folded parts are now shown in full."""
+        """A message that the folded parts are now shown in full."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -415,7 +415,7 @@ class StepPage(StepView):
         self._hides = False
         self._annotations: tuple[str, ...] = ()
         self.whole: dict[tuple[TextScope, int], str] = {}
-        """The parts that were unfolded, in full; empty while they are folded."""
+        """The full texts of the unfolded parts, by scope and number; empty while all are folded."""
 
     def show_step(
         self, step: Step, loader: RunLoader, *, hides: bool, annotations: Sequence[str] = ()

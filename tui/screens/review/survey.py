@@ -62,7 +62,7 @@ _SHORT = {
 
 
 def bit_of(mark: str) -> int:
-    """Return the bit of a mark."""
+    """Return the bit that stands for a mark in `Survey.bits`."""
     return _BITS[mark]
 
 
@@ -84,7 +84,7 @@ class Survey:
         self.calls_left = array("f")
         self.submissions_left = array("f")
         self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
-        """For each mark of a step that refers to another step: the mark and that step's index."""
+        """By step: its marks that refer to another step, each with the index of the other step."""
         self.families = array("B")
         """The family of each step, numbered from 1 in `FAMILIES`; 0 for none."""
         self.turns = array("B")
@@ -131,7 +131,10 @@ class Survey:
         return sorted(found, key=lambda mark: self._counts[mark])
 
     def marks_among(self, first: int, after: int, marks: Iterable[StepMark]) -> StepMark | None:
-        """Return the first of some marks that any step from `first` up to `after` (exclusive) has."""
+        """Return the first of `marks` that a step from `first` up to `after` (exclusive) has.
+
+        None if no step has any of them.
+        """
         bits = 0
         for found in set(self.bits[first:after]):
             bits |= found
@@ -175,7 +178,10 @@ class Survey:
         return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]
 
     def series(self, *, hides: bool = False) -> list[tuple[str, array[float], str]]:
-        """Return the name, values and style of each row of the strip. `hides` leaves out the cost."""
+        """Return the name, values and style of each row of the strip with any value above 0.
+
+        `hides` leaves out the cost.
+        """
         rows = [
             ("time", self.seconds, "$text-primary"),
             ("tokens", self.tokens, "$text-secondary"),

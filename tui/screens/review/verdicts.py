@@ -46,12 +46,12 @@ _FAILURES: Mapping[VerdictReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class VerdictForm:
-    """What a reviewer is asked about a run, which depends on who solved."""
+    """The question about a run of a person or of an agent, and its possible answers."""
 
     title: str
     verdicts: Mapping[RunVerdict, str]
     words: tuple[VerdictWord, ...]
-    """The verdicts that one key gives, unless `review.toml` has others."""
+    """The verdicts that can be given with one key, unless `review.toml` defines others."""
 
 
 OF_A_PERSON = VerdictForm(
@@ -78,11 +78,11 @@ _REASONS: Mapping[RunVerdict, Mapping[VerdictReason, str]] = {
     RunVerdict.EXCLUDE: _EXCLUSIONS,
     RunVerdict.NOT_SOLVED: _FAILURES,
 }
-"""The reasons of the verdicts that need one."""
+"""The reasons to choose from, for each verdict that needs one."""
 
 
 def form_for(actor: Actor) -> VerdictForm:
-    """Return what is asked about a run of a person or of an agent."""
+    """Return the form for a run of a person or of an agent."""
     return OF_A_PERSON if actor is Actor.PERSON else OF_AN_AGENT
 
 
@@ -104,9 +104,9 @@ class GivenVerdict:
 
 
 class VerdictDialog(Dialog[GivenVerdict]):
-    """A form for a verdict. Some verdicts need a reason, and a corrected time needs its seconds.
+    """A form for a verdict. Some verdicts need a reason, and one needs a corrected time in seconds.
 
-    A key of `review.toml` also answers it.
+    The keys of verdicts answer the form, too.
     """
 
     CSS_PATH = "../dialogs/dialogs.tcss"

@@ -1,6 +1,6 @@
 """The interfaces through which the parts of the review screen see the screen and the visible run.
 
-So each part can be read without the screen and without the other parts (decision 55).
+They make it possible to read each part without the screen and the other parts (decision 55).
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def fill_page(self, *, reload: bool = False) -> None:
-        """Load the current page unless it was loaded for this step before; with `reload`, in any case."""
+        """Load the current page unless it is already loaded for this step. `reload` loads it in any case."""
         ...
 
     def show_step_page(self) -> None:
-        """Show the page with the texts of the step in place of another one."""
+        """Show the page with the texts of the step in place of any other page."""
         ...
 
     def open_run(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The base class of long work on the open run that the reader starts and stops."""
+"""The base class for long work on the open run, which the reader starts and stops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 
 class ViewJob:
-    """One job at a time, in a thread of its own, that reports to the view."""
+    """Work on the run in a separate thread, one job at a time. It reports to the view."""
 
     NAME = ""
     """The name of the thread."""

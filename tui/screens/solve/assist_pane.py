@@ -33,7 +33,7 @@ def code_of(reply: str) -> str:
 
 
 class AssistPane(StatePane):
-    """The chat. A question waits for its answer in a thread, costs no tool use, and Escape stops the wait."""
+    """The pane with the chat. Questions cost no tool use. Escape stops waiting for an answer."""
 
     conversation = query_one("#assist-conversation", TextView)
     line = query_one("#assist-line", WritingLine)

@@ -33,20 +33,20 @@ _PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ re
 
 
 class KnownNames(Suggester):
-    """Suggests the shortest completion of the console's line."""
+    """Suggests the first completion of the console's line."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._attempt = attempt
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the shortest line that completes `value`; None if there is none."""
+        """Return the first completion of the line `value`; None if there is none."""
         found = lines_from(self._attempt, value)
         return found[0] if found else None
 
 
 def lines_from(attempt: Attempt, value: str) -> list[str]:
-    """Return the completions of a line; empty if the study has disabled completion."""
+    """Return the completions of a line; empty if the line is empty or the study has disabled completion."""
     if not value or not allowed(attempt.state, "completion"):
         return []
     return candidates(value, attempt.offered(), attempt.state.knowledge)
@@ -75,7 +75,7 @@ class Console(Vertical):
         self._before: Widget | None = None
         """The widget that had the focus before the search."""
         self._unescaped = ""
-        """The pattern that was last converted to literal text, as it was before."""
+        """The original form of the pattern that was last converted to literal text."""
 
     def compose(self) -> ComposeResult:
         """Lay out the hint and the line."""
@@ -108,7 +108,7 @@ class Console(Vertical):
         self.explain_line("")
 
     def _take(self, *, patterns: bool) -> None:
-        """Turn the line into one for patterns, or one for calls."""
+        """Make the line accept a search pattern, or a call."""
         self.searching = patterns
         self.query_one("#console-prompt", Plain).update(_PATTERN if patterns else _CALL)
         self.line.placeholder = "a regular expression, in all .py files" if patterns else _PLACEHOLDER
@@ -121,7 +121,7 @@ class Console(Vertical):
         self.post_message(CallAsked(SEARCH, {"pattern": pattern}))
 
     def _end_search(self) -> None:
-        """Turn the line back into one for calls, and restore the focus."""
+        """Make the line accept calls again, and restore the focus."""
         self._take(patterns=False)
         if self._before is not None and self._before.is_attached:
             self._before.focus()
@@ -241,7 +241,7 @@ class Console(Vertical):
         self.say(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
 
     def action_complete(self) -> None:
-        """Complete what all candidates have in common, and show the candidates."""
+        """Complete the line as far as all candidates agree, and show the candidates."""
         if self.searching:
             self.app.bell()
             return
@@ -279,7 +279,7 @@ class Console(Vertical):
         self.explain_line("")
 
     def action_as_text(self) -> None:
-        """Turn the pattern into one that matches it literally, or back."""
+        """Escape the pattern so that it is matched literally, or restore the original pattern."""
         pattern = self.line.value
         escaped = as_text(self._unescaped)
         if pattern and pattern == escaped != self._unescaped:
@@ -299,7 +299,7 @@ def _common_start(lines: list[str]) -> str:
 
 
 def candidates(line: str, tools: Iterable[Tool], knowledge: Knowledge) -> list[str]:
-    """Return the completions of a line, the shortest first, from tools and from names shown so far."""
+    """Return the completions of a line: names of tools, or names shown so far with the shortest first."""
     name, space, rest = line.partition(" ")
     if not space:
         return [f"{tool.name} " for tool in tools if tool.name.startswith(name) and tool.name != name]
@@ -329,7 +329,7 @@ def _values(argument: Argument, words: list[str], tool: Tool, knowledge: Knowled
 
 
 def _files(words: list[str], tool: Tool, knowledge: Knowledge) -> list[str]:
-    """Return the files shown so far; after the name of a function, those that define it."""
+    """Return the files shown so far; after the name of a function, only those known to define it, if any."""
     files = [path for path, kind in knowledge.entries.items() if kind == "file"]
     at = next(
         (n for n, argument in enumerate(tool.arguments) if argument.kind is ArgumentKind.FUNCTION), None

@@ -1,4 +1,4 @@
-"""The controller of an attempt: calls, other recorded events, and playing recordings, for a screen.
+"""The controller of an attempt, which makes calls, records other events and plays recordings for a screen.
 
 The engine's methods wait for the disk, the sandbox and tests. The controller runs them in threads, one for
 calls and one for everything else, and posts the results to the screen. It asks no questions and knows no pane
@@ -34,11 +34,11 @@ HEARTBEAT_SECONDS = 5.0
 """Seconds of working time that a crash can lose, even while an external editor has the terminal."""
 
 _CLOSE_S = 10.0
-"""The most seconds for which closing waits for pending writes."""
+"""The maximum number of seconds for which closing waits for pending writes."""
 
 
 class StateChanged(Message):
-    """The attempt's state has changed."""
+    """A message that the attempt's state has changed."""
 
     def can_replace(self, message: Message) -> bool:
         """Return whether a message of the same kind can be dropped: the state is read when one is handled."""
@@ -46,7 +46,10 @@ class StateChanged(Message):
 
 
 class CallBegun(Message):
-    """A call has begun. `tool` is None if an earlier process began it with a tool that no longer exists."""
+    """A message that a call has begun.
+
+    `tool` is None if an earlier process began the call with a tool that no longer exists.
+    """
 
     def __init__(self, tool: Tool | None, words: str) -> None:
         super().__init__()
@@ -56,7 +59,7 @@ class CallBegun(Message):
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """The tests that have failed so far in a run."""
+    """The number of tests that have failed so far in a run, and the first of them."""
 
     count: int = 0
     first: str = ""
@@ -64,7 +67,7 @@ class Failing:
 
 
 class CallProgressed(Message):
-    """A run of tests has made progress."""
+    """A message that a run of tests has made progress."""
 
     def __init__(self, progress: RunProgress, failed: Failing) -> None:
         super().__init__()
@@ -77,7 +80,7 @@ class CallProgressed(Message):
 
 
 class CallFinished(Message):
-    """A call has returned. `result` is None if there was no call to complete."""
+    """A message that a call has returned. `result` is None if there was no call to complete."""
 
     def __init__(self, result: ToolResult | None) -> None:
         super().__init__()
@@ -85,7 +88,7 @@ class CallFinished(Message):
 
 
 class CallFailed(Message):
-    """A call raised an exception, or an event could not be recorded."""
+    """A message that a call raised an exception, or that an event could not be recorded."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -93,7 +96,7 @@ class CallFailed(Message):
 
 
 class StepPlayed(Message):
-    """A step of a recorded attempt was played."""
+    """A message that a step of a recorded attempt was played."""
 
     def __init__(self, step: Mapping[str, Any], result: ToolResult | None) -> None:
         super().__init__()
@@ -178,10 +181,10 @@ class AttemptController:
         return self.calling and (answered or not self._runs_code)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or after a call that will return soon. Return False while code is running.
+        """Call `do` now, or after a call that will return soon. Return whether this was possible.
 
-        The user may act on an answer before the call's thread has ended. Of several such actions, the last is
-        kept.
+        It is not while code runs or a recording plays. The user may act on an answer before the call's thread
+        has ended. Of several such actions, the last is kept.
         """
         if self.playing:
             return False
@@ -194,7 +197,7 @@ class AttemptController:
         return True
 
     def make_way(self, then: Callable[[], None]) -> None:
-        """Run something now, or after stopping a call that gives way to others."""
+        """Call `then` now, or after stopping a call that gives way to others."""
         if self.yielding:
             self._waiting = then
             self.cancel()
@@ -210,7 +213,7 @@ class AttemptController:
     # Calls
 
     def call(self, tool: Tool, arguments: Mapping[str, str], *, yields: bool = False) -> None:
-        """Start a call while none is under way. With `yields`, it is stopped to give way to other calls."""
+        """Start a call; none may be under way. With `yields`, it is stopped to give way to another call."""
         words = spelled(tool.name, arguments)
         self._begin(tool, words, partial(self.attempt.call, tool.name, arguments), yields=yields)
 
@@ -282,8 +285,8 @@ class AttemptController:
     ) -> None:
         """Run `action` after all waiting writes, then `then` on the UI thread.
 
-        `failed` is called with an exception that `action` raised. Without it, an `AttemptError` is ignored:
-        the attempt accepts no more events.
+        `failed` is called with an exception that `action` raised. Without `failed`, an `AttemptError` is
+        ignored, because the attempt accepts no more events.
         """
         self._writes.do(lambda _: action(), None if then is None else lambda _: then(), failed=failed)
 
@@ -309,7 +312,7 @@ class AttemptController:
         self._affordances[kind] = self._affordances.get(kind, 0) + 1
 
     def pasted(self, text: str, *, outside: bool) -> None:
-        """Record that text was pasted."""
+        """Record that text was pasted. `outside` means that it came through the terminal."""
         self.write(lambda: self.attempt.pasted(text, outside=outside))
 
     def edited(self, buffer: str, text: str) -> None:

@@ -47,7 +47,7 @@ class LeaveAsked(Message):
 
 
 class Interruptions:
-    """Asks the solver, records the answers, and covers the screen during a pause."""
+    """Asks the solver about pauses, idle times and endings, records the answers, and covers the screen."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Interruptions:
         self._pressed_at = 0.0
         self._asking = self._covered = False
         self._shown_at = 0.0
-        """The time at which the last question was shown."""
+        """The time at which the last question was shown, in seconds on the clock of Textual's events."""
         self._focused: Widget | None = None
 
     # Pauses
@@ -125,7 +125,7 @@ class Interruptions:
     def check_idle(self) -> None:
         """Ask after a time without input, and cover the screen after a longer one.
 
-        Pauses and calls under way are no times without input.
+        Pauses and calls under way don't count as times without input.
         """
         state, now = self._attempt.state, self._time.mono_ms()
         if state.ended or self._covered:
@@ -152,7 +152,10 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the answer to the question next to the code, unless it came before anybody could read it."""
+        """Record the answer to the question next to the code.
+
+        An answer that comes before the question could be read is ignored.
+        """
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
             self._controller.write(partial(self._attempt.answer_idle, away=away))

@@ -121,14 +121,17 @@ class EditorPane(EditingPane):
         )
 
     def start_of(self, name: str) -> str:
-        """Return the initial code of a buffer: the kind's text, else the function as it was shown."""
+        """Return the initial code of a buffer: the kind's text or the function as shown; empty if unknown."""
         if self._start is not None and name == self._start.name:
             return self._begins
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 
     def _first_text(self) -> str:
-        """Return the kind's initial text with the indent of the function, as shown or else as nested."""
+        """Return the kind's initial text with the function's indent; empty if the kind has none.
+
+        If the function was not shown, the indent follows from its nesting.
+        """
         if self._start is None:
             return ""
         shown, qualname = shown_function(self._state, self._start.name), self._start.name.partition("::")[2]
@@ -147,7 +150,7 @@ class EditorPane(EditingPane):
         return self._state.buffers.get(name)
 
     def buffer_names(self) -> Sequence[str]:
-        """Return the functions with unfinished code, after the current one."""
+        """Return the current function and those with unfinished code; empty if there is no current one."""
         return list(dict.fromkeys([self.buffer, *self._state.buffers])) if self.buffer else []
 
     def may_leave(self) -> bool:
@@ -182,7 +185,10 @@ class SolvingKind:
     own_panes: Sequence[StatePane] = ()
     """The panes that only this kind has."""
     in_place: Mapping[str, str] = {"list_directory": "files"}
-    """For a tool, the pane that shows its answers by itself while it has the focus; empty for any pane."""
+    """The panes that already show the answers of some tools, so that the focus stays in them, by tool.
+
+    An empty name stands for any pane: the tool's answers never open another one.
+    """
     has_suspects = True
     """Whether functions can be marked as suspects."""
 
@@ -278,7 +284,7 @@ class CallAsking:
         self._screen, self._controller, self._kind = screen, controller, kind
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
-        """The place that the last call was to show."""
+        """The place that the last call was made to show."""
         self._offered: NamedPlace | None = None
         """The place that a second Enter would request, while the console offers that."""
 
@@ -326,7 +332,10 @@ class CallAsking:
         self._screen.app.push_screen(dialog, answered)
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Run something once no call is under way, unless the attempt is over; that is then shown."""
+        """Call `do` once no call is under way, unless the attempt is over by then.
+
+        While code is running, show a notice instead.
+        """
 
         def unless_over() -> None:
             if not self._attempt.state.ended:
@@ -368,7 +377,7 @@ class CallAsking:
         return f"{name or 'the repository'}: what was not shown yet {price}"
 
     def asked_for(self) -> NamedPlace | None:
-        """Return the place that the last call was to show, and forget it."""
+        """Return the place that the last call was made to show, and forget it; None if there is none."""
         place, self._place = self._place, None
         return place
 

@@ -1,6 +1,6 @@
 """The place in the texts at which a solver left an attempt, saved outside the record.
 
-So nothing that counts or is exported knows of it (decision 100).
+It therefore affects neither results nor exports (decision 100).
 """
 
 from __future__ import annotations

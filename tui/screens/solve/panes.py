@@ -69,7 +69,7 @@ class SubmitAsked(Message):
 
 
 class SourceAsked(Message):
-    """Asks the screen to show a file or function (`path::qualname`): free if known, else by a call."""
+    """Asks the screen to show a file or function (`path::qualname`): free if known, or else by a call."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class StatePane(Vertical):
 
 
 class BriefRead(Message):
-    """The solver has finished reading the brief."""
+    """A message that the solver has finished reading the brief."""
 
 
 class PaneArea(Splits):
@@ -152,7 +152,7 @@ class PaneArea(Splits):
             yield self._editor
 
     async def make(self, pane: str) -> None:
-        """Mount a pane if it was not shown before."""
+        """Mount a pane if it is not mounted yet."""
         region = self._panes[pane].region
         if region == "files":
             await self._mount(self._files, self, self._column)
@@ -182,7 +182,10 @@ class PaneArea(Splits):
             self.lay_out()
 
     def text_meant(self, focused: Widget | None) -> CodeView | None:
-        """Return the view that a key is meant for: the focused one, else visible code, else visible text."""
+        """Return the view that a key is meant for: the focused one, visible code, or any visible text.
+
+        None if there is none.
+        """
         if isinstance(focused, CodeView):
             return focused
         shown = [view for view in self.query(CodeView) if view.is_on_screen]

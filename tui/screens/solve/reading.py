@@ -87,7 +87,7 @@ class FilesPane(StatePane):
 
     @on(KnowledgeTree.ShowAgain)
     def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
-        """Ask to show a known file or function again. There is nothing to show of a folder."""
+        """Ask to show a known file or function again. A folder that was listed is ignored."""
         if message.place not in self._state.knowledge.listed:
             self.post_message(SourceAsked(message.place))
 
@@ -128,7 +128,7 @@ class FilesPane(StatePane):
 
 
 class CodePane(StatePane):
-    """One file or function at a time. The position in each text is kept."""
+    """The pane that shows one file or function at a time. The position in each text is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CODE)]
 
@@ -153,7 +153,7 @@ class CodePane(StatePane):
 
     @property
     def shown(self) -> Shown | None:
-        """The displayed text; None before one was shown."""
+        """The displayed text; None if no text has been shown yet."""
         return self._shown
 
     def update_from(self, state: AttemptState) -> None:
@@ -166,7 +166,7 @@ class CodePane(StatePane):
                 self._draw_marks()
 
     def show(self, shown: Shown, *, line: int | None = None) -> None:
-        """Show a text, at a line or else at the position that it had last."""
+        """Show a text, with the cursor on `line` or else at its last position in this text."""
         if self._shown is not None:
             self._places[self._shown.name] = self.view.cursor_line
         same = self._shown == shown

@@ -68,7 +68,7 @@ class ResultsPane(StatePane):
         self.answer.wrap = True
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the answer next to the list if there is room, else below it."""
+        """Put the answer next to the list if there is room, or else below it."""
         self.set_class(event.size.width >= SIDE_BY_SIDE, "-side-by-side")
 
     def update_from(self, state: AttemptState) -> None:
@@ -205,7 +205,8 @@ class ResultsPane(StatePane):
 def results_of(submission: Submission, judgement: Judged | None) -> list[TestResult]:
     """Return the outcome of every test in a submission's run, with the failing tests first.
 
-    For a run of an earlier process (`judgement` is None), return only the failing tests in the journal.
+    If `judgement` has no report of the suite, as for a run of an earlier process, return only the failing
+    tests in the journal.
     """
     texts = dict(submission.failures)
     failing = [TestResult(id, Outcome.FAILED, message=texts.get(id, "")) for id in submission.failing]

@@ -122,7 +122,7 @@ class SolveScreen(BaseScreen[How]):
         self._asked_from: Widget | None = None
         """The widget that had the focus when the call under way began."""
         self._typed_in: Widget | None = None
-        """The widget in which the user has typed since that call began."""
+        """The widget in which the user has typed since the call under way began."""
         self._stopped = False
         self._places = PlaceKeeper(self, attempt)
 
@@ -213,7 +213,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(StateChanged)
     def state_changed(self) -> None:
-        """Draw the new state, complete a call that a limit has begun, and leave if the attempt is over."""
+        """Draw the new state, complete a pending automatic call, and leave if the attempt is over."""
         self._draw()
         if self.controller.playing:
             self.run_line.follow(self.controller.tool)
@@ -318,7 +318,7 @@ class SolveScreen(BaseScreen[How]):
     # Recording other events
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Record which pane has the focus: it determines which clock runs."""
+        """Record which pane has the focus, because that determines which clock runs."""
         pane = pane_around(event.widget, self.kind.panes)
         if pane and pane != self._pane:
             self._pane = pane
@@ -351,7 +351,7 @@ class SolveScreen(BaseScreen[How]):
         self.controller.pasted(message.text, outside=message.outside)
 
     async def action_insert_code(self) -> None:
-        """Insert the code of the assistant's newest answer into the editor."""
+        """Insert the newest code in the assistant's answers into the editor."""
         await insert_code(self.area)
 
     # Calls
@@ -385,7 +385,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallFinished)
     async def finished(self, message: CallFinished) -> None:
-        """Show the answer to a call, and do what waited for the call."""
+        """Show the answer to a call, and run the action that waited for the call."""
         if self._stopped:
             return
         self.run_line.end()
@@ -433,7 +433,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
-        """Show why a call failed. Raises any error that is not a `UserError` again."""
+        """Show why a call failed. An error that is not a `UserError` is raised again."""
         self.run_line.end()
         self.console.call_ended()
         self.refresh_bindings()
@@ -481,7 +481,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(TextView.PlaceAsked)
     async def place_asked(self, message: TextView.PlaceAsked) -> None:
-        """Show a known place free of charge. Any other costs a call, made when it is requested twice."""
+        """Show a known place free of charge. Any other place costs a call, made on the second request."""
         place = message.place
         if not isinstance(place, NamedPlace):
             return
@@ -561,7 +561,7 @@ class SolveScreen(BaseScreen[How]):
         return self.controller.busy
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Do something now, or after a call that will return soon; while code runs, show that it can't."""
+        """Call `do` now, or after a call that will return soon; while code runs, show a notice instead."""
         if not self.controller.when_free(do):
             self.app.notify(_BUSY, severity="warning")
 
@@ -575,7 +575,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(IdleAnswer.Clicked)
     def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
-        """Answer that question with the mouse."""
+        """Give the clicked answer to the question about a time without input."""
         self.action_idle(message.answer)
 
     def stop(self) -> None:

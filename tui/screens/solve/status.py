@@ -104,10 +104,10 @@ class RunLine(Widget):
 
 
 class IdleAnswer(Plain):
-    """One of the two answers to the question, with its key. A click gives the answer."""
+    """One of the two answers to an `IdleQuestion`, with its key. A click gives the answer."""
 
     class Clicked(Message):
-        """The answer was clicked."""
+        """A message that the answer was clicked."""
 
         def __init__(self, answer: str) -> None:
             super().__init__()

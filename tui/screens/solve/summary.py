@@ -73,7 +73,7 @@ class FunctionsPage(Vertical):
         yield DiffView(id="true-diff")
 
     def on_mount(self) -> None:
-        """Show the first part; a single one needs no list."""
+        """Show the first part, and hide the list if there is no other part."""
         self.query_one("#targets").display = len(self._compared) > 1
         if self._compared:
             self._show(self._compared[0])

@@ -36,7 +36,7 @@ class Terms:
     withdraw: Then | None = None
     """Asks whether the solver wants to stop taking part in the study."""
     assistant: Assistant | None = None
-    """The assistant of an assisted condition; None without one."""
+    """The assistant of an assisted condition; None under any other condition."""
     gist_help: str = ""
     """The gist shown along with a repair; empty if there is none."""
 
@@ -53,6 +53,6 @@ def switch_off(part: Widget, state: AttemptState) -> None:
 
 
 def brief_is_first(state: AttemptState) -> bool:
-    """Return whether the brief, or the questions after it, have still to be completed."""
+    """Return whether the solver has not left the brief yet, or not answered the questions after it."""
     asked = state.pause is not None and state.pause.reason == PauseReason.QUESTIONNAIRE
     return asked or not (state.left_brief or state.calls)

@@ -38,7 +38,7 @@ class BriefPane(Vertical):
         super().__init__(id="brief")
         self._brief = render_brief(task)
         self.first = False
-        """Whether the solver has still to read it before the other panes are shown."""
+        """Whether the other panes are hidden until the solver has read the brief."""
         self.draw_frame()
 
     def compose(self) -> ComposeResult:
@@ -51,7 +51,7 @@ class BriefPane(Vertical):
         self.view.places = places_in_text(self.view.text)
 
     def draw_frame(self) -> None:
-        """Show in the frame which keys lead on."""
+        """Show in the frame the keys for the next steps, except while only the brief is visible."""
         keys = [key_named(id) for id in _BEGIN]
         words = [f"{shown_key(key.keys.split(',')[0])} {key.description.lower()}" for key in keys]
         pane_frame(self, "brief", note="" if self.first else " · ".join(words))
@@ -61,7 +61,7 @@ class BriefPane(Vertical):
         self.post_message(BriefRead())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer this only while the brief has still to be read."""
+        """Offer to end the reading only while the other panes are hidden."""
         return self.first if action == "read" else super().check_action(action, parameters)
 
 
@@ -81,7 +81,7 @@ class NotesPane(Vertical):
 
 
 class GistHelpPane(StatePane):
-    """The gist that a study's condition shows along with a repair: what the first failing test does.
+    """The pane with the gist of the first failing test, which a study's condition shows along with a repair.
 
     Reading it is free, and it can't be changed.
     """
@@ -120,7 +120,7 @@ def add_aids(kind: SolvingKind, controller: AttemptController, terms: Terms) -> 
 
 
 async def insert_code(area: PaneArea) -> None:
-    """Insert the code of the assistant's newest answer into the editor."""
+    """Insert the newest code in the assistant's answers into the editor."""
     from gistpoint.tui.screens.solve.assist_pane import AssistPane
 
     await area.make("assist")

@@ -47,7 +47,7 @@ class FormPage(StudyPage):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The answers; None for a question that was declined."""
+        """The answers by the ids of the questions; None for a declined question."""
         return self.form.values
 
     @property

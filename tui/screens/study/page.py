@@ -22,11 +22,11 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
 SHORT = 60
-"""The most characters of a button's label."""
+"""The maximum length of a button's label, in characters."""
 
 
 class WithdrawAsked(Message):
-    """Asks the app about stopping to take part in the study."""
+    """Asks the app to open the question about withdrawing from the study."""
 
 
 class StudyPage(BaseScreen[str]):
@@ -105,7 +105,7 @@ class StudyPage(BaseScreen[str]):
             self.answer(self.buttons()[0][0])
 
     def action_withdraw(self) -> None:
-        """Ask about stopping to take part."""
+        """Ask the app to open the question about withdrawing."""
         self.post_message(WithdrawAsked())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -116,7 +116,7 @@ class StudyPage(BaseScreen[str]):
 
 
 def paragraphs(title: str, words: Iterable[str]) -> Widget:
-    """Return paragraphs of the program's own in a frame."""
+    """Return a frame with paragraphs that the program, not the organiser, has written."""
     return framed(VerticalScroll(Plain("\n\n".join(words)), id="study-body"), title)
 
 

@@ -83,7 +83,7 @@ class ConsentPage(StudyPage):
         return not missing
 
     def action_withdraw(self) -> None:
-        """Decline; a participant who had agreed before is asked about withdrawing instead."""
+        """Decline; a participant who has agreed earlier is asked about withdrawing instead."""
         if self._again:
             super().action_withdraw()
         else:
@@ -113,7 +113,7 @@ class BetweenPage(StudyPage):
 
 
 class BreakPage(StudyPage):
-    """A page for a break: no clock runs, and nothing of a task is shown. Dismissed with `next`."""
+    """The page for a break, during which no clock runs and no task is shown. Dismissed with `next`."""
 
     def body(self) -> Iterable[Widget]:
         """Return a sentence."""
@@ -140,7 +140,7 @@ class AwayPage(StudyPage):
 
 
 class LastPage(StudyPage):
-    """The last page of a session: done, stopped, refused or withdrawn. Closing it ends the program."""
+    """The last page of a session, however the session ended. Closing the page ends the program."""
 
     BUTTONS = (("close", "Close"),)
 
@@ -168,7 +168,7 @@ class ReadyPage(StudyPage):
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool
     ) -> None:
-        """`words` are paragraphs on what to expect. `resume` means that the task was begun before."""
+        """`words` are paragraphs on what to expect. `resume` means that the task was begun earlier."""
         super().__init__(heading, whose)
         self._words, self._resume, self._may_skip = words, resume, may_skip
 

@@ -26,7 +26,7 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 SHOWN = 5
-"""The most people at work that are listed."""
+"""The maximum number of people at work that are listed."""
 _BARS = 50
 """The width, in cells, of the chart of people."""
 POLL_S = 5.0
@@ -53,7 +53,10 @@ class ProgressScreen(BaseScreen[None]):
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH,)
 
     def __init__(self, study: Study, read: Callable[[], Found], command: str, *, hidden: bool) -> None:
-        """`read` reads the study's folder, `command` is that folder, and `hidden` hides outcomes."""
+        """`read` reads the study's folder. `command` is that folder as typed in commands.
+
+        `hidden` hides outcomes.
+        """
         super().__init__()
         self._study, self._read, self._command, self._hidden = study, read, command, hidden
         self._jobs = Jobs(self, "study-progress")

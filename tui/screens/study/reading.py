@@ -65,7 +65,7 @@ class BlindReadingScreen(BaseScreen[None]):
         answers: Mapping[int, MergeAnswer],
         keep: Callable[[int, MergeAnswer], None],
     ) -> None:
-        """`answers` are those given before. Both `answers` and `keep` identify a change by its index."""
+        """`answers` are those given earlier. Both `answers` and `keep` identify a change by its index."""
         super().__init__()
         self._changes, self._answers, self._keep = changes, dict(answers), keep
         self._at = next((n for n in range(len(changes)) if n not in answers), 0)

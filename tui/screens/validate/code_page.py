@@ -44,7 +44,7 @@ class CodePage(TaskPage, Vertical):
     view = query_one("#code-view", CodeView)
 
     class GraphWanted(Message):
-        """Asks for the call graph, after whose construction `action` is run."""
+        """Asks for the call graph. After the graph has been built, `action` is run."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -161,7 +161,7 @@ class CodePage(TaskPage, Vertical):
         self._along("callees")
 
     def action_definition(self) -> None:
-        """Go to the definition of the word at the cursor, which any function of that name may be."""
+        """Go to the function named by the word at the cursor; if several have that name, choose one."""
         word = self.view.word_at_cursor().rpartition(".")[2]
         if self.graph is None:
             self.post_message(self.GraphWanted("definition"))

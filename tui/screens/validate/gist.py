@@ -41,7 +41,7 @@ _MOST_OUTPUT = 8
 
 
 class GistPage(TaskPage, EditingPane):
-    """The reference gist with evidence on its lines.
+    """The page with the reference gist and the evidence on its lines.
 
     Alt+E edits the validator's own gist, which starts as a copy of the reference.
     """
@@ -57,7 +57,7 @@ class GistPage(TaskPage, EditingPane):
         """The text in the scored view; empty if there is none."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the scored view and the editor, of which one is visible."""
+        """Lay out the scored view, the editor and the diff; only one of them is visible."""
         with ContentSwitcher(initial="scored", id="editor-views"):
             yield ScoredGist(id="scored")
             editor = FunctionEditor(id="function-editor")
@@ -118,7 +118,7 @@ class GistPage(TaskPage, EditingPane):
         )
 
     def draw_frame(self) -> None:
-        """Show in the frame what is displayed, and which keys lead on."""
+        """Show in the frame what is displayed, and the keys for the next steps."""
         if self.switcher.current == "function-editor":
             self.about = (
                 f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
@@ -261,7 +261,7 @@ def _reference(answer: GistAnswer) -> list[Line]:
 
 
 class GistValidating(ValidatingKind):
-    """The part of the validation screen for gists: the reference or the validator's own is scored."""
+    """The part of the validation screen for gists, which scores the reference or the validator's own gist."""
 
     given = TrialSubject.REFERENCE
 
@@ -277,7 +277,7 @@ class GistValidating(ValidatingKind):
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the validator's own gist, even if it is empty."""
+        """Return the validator's own gist by its buffer, even if it is empty; no entry if none was saved."""
         return {GIST_BUFFER: texts[GIST_BUFFER]} if GIST_BUFFER in texts else {}
 
     def unwritten(self, dossier: Dossier) -> str:

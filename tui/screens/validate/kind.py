@@ -28,7 +28,7 @@ class ValidatingKind:
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the validator's own solution from the typed texts: the functions that were changed."""
+        """Return the validator's own solution: the typed texts of the changed functions, by function."""
         start = {target.name: target.corrupted for target in dossier.answer.targets}
         return {
             name: code

@@ -61,7 +61,7 @@ class Known:
     dossier: Dossier
     validation: Validation
     steadiness: Steadiness | None
-    """The number of each test's outcomes; None without a baseline."""
+    """How often each test passed on both trees; None without a baseline."""
     standings: Mapping[str, Sequence[MetricRank]]
     """The ranks of each target among the functions of its library."""
     trials: Sequence[TrialMade]
@@ -128,7 +128,7 @@ def _task(known: Known) -> list[Line]:
 
 
 def confirmable_line(task: Task) -> list[Line]:
-    """Return the line on whether passes of a task can be confirmed; none if its kind has no confirmation."""
+    """Return a line on whether passes of a task can be confirmed; empty if its kind has no confirmation."""
     words = confirmable_words(task)
     style = "" if words.startswith(CAN_BE) else ODD
     return [Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, style)))] if words else []
@@ -154,7 +154,7 @@ def about_verdict(validation: Validation, width: int) -> list[Line]:
 
 
 def side_by_side(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
-    """Return two blocks side by side if both fit into `width` cells, else below one another.
+    """Return two blocks side by side if both fit into `width` cells, or else one below the other.
 
     Side by side, a line has the link of its left part.
     """
@@ -257,7 +257,7 @@ def _metric(standing: MetricRank) -> Line:
 
 
 def _subtlety(known: Known) -> list[Line]:
-    """Return lines on each corruption's subtlety, which a task has at the top or in each of `parts`."""
+    """Return lines on each corruption's subtlety, from the provenance or from each of its `parts`."""
     provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]

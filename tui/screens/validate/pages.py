@@ -1,7 +1,7 @@
 """The pages about the task under the cursor.
 
-Each is a widget that fills itself, defined here or in a module of its own, with an entry in `PAGES`
-(decision 57).
+Each page is a widget that fills itself. It is defined here or in a separate module, and has an entry in
+`PAGES` (decision 57).
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def _trials(known: Known) -> Iterator[Line]:
 class FixPage(TaskPage, EditingPane):
     """The page for rewriting the corrupted functions. Alt+B chooses among several.
 
-    The name of a buffer is the task's id, a slash, and the function: two tasks may corrupt the same function.
+    The name of a buffer is the task's id, a slash, and the function, because two tasks may corrupt the same
+    function.
     """
 
     EMPTY = "Open a task to try a fix."
@@ -87,7 +88,7 @@ class FixPage(TaskPage, EditingPane):
         self._kept: dict[str, str] = {}
 
     def fill(self, showing: Showing) -> None:
-        """Open the fix of a task as it was last saved."""
+        """Open the first corrupted function of a task, with the fix saved last if there is one."""
         dossier, session = showing.dossier, showing.session
         task = dossier.task.id
         self.keep = session.draft_buffer
@@ -183,7 +184,7 @@ class PageEntry:
     applies: Callable[[Dossier], bool] = lambda dossier: True
     """Return whether a task has content for the page."""
     instead: str = "overview"
-    """The page for tasks that don't have this one; if they don't have that either, the overview is shown."""
+    """The page shown for tasks that don't have this page. Tasks that have neither show the overview."""
     key: str = ""
     """The function key; empty if the page's position determines it."""
 
@@ -230,7 +231,7 @@ class TaskPages(Pages):
         self._show_note()
 
     def _show_note(self) -> None:
-        """Show the current page's own note in the frame."""
+        """Show the current page's note in the frame."""
         page = self.made[self.current]
         self.note(page.about if isinstance(page, TaskPage) else "")
 
@@ -248,7 +249,7 @@ class TaskPages(Pages):
             await self.show("overview")
 
     def close(self) -> None:
-        """Set no task."""
+        """Forget the task, because none is displayed any more."""
         self._dossier = None
 
     def _fitting(self, page: str) -> str:
@@ -274,7 +275,7 @@ class TaskPages(Pages):
             target.focus()
 
     async def follow(self, link: str) -> bool:
-        """Go to the page of a link. Return whether it has one."""
+        """Go to the page of a link. Return False if the link does not lead to a page."""
         kind, _, rest = link.partition(":")
         if kind not in _LED:
             return False

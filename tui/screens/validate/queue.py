@@ -24,7 +24,7 @@ class QueueRow:
     glance_rate: float | None = None
     """The share of blind readings that saw the fault; None if there are no readings."""
     functions: tuple[str, ...] = ()
-    """The functions of the answer as `path::qualname`; empty until they were read, and for a gist."""
+    """The functions of the answer as `path::qualname`; empty until they have been read, and for a gist."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the task."""
 
@@ -40,7 +40,7 @@ class QueueRow:
 
     @property
     def name(self) -> str:
-        """The library with the function, or with the command of a gist. Validators may know the answer."""
+        """The library and the functions of the answer, which validators may know, or a gist's command."""
         names = [name.rpartition("::")[2] for name in self.functions]
         if not names:
             names = [kind_of(self.task).about(self.task)]
@@ -61,7 +61,7 @@ def short_words(verdict: TaskVerdict) -> str:
 
 
 def look_of(verdict: TaskVerdict | None) -> Piece:
-    """Return the sign of a verdict, with its style."""
+    """Return the symbol for a verdict, with its style."""
     if verdict is None:
         return "·", MUTED
     if verdict is TaskVerdict.ACCEPT:

@@ -53,13 +53,13 @@ def _advice(given: TaskVerdict, validation: Validation) -> str:
 
 
 class ValidateScreen(BaseScreen[None]):
-    """The screen of one validator."""
+    """The screen on which one validator judges tasks."""
 
     CSS_PATH = "validate.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE)]
     HELP_PAGE = "validate"
     AUTO_FOCUS = "QueueList"
-    """The queue and not the hidden filter: a key pressed while the screen opens must not end up there."""
+    """The queue: a key pressed while the screen opens must not end up in the hidden filter."""
     SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
 
     header = query_one(HeaderBar)
@@ -171,7 +171,7 @@ class ValidateScreen(BaseScreen[None]):
         return self.dossier.task.id if self.dossier is not None else ""
 
     def _shown(self) -> Dossier | None:
-        """Return the task at the cursor, or None if another is displayed: a key must not act on that one."""
+        """Return the displayed task. If the cursor is on another task, show a message and return None."""
         row, dossier = self.queue.chosen, self.dossier
         if row is None or dossier is None or row.task.id != dossier.task.id:
             self.say("The task is not shown yet.")
@@ -179,7 +179,7 @@ class ValidateScreen(BaseScreen[None]):
         return dossier
 
     def _open(self, task: Task) -> None:
-        """Read a task. A new request replaces the one before."""
+        """Read a task. A new request replaces the previous one."""
         self._opening.do(
             lambda _: self.session.dossier(task),
             self._opened,
@@ -355,7 +355,7 @@ class ValidateScreen(BaseScreen[None]):
     # Runs
 
     def action_trial(self, subject: str, count: int) -> None:
-        """Run the suite on the task or on the original, once or several times."""
+        """Run the suite on the task or on the original, `count` times."""
         dossier, wanted = self._shown(), TrialSubject(subject)
         if dossier is None:
             return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
 
 _DOSSIERS = 8
-"""The most tasks whose trees stay open."""
+"""The maximum number of tasks whose trees stay open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class ValidationSession:
         return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
-        """Return the call graph of a task's library; None if it was not built."""
+        """Return the call graph of a task's library; None if it has not been built."""
         study = self._studies.get(_library(task))
         return study.graph if study is not None else None
 
@@ -186,7 +186,7 @@ class ValidationSession:
     def draft_buffer(self, buffer: str, code: str) -> None:
         """Save a text from an external editor, by the name of its buffer.
 
-        An error of the disk is ignored: the text is saved again later.
+        A disk error is ignored, because the text is saved again later.
         """
         task, _, name = buffer.partition("/")
         with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ class Showing:
     session: ValidationSession
     dossier: Dossier
     first: bool
-    """Whether the page showed another task before, or none."""
+    """Whether the page last showed another task, or none yet."""
     link: str
     """The link that was followed to the page, in the form of `Line.link`; empty if there was none."""
     width: int
@@ -28,7 +28,7 @@ class Showing:
 
 
 class AboutChanged(Message):
-    """The page's note for the frame has changed."""
+    """A message that the page's note for the frame has changed."""
 
 
 class TaskPage:
@@ -45,7 +45,7 @@ class TaskPage:
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The edited buffer and its text; None if it is saved or the page has no editor."""
+        """The edited buffer and its text; None if the text is saved or the page has no editor."""
         return None
 
     def note(self, buffer: str, code: str) -> None:

@@ -51,7 +51,7 @@ def test_rows(
 ) -> list[TestRow]:
     """Return the rows: failing tests in the brief's order, flaky tests, then tests that the fix broke.
 
-    Without a baseline (`steady` is None), return none.
+    Without a baseline (`steady` is None), there are no rows.
     """
     if steady is None:
         return []

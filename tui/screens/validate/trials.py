@@ -23,7 +23,7 @@ from gistpoint.tui.jobs import Job, Jobs
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRun:
-    """A run of the suite on `subject`, or a check of the task if that is None.
+    """A run of the suite on `subject`, or a check of the task if `subject` is None.
 
     `number` and `total` count repeated runs. `texts` are the validator's own solution.
     """
@@ -43,7 +43,7 @@ class EvidenceRun:
 
 
 class RunMoved(Message):
-    """A run has made progress."""
+    """A message that a run has made progress."""
 
     def __init__(self, run: EvidenceRun, words: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class RunMoved(Message):
 
 
 class RunEnded(Message):
-    """A run has ended: with a trial, with findings, or with an error."""
+    """A message that a run has ended with a trial, with findings, or with an error."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class _DiffPage(RunPage[DiffContent], DiffView):
 
 
 class StepDiffPage(_DiffPage):
-    """The changes of a step: the recorded ones, else those computed from the repository."""
+    """The changes of a step, as recorded or else as computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
         """Return the changes of the step."""
@@ -50,7 +50,7 @@ class StepDiffPage(_DiffPage):
 
 
 class SoFarPage(_DiffPage):
-    """The changes of all steps up to one: the recorded ones, else those computed from the repository."""
+    """The changes of all steps up to the shown one, as recorded or else as computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
         """Return the changes up to the step."""
@@ -69,7 +69,7 @@ def state_note(state: RepositoryState) -> str:
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
-    """Return the changes of a step: the recorded ones, else those that its edits' arguments describe.
+    """Return the changes of a step, as recorded or else as described by the arguments of its edits.
 
     `before` is the recorded diff of all earlier steps; None if there is none.
     """

@@ -19,7 +19,7 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _LARGEST = 5_000_000
-"""The most bytes of a file that are shown."""
+"""The maximum number of bytes of a file that are shown."""
 _MANY = 200
 """The number of entries above which all folders are closed at first, except those with changes."""
 
@@ -30,7 +30,10 @@ class FileList(RecordList):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.paths: list[tuple[str, str]] = []
-        """The sign and the path of each row. The path of a folder ends with a slash."""
+        """The letter for the change (empty in the tree) and the path of each row.
+
+        A folder's path ends with a slash.
+        """
         self.closed: set[str] = set()
         """The folders whose contents are not listed."""
 
@@ -47,7 +50,7 @@ class FileList(RecordList):
         return self.paths[self.cursor][1] if self.cursor < len(self.paths) else ""
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the sign and the path of a row."""
+        """Return the symbol and the path of a row."""
         sign, path = self.paths[index]
         style = {"M": "$text-warning", "A": "$text-success", "D": "$text-error"}.get(sign, "")
         if sign:

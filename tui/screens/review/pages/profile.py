@@ -56,7 +56,7 @@ class DrawnProfile(LineView):
         self.show_text("\n".join(line.text for line in lines), keep_place=True)
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the styles of a line's pieces."""
+        """Return the styles of a line's pieces between the columns `start` and `end`."""
         found: list[Span] = []
         at = 0
         for text, style in self.drawn[line].pieces if line < len(self.drawn) else ():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 RAW_SHOWN = 2_000_000
-"""The most bytes of raw records that are shown."""
+"""The maximum number of bytes of raw records that are shown."""
 _SIGNS = {
     "•": "not seen yet",
     "⚑": "labelled",
@@ -56,7 +56,7 @@ class RawPage(TextPage):
     """The page with the raw records of a step."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the records, with a note on their place in the file."""
+        """Return the records, with a note on their place in the file, or only a note if they are hidden."""
         return (
             PageText("", _HIDDEN) if context.hides else PageText(*raw_text(context.document, context.index))
         )
@@ -100,7 +100,10 @@ def _offset_of(header: Run, hit: Hit, text: str) -> int:
 
 
 def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
-    """Return the raw records of a step as text, and a note on their place in the file."""
+    """Return a step's raw records as text, and a note on their place in the file.
+
+    At most `RAW_SHOWN` bytes are returned.
+    """
     step = document.step(index)
     raw = document.raw(index, RAW_SHOWN)
     length = sum(record.length for record in step.records) or step.raw.length
@@ -129,7 +132,7 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
 
 
 def signs() -> list[str]:
-    """Return a line for each sign of the strip and of the list of steps, with its meaning."""
+    """Return a line for each symbol of the strip and of the list of steps, with its meaning."""
     from gistpoint.tui.screens.review.survey import GLYPHS, WORDS
 
     marks = [f"{glyph}  {WORDS[mark]}" for mark, (glyph, _) in GLYPHS.items()]
