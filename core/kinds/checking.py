@@ -29,7 +29,7 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
 
 
 def _confirmable(task: Task) -> CheckFinding:
-    """Return whether passes can be confirmed; if not, or if it is unknown, the task has no fault."""
+    """Return the finding on whether passes can be confirmed; it is never a fault of the task."""
     controls = known_controls(task)
     words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
     return CheckFinding(

@@ -36,7 +36,7 @@ CAN_BE = "yes"
 
 
 def standing(state: AttemptState) -> Standing | None:
-    """Return the standing of an attempt's pass; None without a pass."""
+    """Return the confirmation status of an attempt's pass; None if the attempt has none."""
     found = state.standing
     kind = kind_named(state.header.mode)
     is_confirmed = kind is not None and kind.confirms
@@ -103,7 +103,7 @@ def confirmed_pass(
     confirmer: Confirmer,
     run: RunContext = UNATTENDED,
 ) -> PassConfirmed | None:
-    """Confirm the pass of an ended attempt, and return the event that records it; None without a pass.
+    """Confirm the pass of an ended attempt; return the event that records it, or None without such a pass.
 
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
@@ -121,9 +121,9 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return the result of a confirmation in lines, with test, call and example.
+    """Return the result of a confirmation in lines, with the tests and calls that contradict the pass.
 
-    They reveal a part of the answer.
+    The lines reveal a part of the answer.
     """
     lines = [confirmation.words]
     if confirmation.detail:
@@ -161,7 +161,7 @@ CONTRADICTED_SENTENCE = (
 def known_controls(task: Task) -> Controls | None:
     """Return the controls of a task; None for a task from a version without controls.
 
-    Raises `TaskError`.
+    Raises `TaskError` if the controls are damaged.
     """
     found = read_controls(task.folder)
     if found is NOT_CONTROLLED:
@@ -181,7 +181,7 @@ def confirmable_row(task: Task) -> dict[str, Any]:
 
 
 def confirmable_words(task: Task) -> str:
-    """Return in a few words whether a task's passes can be confirmed; empty if its kind has none."""
+    """Return in a few words whether a task's passes can be confirmed; empty for kinds that confirm none."""
     if all_modes()[task.mode].confirms:
         return controls_words(known_controls(task))
     return ""

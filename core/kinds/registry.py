@@ -26,7 +26,7 @@ BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
 def fault_of_kind(loaded: Any) -> str:
     """Return in a few words why an object can't be an additional kind; empty if it can.
 
-    It must not replace a mode or a tool.
+    An additional kind must not replace a mode or a tool.
     """
     fault = instance_of(TaskKind)(loaded)
     if fault:
@@ -98,7 +98,7 @@ def modes_measuring(measure: str) -> tuple[str, ...]:
 
 
 def is_searched(mode: str) -> bool:
-    """Whether solvers have to find the functions to be changed, in a mode as in reports."""
+    """Whether solvers have to find the functions to be changed, in one of the modes that reports have."""
     reporting = [kind for kind in all_kinds() if mode in kind.reported_modes]
     return bool(reporting) and reporting[-1].searched(mode)
 

@@ -55,7 +55,7 @@ def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
 
 
 def take(place: Path | int) -> FileLock | None:
-    """Return the lock on a file, or on an open descriptor; None while it is held.
+    """Return the lock on a file, or on an open descriptor; None if it is still held after a moment.
 
     Raises `NoLocksError`, and OSError if the file can't be opened.
     """
@@ -82,7 +82,7 @@ def is_held(path: Path) -> bool:
 
 
 def _lock(lock: FileLock, how: int) -> bool:
-    """Lock an open file; return False if it is held and `how` does not wait."""
+    """Lock an open file; return False if it is held and `how` does not wait. Raises `NoLocksError`."""
     try:
         fcntl.flock(lock.file, how)
     except BlockingIOError:

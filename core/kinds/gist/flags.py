@@ -277,7 +277,7 @@ def _rebound_in_functions(text: str, used: Collection[str], existence: Existence
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the lines that bind a global name, each with whether it does so by `global`."""
+    """Yield the number of each line that binds a global name, and whether it is bound by `global`."""
     for node, scope in scoped(parse(text)):
         deleted = isinstance(getattr(node, "ctx", None), ast.Del)
         if deleted or name not in bound_names(node):
@@ -291,10 +291,10 @@ def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
 
 
 def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
-    """Return an object in the gist that equals anything; empty if there is none.
+    """Return the objects in the gist that equal anything, or a line that names one; empty if there is none.
 
-    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on
-    lines that are not in the codebase.
+    The run has examined the functions that decide comparisons; objects of pytest and mock that equal anything
+    are found on lines that are not in the codebase.
     """
     names = sorted(set(_joined(run.equal_to_all for run in seen)))
     if names:

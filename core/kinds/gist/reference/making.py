@@ -1,4 +1,4 @@
-"""Making a reference gist: extract code, try it, widen it if it fails, reduce it if it is faithful."""
+"""Makes a reference gist: extracts code, tries it, extracts more if it fails, and reduces a faithful gist."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _binds_global(symbol: symtable.Symbol, *, in_module: bool) -> bool:
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
-    """Return every module that ran, in the order in which they finished, without imports of the codebase.
+    """Return the text of all modules that ran, in the order of their ends, without imports of the codebase.
 
     `from __future__` imports come first, once each, as they must.
     """
@@ -179,9 +179,9 @@ class NoReferenceError(UserError):
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`, or for the program at `path` without one.
+    """Return a flat file for the test `qualname` of `path`, or for the program at `path` if that is empty.
 
-    Raises NoReferenceError if the trace does not have the file.
+    Raises NoReferenceError if the trace does not have the file, or the file does not have the test.
     """
     trace = codebase.trace
     modules = modules_of(codebase.sources, trace)
@@ -273,7 +273,7 @@ def _other_tests(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the faithful extraction, `reason` why there is none."""
+    """A reference gist; `how` is the breadth of the faithful extraction, `reason` says why there is none."""
 
     text: str
     faithful: bool
@@ -285,7 +285,10 @@ class Reference:
 def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
-    """Return the smallest faithful gist found before `out_of_time`, else the first gist tried."""
+    """Return the smallest faithful gist found before `out_of_time`, or else the first gist tried.
+
+    Raises the errors of `flat_gist` and of the oracle.
+    """
     first = ""
     tried = set[str]()
     for breadth in Breadth:
