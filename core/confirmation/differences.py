@@ -196,9 +196,9 @@ def _yields(function: ast.AST) -> bool:
 
 
 def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> tuple[str, ...]:
-    """Return the protected files of a tree, which the submission's process does not have.
+    """Return the protected files of a tree that the submission's process does not have.
 
-    These are the Python files among them; with `data`, they are all protected files, which may contain
+    Without `data`, these are only the Python files; with it, they are all protected files, which may contain
     expected results, except settings that a build needs.
     """
     files = frozenset(collected)

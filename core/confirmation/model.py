@@ -21,7 +21,7 @@ class Confirmed(StrEnum):
     CONFIRMED = "confirmed"
     """The tests that count pass with the submitted functions in a process without tests."""
     CONTRADICTED = "contradicted"
-    """In such a process, a test that counts fails, and a call in it is answered unlike the true function."""
+    """Run that way, a test that counts fails, and the true function answers a call in it differently."""
     UNCONFIRMED = "unconfirmed"
     """Neither confirmed nor contradicted, for a reason that is an `Unconfirmable`."""
 
@@ -55,7 +55,7 @@ class Unconfirmable(StrEnum):
 
 
 class AnsweredCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call that the true and the submitted function answer differently; all parts are texts."""
+    """A call that the true and the submitted function answer differently, with all parts as texts."""
 
     function: str
     """The function, as `path::qualname`."""

@@ -83,7 +83,7 @@ class Entrypoint:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """The files, folders and tests that pytest is to run, if it runs several tests."""
+        """The files, folders and tests that pytest is to run, for a command with several tests."""
         before = ("", *self.arguments)
         return tuple(
             word
@@ -98,7 +98,7 @@ class Entrypoint:
 
     @property
     def text(self) -> str:
-        """The command line as a brief shows it."""
+        """The command line, without standard input and variables."""
         match self.kind:
             case EntrypointKind.TEST:
                 words = ["pytest", self.node_id]
@@ -244,7 +244,10 @@ def _test(command: str, words: list[str]) -> Entrypoint:
 
 
 def _selected(command: str, word: str) -> str:
-    """Return a file, a folder or the node id of a test, without parameters."""
+    """Return a file, a folder or the node id of a test, without parameters.
+
+    Raises `EntrypointError` for any other word.
+    """
     path, separator, rest = word.partition("[")[0].partition("::")
     if separator and not (path.endswith(".py") and all(part.isidentifier() for part in rest.split("::"))):
         raise EntrypointError(

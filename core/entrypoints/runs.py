@@ -70,8 +70,9 @@ class TestGuard:
 class Watched:
     """The module names and the lines of code that are observed in a run.
 
-    No comparison should depend on `lines`. `observed` are the lines of the test and of functions in the
-    codebase's test files: the values that they use are observed, in a run whose outcome does not count.
+    `lines` are those on which no comparison should depend. `observed` are the lines of the test and of
+    functions in the codebase's test files: the values that they use are observed, in a run whose outcome does
+    not count.
     """
 
     modules: tuple[str, ...] = ()
@@ -110,7 +111,7 @@ class Isolation:
     made_functions: tuple[str, ...] = ()
     """Names of functions in code without a file that the environment executed."""
     made_elsewhere: tuple[str, ...] = ()
-    """Names of all such code, each with the function of the environment that was called to execute it."""
+    """Names of code without a file that the environment executed, each with the function called for it."""
     made_here: tuple[str, ...] = ()
     """Names of code without a file (a text, marshalled bytes) that the gist or the codebase executed."""
     processes: tuple[str, ...] = ()
@@ -190,7 +191,7 @@ class OriginalRun:
     reason: str = ""
     """The reason why a run is not `FINISHED`, in a sentence."""
     output: str = ""
-    """The end of the other output, as information for people."""
+    """The end of the output that is not part of `run`, as information for people."""
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file of the codebase with its code, and the first line of the code."""
 

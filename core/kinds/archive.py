@@ -40,7 +40,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
 
 
 def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
-    """Pack files of a task with a compression level of zstd."""
+    """Pack the files `names` of a task's folder into `archive`; `level` is the compression level of zstd."""
     import zstandard
 
     buffer = io.BytesIO()

@@ -1,8 +1,8 @@
 """Runs in which the harness never started: the submission is not to blame, and is given back.
 
 A reporter announces its start before any code of the tree is imported. Without that announcement, the tree
-that the solver got is run as well: the submission is not to blame only if the harness does not start there
-either (`formats.md`, `harness_failed`).
+that the solver got is run as well: the submission is excused only if the harness does not start there either
+(`formats.md`, `harness_failed`).
 """
 
 from __future__ import annotations

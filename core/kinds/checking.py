@@ -16,7 +16,7 @@ from gistpoint.core.tasks.model import Answer, Task
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
     """Yield the finding of each check as it is made.
 
-    Raises `TaskError` for a folder that does not contain a task.
+    Raises `TaskError` if the id does not match the content, or if the brief can't be rendered.
     """
     task = judge.task
     verify_identity(task, answer)

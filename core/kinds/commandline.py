@@ -86,7 +86,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
 
 @cache
 def code_arguments() -> frozenset[str]:
-    """Return the names of the arguments of all tools that contain code."""
+    """Return the names of the arguments that contain code, of all tools."""
     names = set[str]()
     for tool in all_tools().values():
         names |= {argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE}
@@ -94,7 +94,7 @@ def code_arguments() -> frozenset[str]:
 
 
 def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return a call as one line without arguments that contain code; `parse` can read it if none does."""
+    """Return a call as one line that `parse` can read; arguments that contain code are left out."""
     known = declared(tool)
     order = [argument.name for argument in known.arguments] if known else []
     names = [name for name in order if name in arguments]
@@ -235,7 +235,7 @@ def _split_joined(
         if not words and _JOINED.fullmatch(given[function]):
             given[file], _, given[function] = given[function].partition("::")
         return
-    # A text that was shown as a path is one, whatever it looks like.
+    # A text that was shown as a path is a path, whatever it looks like.
     joined = [word for word in words if _is_joined(word, shown)]
     if len(joined) == 1 and not joined[0].quoted:
         given[file], _, given[function] = joined[0].text.partition("::")

@@ -1,4 +1,4 @@
-"""Confirming the pass of an attempt after its end, and the words that report it (decision 114)."""
+"""Confirms the pass of an attempt after its end, and reports the result in words (decision 114)."""
 
 from __future__ import annotations
 
@@ -103,8 +103,9 @@ def confirmed_pass(
     confirmer: Confirmer,
     run: RunContext = UNATTENDED,
 ) -> PassConfirmed | None:
-    """Confirm the pass of an ended attempt; return the event that records it, or None without such a pass.
+    """Confirm the pass of an ended attempt, and return the event that records the confirmation.
 
+    None if there is no pass to be confirmed (see `to_be_confirmed`).
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
     passing = to_be_confirmed(state)
@@ -155,7 +156,7 @@ CONTRADICTED_SENTENCE = (
     "The tests pass, but without them in sight the submission answers otherwise than the true function. It"
     " counts once a reviewer has accepted it."
 )
-"""The message to the solver of a contradicted pass."""
+"""The message to a solver about a contradicted pass."""
 
 
 def known_controls(task: Task) -> Controls | None:

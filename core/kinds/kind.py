@@ -323,7 +323,7 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Judge a solver's files from another harness; None if this kind of task can't be judged by its files."""
+        """Judge a solver's files from another harness; None if this kind of task can't be judged by files."""
         return None
 
     profiles: tuple[str, ...] = ()

@@ -210,7 +210,10 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return the tool and the arguments of look `number` of `looks` at the code, from 0."""
+        """Return the name and the arguments of the tool for look `number`, from 0, of `looks` at the code.
+
+        `finds` tells whether the solver finds the part to be changed; `about` makes the choice reproducible.
+        """
         if number == 0:
             return _LIST, {"path": ""}
         targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]

@@ -47,7 +47,7 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
     """Replace a file atomically; if `durable`, the new one is synced to the disk on return.
 
-    Concurrent readers see either the old file or the new one. Raises OSError.
+    Concurrent readers see either the old file or the new one. Raises OSError if it can't be written.
     """
     part = _hidden_copy(path, data, mode, durable=durable)
     part.replace(path)
@@ -84,7 +84,7 @@ def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
 
 
 def line_hash(line: bytes) -> str:
-    """Return the hexadecimal sha256 of a line without its newline, which links the lines of a chained log."""
+    """Return the hexadecimal sha256 of a line without its newline; a chained log links its lines with it."""
     return hashlib.sha256(line.rstrip(b"\n")).hexdigest()
 
 
@@ -154,7 +154,8 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
         """Open or create a log; `lock`, on the log or on a file that stands for it, is held until `close`.
 
-        Raises OSError, and the kind's error for a log of a newer version, which is not written to.
+        Raises OSError if the log can't be opened, and the kind's error for a log of a newer version, which is
+        not written to.
         """
         self.path, self._kind, self._lock, self._file = path, kind, lock, -1
         try:
@@ -177,7 +178,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         """Append lines, all or nothing; if `durable`, they are synced to the disk on return.
 
         A torn last line is set aside first. A new log gets its header first, and its name is always synced.
-        Raises OSError.
+        Raises OSError if the lines can't be written.
         """
         size = self.set_torn_aside()
         append_whole(self._file, lines if size else self._kind.header + lines, size)

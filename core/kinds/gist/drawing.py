@@ -31,7 +31,10 @@ class EntrypointCandidate:
 
 
 def entrypoints_of(examination: Examination) -> list[Entrypoint]:
-    """Return the tests of a repository's suite; all instances of a test are one entrypoint."""
+    """Return the tests of a repository's suite; all instances of a test are one entrypoint.
+
+    Raises `InfrastructureError` if the tests could not be collected.
+    """
     repository = examination.repository
     ids = examination.runner.tests(
         repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.run.cancel

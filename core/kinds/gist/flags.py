@@ -253,7 +253,7 @@ def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
 def _imported(
     seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None
 ) -> Iterator[str]:
-    """Yield imports of the codebase that ran and were not refused: something replaced it."""
+    """Yield imports of the codebase that ran and were not refused, so something has replaced it."""
     if execution is None:
         return
     refused = {name.partition(".")[0] for name in _joined(run.refused_imports for run in seen)}

@@ -145,7 +145,7 @@ def _mentions(line: LineExistence, name: str) -> bool:
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
-    """Whether all lines of the function that begins on a line exist."""
+    """Whether all lines of the function that begins on a line are in the codebase or the test."""
     found = existence.at(line)
     if not found:
         return False

@@ -127,7 +127,7 @@ class Examination:
         return self._answer(entrypoint, test, seen, traced)
 
     def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
-        """Return the trace of one run. Raises `NoGistError` if it is not usable."""
+        """Return the trace of one run. Raises `NoGistError` if the run is not usable."""
         run = self._run(entrypoint, "", trace=True)
         self._require_usable(run)
         if run.trace is None:
@@ -423,7 +423,7 @@ def of_one_command(repository: Repository) -> Repository:
     """Return the repository without the arguments of pytest that select tests.
 
     An entrypoint names its own tests. Paths in the repository and options such as `-k` are dropped, with
-    their values; others are kept.
+    their values; all other arguments are kept.
     """
     kept: list[str] = []
     option = ""

@@ -196,7 +196,7 @@ class Gist(TaskKind["GistJudge"]):
     def trial(
         self, judge: GistJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext
     ) -> Trial:
-        """Run the original again, or score the reference gist or the validator's own."""
+        """Run the original again, or score the reference gist or the validator's own gist."""
         from gistpoint.core.kinds.gist.check import original_trial, score_trial
 
         if subject is TrialSubject.ORIGINAL:
@@ -264,7 +264,7 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the task as an attempt with these settings has it."""
+        """Return the task as an attempt with these settings sees it."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides

@@ -163,7 +163,7 @@ class RefusedEntrypoint:
 
 @dataclass
 class GistResults:
-    """The tasks made so far, and the refused entrypoints; valid after a stop, too."""
+    """The tasks made so far, and the refused entrypoints; both are also valid after a stop."""
 
     made: list[MadeGist] = field(default_factory=list)
     refused: list[RefusedEntrypoint] = field(default_factory=list)
@@ -297,7 +297,7 @@ class _Making:
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
     def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
-        """Try to make the reference gist of a task, and store the outcome; a faithful one is kept."""
+        """Try to make the reference gist of a task, and store the outcome; a faithful one is not replaced."""
         answer = read_answer(task)
         known = gist_answer(answer)
         if known.reference is not None and known.reference.faithful:

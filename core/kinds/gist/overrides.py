@@ -43,7 +43,7 @@ class ContradictionError(UserError):
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that no task can have."""
+    """Raise `ContradictionError` for settings that contradict each other, or need a test unless `is_test`."""
     if needing := needing_execution(settings):
         raise ContradictionError(
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."
@@ -83,7 +83,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
         return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
-        """Return the settings `default` with these in place of its own; `UNSET` ones are kept."""
+        """Return the settings `default` with these in place of its own, except those that are `UNSET`."""
         given = overrides_data(self)
         given.pop("steps", None)
         if given.get("score_budget") == UNLIMITED:

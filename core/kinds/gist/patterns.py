@@ -49,7 +49,7 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
-        # Sets are printed in another order in each run: then the same tokens are required in any order
+        # Sets are printed in a different order in each run, so the same tokens are required in any order
         # (decision 46).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
@@ -122,7 +122,7 @@ class VariableLine:
         return cls(tuple(_aligned([token.findall(line) for line in variants])), token)
 
     def matches(self, line: str) -> bool:
-        """Whether a line matches."""
+        """Whether a line of an output matches this one."""
         tokens = self.token.findall(line)
         places = {0}
         for part in self.parts:
@@ -135,7 +135,7 @@ class VariableLine:
 
     @property
     def text(self) -> str:
-        """The line as text to show."""
+        """The line as text to show, with gaps as `[varies]`."""
         return "".join(part if isinstance(part, str) else _VARIES for part in self.parts)
 
 
@@ -224,7 +224,7 @@ class OutputPattern:
         return cls(tuple(_merged(outputs)))
 
     def matches(self, text: str) -> bool:
-        """Whether a normalised output matches."""
+        """Whether a normalised output matches the pattern."""
         lines = text.splitlines()
         places = {0}
         for part in self.parts:

@@ -188,7 +188,7 @@ class LineExistence:
     block: str
     reason: ExistenceReason
     original: OriginalLine | None = None
-    """The same line if it exists; else the first line of the block it was compared with, if there is one."""
+    """The same line if it exists; otherwise the first line of the block it was compared with, if any."""
 
     @property
     def exists(self) -> bool:
@@ -375,7 +375,7 @@ def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
 def _splits(
     bodies: list[list[ast.stmt]], lines: list[str], starts: dict[_Place, _Place]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column and margin of each statement that does not begin its logical line."""
+    """Yield the line, the column and the margin of each statement that does not begin its logical line."""
     for body in bodies:
         places = [_place(statement, lines) for statement in body]
         below_header = starts.get(places[0], places[0]) != places[0]

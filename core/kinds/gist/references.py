@@ -48,8 +48,8 @@ class ReferenceMaker:
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist found, or the reason why there is none.
 
-        Raises `CancelledError` if it is stopped before a faithful gist was found; if it is stopped later,
-        that gist is returned.
+        Raises `CancelledError` if stopped before a faithful gist was found; if stopped later, the smallest
+        one found is returned.
         """
         began = self.clock()
         answer = self.judge.answer

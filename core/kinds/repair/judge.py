@@ -506,7 +506,7 @@ def submission_text(task: Task, judgement: Judgement) -> str:
 def first_failure(judgement: Judgement, characters: int) -> str:
     """Return the first failing test that counts, with its failure, or the first error of collection.
 
-    Messages are cut to a number of characters. Empty if no test fails.
+    `characters` limits the length of the message. Empty if no test fails.
     """
     failing = judgement.score.failing
     for result in judgement.report.results.values():

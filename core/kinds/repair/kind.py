@@ -193,7 +193,7 @@ class Repair(TaskKind["RepairJudge"]):
         return repair_brief(task, shell=shell)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:
-        """Return the original form of the files that the answer changes."""
+        """Return the files that the answer changes, in their original form."""
         from gistpoint.core.tasks.trees import repaired_tree
         from gistpoint.core.trees import SourceTree
 

@@ -74,7 +74,10 @@ def run_trial(
 
 
 def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> tuple[str, ...]:
-    """Return the ids of B whose outcome differs from the task's record; empty for a fix or a failed run."""
+    """Return the ids of B whose outcome differs from the task's record, sorted.
+
+    Empty for a fix, and for a run that did not finish.
+    """
     if judgement.report.status is not RunStatus.FINISHED or subject is TrialSubject.FIX:
         return ()
     wanted = baseline.passed

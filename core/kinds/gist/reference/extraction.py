@@ -1,4 +1,4 @@
-"""The statements of a codebase that a command needs, found from the names on lines that ran."""
+"""Finds the statements of a codebase that a command needs, from the names on lines that ran."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Extractor:
         return found
 
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
-        """Return the first of equal constants that several modules define; else the entity itself."""
+        """Return the first of equal constants that several modules define, or else the entity itself."""
         if len(binding) == 1 and binding[0] in self._repeated:
             first = self._constants[ast.unparse(binding[0].statement)][0]
             return Entity(DEFINED, first.module.name, entity.name)

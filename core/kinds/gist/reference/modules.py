@@ -129,7 +129,7 @@ def _only_forgets(statement: ast.stmt) -> bool:
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
-    """Return the rank of the module's next line, when the statement was done; infinite without one."""
+    """Return the rank of the module's next line, by which the statement was done; infinite without one."""
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
         if line not in own:

@@ -29,7 +29,7 @@ UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, to be replaced with `text`, which are its lines from `origin` on."""
+    """Physical lines `first` to `last`, to be replaced with `text`, which begins at their line `origin`."""
 
     first: int
     last: int
@@ -86,7 +86,7 @@ class CutFinder:
         self._live_words = self._words(only_live=True)
 
     def idle(self) -> list[Cut]:
-        """Return cuts of code that never ran: statements, branches, methods, functions."""
+        """Return cuts of code that never ran: statements, branches, methods and functions."""
         return self._untried(self._in_body(self.tree.body, ""))
 
     def unused(self) -> list[Cut]:

@@ -1,4 +1,4 @@
-"""The text of a flat file: original statements in the order in which they first ran, and glue."""
+"""Writes a flat file from original statements, in the order in which they first ran, and glue."""
 
 from __future__ import annotations
 
