@@ -32,7 +32,10 @@ def write_controls(folder: Path, controls: Controls, canary: str) -> None:
 
 
 def read_controls(folder: Path) -> Controls:
-    """Return the controls of the task in `folder`, or `NOT_CONTROLLED`. Raises `TaskError` if damaged."""
+    """Return the controls of the task in `folder`; `NOT_CONTROLLED` without a file.
+
+    Raises `TaskError` if the file can't be read or is damaged.
+    """
     try:
         document = json.loads(read_regular(folder / CONTROLS_FILE))
         return _controls(document)

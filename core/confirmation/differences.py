@@ -38,9 +38,9 @@ class FunctionName:
 
 
 def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
-    """Return the outermost functions whose bodies differ.
+    """Return the outermost functions whose bodies differ in more than their docstrings.
 
-    Raises `NotConfirmableError` if anything else differs.
+    Raises `NotConfirmableError` if anything else differs, except the annotations of functions.
     """
     found: list[FunctionName] = []
     for path in sorted({*original.overlay, *submitted.overlay}):
@@ -96,7 +96,7 @@ def _empty(function: _Function) -> None:
 
 
 def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
-    """Return the reason for a difference outside of the bodies of functions."""
+    """Return the reason for a difference outside of the bodies of functions, and a sentence about it."""
     classes = [[part for part in ast.walk(module) if isinstance(part, ast.ClassDef)] for module in (old, new)]
     of_classes = len(classes[0]) != len(classes[1]) or not all(
         same_tree(first, second) for first, second in zip(*classes, strict=True)
@@ -121,7 +121,7 @@ def _definition_at(index: FileIndex, line: int) -> Definition:
 
 
 def outermost(tree: SourceTree, name: str) -> FunctionName:
-    """Return the outermost function around the one named `path::qualname`, or itself.
+    """Return the outermost function around the one named `path::qualname`, or that function if there is none.
 
     Raises `NotConfirmableError` for a class.
     """
@@ -139,7 +139,7 @@ def outermost(tree: SourceTree, name: str) -> FunctionName:
 
 
 def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) -> SourceTree:
-    """Return the tree with each function's body replaced by a request to `module`, with its index.
+    """Return the tree with each function's body replaced by a request to `module` with the function's index.
 
     Decorators, parameters and docstring stay. Raises `NotConfirmableError` for a coroutine.
     """
@@ -196,10 +196,10 @@ def _yields(function: ast.AST) -> bool:
 
 
 def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> tuple[str, ...]:
-    """Return the test files of a tree, which the other process does not have.
+    """Return the protected files of a tree that the submission's process does not have.
 
-    They are the Python files, or with `data` all files, where expected results may be, except for settings
-    that a build needs.
+    Without `data`, these are only the Python files; with it, they are all protected files, which may contain
+    expected results, except settings that a build needs.
     """
     files = frozenset(collected)
     found = (path for path in tree.files() if is_protected(path, files))

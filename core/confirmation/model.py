@@ -21,9 +21,9 @@ class Confirmed(StrEnum):
     CONFIRMED = "confirmed"
     """The tests that count pass with the submitted functions in a process without tests."""
     CONTRADICTED = "contradicted"
-    """A test that counts fails there, and a call in it got another answer than the true function's."""
+    """Run that way, a test that counts fails, and the true function answers a call in it differently."""
     UNCONFIRMED = "unconfirmed"
-    """Neither of these, for a reason."""
+    """Neither confirmed nor contradicted, for a reason that is an `Unconfirmable`."""
 
 
 class Unconfirmable(StrEnum):
@@ -55,7 +55,7 @@ class Unconfirmable(StrEnum):
 
 
 class AnsweredCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call with different answers of the true and the submitted function, as texts."""
+    """A call that the true and the submitted function answer differently, with all parts as texts."""
 
     function: str
     """The function, as `path::qualname`."""
@@ -71,7 +71,7 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
 
     result: Confirmed
     reason: Unconfirmable | None = None
-    """The reason, if it is unconfirmed."""
+    """The reason why the pass is unconfirmed; None for other results."""
     detail: str = ""
     """The reason in a sentence, with details."""
     calls: int = 0
@@ -103,12 +103,12 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
 
     confirmable: bool
     reason: Unconfirmable | None = None
-    """The reason, if passes can't be confirmed."""
+    """The reason why passes can't be confirmed; None if they can."""
     detail: str = ""
     tests: tuple[str, ...] = ()
     """The tests that count, because they pass with the true function in a process of its own."""
     telling: tuple[str, ...] = ()
-    """The tests among them that fail with the corrupted function or with one that returns None."""
+    """Those of `tests` that fail with the corrupted function or with one that returns None."""
     entering: int = 0
     """The number of tests that enter a function of the task."""
     calls: int = 0
@@ -128,11 +128,11 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made before passes were confirmed.")
-"""The controls of a task without any."""
+"""The controls of a task that was made without controls."""
 
 
 class Confirmer(Protocol):
-    """Runs suite and submission in two processes, isolated like any code of a repository."""
+    """Runs the suite and the submission in two processes, isolated like all code of a repository."""
 
     def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
         """Return the controls of a task.

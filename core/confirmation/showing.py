@@ -34,15 +34,15 @@ class Shower:
         return show(self, value, depth + 1) if show else f"<{value[0]}>"
 
     def parts(self, values: Sequence[Any], depth: int) -> str:
-        """Return values separated by commas."""
+        """Return the texts of values, separated by commas."""
         return ", ".join(self.text(part, depth) for part in values)
 
     def pairs(self, values: Sequence[Sequence[Any]], depth: int) -> str:
-        """Return the pairs of a dictionary."""
+        """Return the text of a dictionary's pairs, separated by commas."""
         return ", ".join(f"{self.text(key, depth)}: {self.text(part, depth)}" for key, part in values)
 
     def node(self, value: list[Any], depth: int) -> str:
-        """Return the object that a number refers to."""
+        """Return the text of the object that a number refers to; `<given>` if the object was not recorded."""
         node = self.heap.get(str(value[1]))
         if node is None:
             return "<given>"
@@ -102,7 +102,7 @@ _VALUES: dict[str, Callable[[Shower, list[Any], int], str]] = {
 
 
 def bounded(text: str) -> str:
-    """Return a text, cut to a length for display."""
+    """Return a text, cut to 300 characters for display."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 

@@ -45,7 +45,7 @@ LEAST_LINES = 2
 
 @dataclass(frozen=True)
 class DemoLibrary:
-    """The demo's library, with the records of its suite in its own tasks."""
+    """The demo's library, with the results of its suite as the demo's tasks record them."""
 
     tree: SourceTree
     known: Answer
@@ -89,7 +89,7 @@ class DemoLibrary:
 
     @property
     def functions(self) -> list[str]:
-        """The functions that tests enter and that are longer than a line, in the order of their files."""
+        """The names of the functions of three lines or more that tests enter, in the order of their files."""
         found = definitions(self.tree, frozenset(self.suite.suite.test_files))
         return [
             str(one.ref)

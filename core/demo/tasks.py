@@ -1,4 +1,4 @@
-"""The demo's tasks: shipped as one archive each, unpacked into the user's data folder."""
+"""The demo's tasks, which are shipped as one archive each and unpacked into the user's data folder."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def demo_title(task: Task) -> str:
 
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
-    """Unpack the archives below `into`, each once, and yield the tasks."""
+    """Unpack the archives below `into` unless this was done already; yield each demo task with its task."""
     from gistpoint.core.kinds.archive import (
         unpack_task,
     )  # loads every kind, which the demo's names do not need
@@ -94,9 +94,9 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 
 def demo_task(name: str, into: Path) -> Task:
-    """Return a task of the demo by its name, an alias or the beginning of its id.
+    """Return a task of the demo by its name, an alias or at least the first four characters of its id.
 
-    Raises `TaskError`, which lists the names.
+    Raises `TaskError`, which lists the names, if there is no such task.
     """
     from gistpoint.core.kinds.folder import read_task
 

@@ -75,7 +75,7 @@ class Entrypoint:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of the repository that the command names."""
+        """The Python files of the repository that the command names, each once."""
         if self.kind is EntrypointKind.TESTS:
             paths = (word.partition("::")[0] for word in self.selected)
             return tuple(dict.fromkeys(path for path in paths if path.endswith(".py")))
@@ -83,7 +83,7 @@ class Entrypoint:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """The files, folders and tests that pytest is to run, if it runs several tests."""
+        """The files, folders and tests that pytest is to run, for a command with several tests."""
         before = ("", *self.arguments)
         return tuple(
             word
@@ -98,7 +98,7 @@ class Entrypoint:
 
     @property
     def text(self) -> str:
-        """The command line as a brief shows it."""
+        """The command line, without standard input and variables."""
         match self.kind:
             case EntrypointKind.TEST:
                 words = ["pytest", self.node_id]
@@ -116,7 +116,7 @@ class Entrypoint:
 
     @property
     def called_as(self) -> str:
-        """The value of the program's `sys.argv[0]`, if it is not the file from which it is started."""
+        """The program's `sys.argv[0]`; empty if it is the file from which the program is started."""
         return {EntrypointKind.CODE: "-c", EntrypointKind.CONSOLE: self.own[0] if self.own else ""}.get(
             self.kind, ""
         )
@@ -138,7 +138,7 @@ class Entrypoint:
 
 
 def parse_entrypoint(command: str) -> Entrypoint:
-    """Return the entrypoint of a command. Raises `EntrypointError` if it is none.
+    """Return the entrypoint that a command line describes. Raises `EntrypointError` if it describes none.
 
     Possible commands are `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`,
     `python -m package ...`, `python file.py ...`, `python -c CODE ...` and the name of a console script with
@@ -177,7 +177,8 @@ def with_input(
 ) -> Entrypoint:
     """Return the entrypoint with standard input and variables.
 
-    Raises `EntrypointError` if it can't have them.
+    Raises `EntrypointError` for standard input of a test, for variables that the run itself needs, and for
+    values that are too many, too long or not UTF-8.
     """
     given = variables or {}
     if stdin and entrypoint.is_test:
@@ -243,7 +244,10 @@ def _test(command: str, words: list[str]) -> Entrypoint:
 
 
 def _selected(command: str, word: str) -> str:
-    """Return a file, a folder or the node id of a test, without parameters."""
+    """Return a file, a folder or the node id of a test, without parameters.
+
+    Raises `EntrypointError` for any other word.
+    """
     path, separator, rest = word.partition("[")[0].partition("::")
     if separator and not (path.endswith(".py") and all(part.isidentifier() for part in rest.split("::"))):
         raise EntrypointError(

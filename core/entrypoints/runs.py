@@ -28,7 +28,7 @@ class Raised:
 
     @property
     def text(self) -> str:
-        """Type and message on one line, as at the end of a traceback."""
+        """The type and the message, as at the end of a traceback."""
         return f"{self.type}: {self.message}"
 
 
@@ -59,7 +59,7 @@ class TestGuard:
     decorated: bool
     """Whether decorators other than pytest's marks may have wrapped the test."""
     pytest_names: Mapping[str, str]
-    """Names that the file imports from pytest, with their attributes; empty for pytest itself."""
+    """Names that the file imports from pytest, with the attribute that each is; empty for pytest itself."""
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For a command with several tests, the lines of each test by qualified name."""
     doctests: Mapping[str, str] = field(default_factory=dict)
@@ -70,8 +70,9 @@ class TestGuard:
 class Watched:
     """The module names and the lines of code that are observed in a run.
 
-    No comparison should depend on `lines`. `observed` are the lines of the test and of functions in the
-    codebase's test files: the values that they use are observed, in a run whose outcome does not count.
+    `lines` are those on which no comparison should depend. `observed` are the lines of the test and of
+    functions in the codebase's test files: the values that they use are observed, in a run whose outcome does
+    not count.
     """
 
     modules: tuple[str, ...] = ()
@@ -110,19 +111,19 @@ class Isolation:
     made_functions: tuple[str, ...] = ()
     """Names of functions in code without a file that the environment executed."""
     made_elsewhere: tuple[str, ...] = ()
-    """Names of all such code, each with the function of the environment that was called to execute it."""
+    """Names of code without a file that the environment executed, each with the function called for it."""
     made_here: tuple[str, ...] = ()
     """Names of code without a file (a text, marshalled bytes) that the gist or the codebase executed."""
     processes: tuple[str, ...] = ()
     """Programs that were started."""
     stand_ins: tuple[tuple[str, str], ...] = ()
-    """Module names of the codebase that were bound to something other than the gist, with its kind."""
+    """Module names of the codebase that were bound to another object than the gist, each with its kind."""
     equal_to_all: tuple[str, ...] = ()
     """Qualified names of functions that made every comparison true."""
     operands: tuple[Operand, ...] | None = None
     """Classes outside the environment of the objects that the test used; None if not observed."""
     classes: tuple[Operand, ...] = ()
-    """All such classes that existed at the end of an observed run."""
+    """All classes outside the environment that existed at the end of an observed run."""
 
     @property
     def clean(self) -> bool:
@@ -153,7 +154,7 @@ class CommandRun:
 
     status: RunStatus
     exit_status: int = 0
-    """The exit status; negative for the signal that ended the program."""
+    """The exit status, or the negative number of the signal that ended the program."""
     stdout: str = ""
     stderr: str = ""
     raised: Raised | None = None
@@ -190,7 +191,7 @@ class OriginalRun:
     reason: str = ""
     """The reason why a run is not `FINISHED`, in a sentence."""
     output: str = ""
-    """The end of the other output, as information for people."""
+    """The end of the output that is not part of `run`, as information for people."""
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file of the codebase with its code, and the first line of the code."""
 
@@ -216,7 +217,7 @@ class GistTrial:
 class CommandOutput:
     """The output of a solver's shell command: standard output and error in order.
 
-    `refused` is the reason why the command did not run.
+    `refused` is the reason why the command did not run; empty if it ran.
     """
 
     text: str
@@ -257,8 +258,8 @@ def _streams(stdout: str, stderr: str) -> list[str]:
 class EntrypointRunner(Protocol):
     """Runs the command of a gist task on the original and on a gist, and a solver's shell commands.
 
-    Every run is separate and has no network. It never raises for errors of the code under test: the status of
-    the result reports them. Raises `CancelledError` if a run was stopped on request, and
+    Every run is separate and has no network. Errors of the code under test are never raised: the status of
+    the result reports them. The methods raise `CancelledError` if a run was stopped on request, and
     `InfrastructureError` if the isolation failed.
     """
 
@@ -270,7 +271,10 @@ class EntrypointRunner(Protocol):
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects, in its order. Raises `InfrastructureError`."""
+        """Return the ids of all tests that the suite collects, in its order.
+
+        Raises `InfrastructureError` if the tests could not be collected.
+        """
         ...
 
     def run_original(
@@ -311,8 +315,8 @@ class EntrypointRunner(Protocol):
         """Run a gist alone in an empty folder, where modules of the packages `owned` can't be imported.
 
         `forbidden` are folders of the host with the codebase, for isolation that can't hide them. A run of
-        another test than `guard` describes is not believed. The run is observed for the names in `watched`;
-        its isolation contains the result.
+        a test other than the one that `guard` describes does not count. The run is observed for the names in
+        `watched`; its isolation contains the result.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Tasks as single `.tar.zst` files: packed reproducibly, and unpacked without trusting their content."""
+"""Packs tasks reproducibly as single `.tar.zst` files, and unpacks them without trusting their content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 
 MAX_BYTES = 2 * 1024**3
-"""Most bytes of an unpacked task; an archive that unpacks to more is refused."""
+"""The most bytes of an unpacked task; an archive that unpacks to more is refused."""
 MAX_MEMBERS = 1_000
 PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(
@@ -40,7 +40,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
 
 
 def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
-    """Pack files of a task with a compression level of zstd."""
+    """Pack the files `names` of a task's folder into `archive`; `level` is the compression level of zstd."""
     import zstandard
 
     buffer = io.BytesIO()
@@ -100,7 +100,7 @@ def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], 
 
 
 def _replace_if_other(here: Path, task: Task) -> None:
-    """Replace a task with another one of the same id and therefore the same tree."""
+    """Replace the task in `here` with `task` of the same id; if they do not differ, only add its controls."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
             _take_controls(task.folder, here)

@@ -1,8 +1,8 @@
-"""Runs in which the harness never started: not to be blamed on the submission, and given back.
+"""Runs in which the harness never started: the submission is not to blame, and is given back.
 
 A reporter announces its start before any code of the tree is imported. Without that announcement, the tree
-that the solver got is run as well: only if the harness does not start there either, the submission is not to
-blame (`formats.md`, `harness_failed`).
+that the solver got is run as well: the submission is excused only if the harness does not start there either
+(`formats.md`, `harness_failed`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.trees import SourceTree
 
 MOST_GIVEN_BACK = 3
-"""Most submissions of one attempt that are given back.
+"""The most submissions of one attempt that are given back.
 
 A failure that comes again and again can't be distinguished from one that the solver causes.
 """

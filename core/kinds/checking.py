@@ -16,7 +16,7 @@ from gistpoint.core.tasks.model import Answer, Task
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
     """Yield the finding of each check as it is made.
 
-    Raises `TaskError` for a folder that does not contain a task.
+    Raises `TaskError` if the id does not match the content, or if the brief can't be rendered.
     """
     task = judge.task
     verify_identity(task, answer)
@@ -29,7 +29,7 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
 
 
 def _confirmable(task: Task) -> CheckFinding:
-    """Return whether passes can be confirmed; if not, or if it is unknown, the task has no fault."""
+    """Return the finding on whether passes can be confirmed; it is never a fault of the task."""
     controls = known_controls(task)
     words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
     return CheckFinding(

@@ -53,7 +53,7 @@ class _Word:
     quoted: bool = False
     """Whether the word begins with a quote; it is then taken literally."""
     key: str = ""
-    """The text before the first `=` if it may be the name of an argument; else empty."""
+    """The text before the first `=` if it may be the name of an argument; otherwise empty."""
 
     @property
     def value(self) -> str:
@@ -86,7 +86,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
 
 @cache
 def code_arguments() -> frozenset[str]:
-    """Return the names of the arguments of all tools that contain code."""
+    """Return the names of the arguments that contain code, of all tools."""
     names = set[str]()
     for tool in all_tools().values():
         names |= {argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE}
@@ -94,7 +94,7 @@ def code_arguments() -> frozenset[str]:
 
 
 def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return a call as one line that `parse` can read, without code."""
+    """Return a call as one line that `parse` can read; arguments that contain code are left out."""
     known = declared(tool)
     order = [argument.name for argument in known.arguments] if known else []
     names = [name for name in order if name in arguments]
@@ -235,7 +235,7 @@ def _split_joined(
         if not words and _JOINED.fullmatch(given[function]):
             given[file], _, given[function] = given[function].partition("::")
         return
-    # A text that was shown as a path is one, whatever it looks like.
+    # A text that was shown as a path is a path, whatever it looks like.
     joined = [word for word in words if _is_joined(word, shown)]
     if len(joined) == 1 and not joined[0].quoted:
         given[file], _, given[function] = joined[0].text.partition("::")
@@ -245,7 +245,7 @@ def _split_joined(
 def _require_path(
     argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
-    """Ask about a path that is probably not one."""
+    """Raise `QuestionError` for a word that is given as a path and is probably not one."""
     is_only_path = argument.kind in (ArgumentKind.FILE, ArgumentKind.FOLDER) and len(tool.arguments) == 1
     if not is_only_path or _shown_kind(word.text, shown):
         return
@@ -265,7 +265,7 @@ def _require_path(
 def _put_in_order(
     tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None
 ) -> None:
-    """Put a function and its file in order: by their form, else by the paths that were shown."""
+    """Put a function and its file in order, by their form or else by the paths that were shown."""
     function = both[0].name
     file = both[1].name
     first = given[function]
@@ -324,7 +324,7 @@ def _are_name_and_shown_file(name: str, path: str, shown: Knowledge | None) -> b
 def _misnamed(
     tool: Tool, key: str, given: Mapping[str, str], words: Sequence[_Word], shown: Knowledge | None
 ) -> QuestionError:
-    """Ask about an unknown argument name, and suggest the call with the arguments that were likely meant."""
+    """Return the question about an unknown argument name; it suggests the call that was likely meant."""
     text = f"{tool.name} has no argument {key[:80]!r}. Usage: {tool.usage()}"
     names = [argument.name for argument in tool.arguments if argument.name not in given]
     parts = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
@@ -356,7 +356,7 @@ def _likely_argument(key: str, names: Sequence[str]) -> str:
 def _missing(
     tool: Tool, argument: Argument, given: Mapping[str, str], shown: Knowledge | None
 ) -> QuestionError:
-    """Ask for a missing argument."""
+    """Return the question about a missing argument."""
     text = f"{argument.name} is missing. Usage: {tool.usage()}"
     function = _of_kind(tool, ArgumentKind.FUNCTION)
     if argument.kind is not ArgumentKind.FILE or function is None:
@@ -367,7 +367,7 @@ def _missing(
 def _about_function(
     text: str, tool: Tool, given: Mapping[str, str], name: str, shown: Knowledge | None
 ) -> QuestionError:
-    """Ask about a function, and suggest the one with that name if exactly one was shown."""
+    """Return the question about a function; it suggests the one with that name if exactly one was shown."""
     if shown is None or not name:
         return QuestionError(text)
     known = [one for one in shown.functions if one.endswith((f"::{name}", f".{name}"))]

@@ -1,4 +1,4 @@
-"""Confirming the pass of an attempt after its end, and the words that report it (decision 114)."""
+"""Confirms the pass of an attempt after its end, and reports the result in words (decision 114)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CAN_BE = "yes"
 
 
 def standing(state: AttemptState) -> Standing | None:
-    """Return the standing of an attempt's pass; None without a pass."""
+    """Return the confirmation status of an attempt's pass; None if the attempt has none."""
     found = state.standing
     kind = kind_named(state.header.mode)
     is_confirmed = kind is not None and kind.confirms
@@ -103,8 +103,9 @@ def confirmed_pass(
     confirmer: Confirmer,
     run: RunContext = UNATTENDED,
 ) -> PassConfirmed | None:
-    """Confirm the pass of an ended attempt, and return the event that records it; None without a pass.
+    """Confirm the pass of an ended attempt, and return the event that records the confirmation.
 
+    None if there is no pass to be confirmed (see `to_be_confirmed`).
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
     passing = to_be_confirmed(state)
@@ -121,9 +122,9 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return the result of a confirmation in lines, with test, call and example.
+    """Return the result of a confirmation in lines, with the tests and calls that contradict the pass.
 
-    They reveal a part of the answer.
+    The lines reveal a part of the answer.
     """
     lines = [confirmation.words]
     if confirmation.detail:
@@ -155,13 +156,13 @@ CONTRADICTED_SENTENCE = (
     "The tests pass, but without them in sight the submission answers otherwise than the true function. It"
     " counts once a reviewer has accepted it."
 )
-"""The message to the solver of a contradicted pass."""
+"""The message to a solver about a contradicted pass."""
 
 
 def known_controls(task: Task) -> Controls | None:
     """Return the controls of a task; None for a task from a version without controls.
 
-    Raises `TaskError`.
+    Raises `TaskError` if the controls are damaged.
     """
     found = read_controls(task.folder)
     if found is NOT_CONTROLLED:
@@ -181,7 +182,7 @@ def confirmable_row(task: Task) -> dict[str, Any]:
 
 
 def confirmable_words(task: Task) -> str:
-    """Return in a few words whether a task's passes can be confirmed; empty if its kind has none."""
+    """Return in a few words whether a task's passes can be confirmed; empty for kinds that confirm none."""
     if all_modes()[task.mode].confirms:
         return controls_words(known_controls(task))
     return ""

@@ -77,8 +77,8 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
 def compare(known: Task, other: Task) -> tuple[str, ...]:
     """Return the keys in which another task with the same id has other measurements or other wording.
 
-    The id does not cover the conditions that solvers meet (decision 119). Raises `TaskConflictError` if they
-    differ, and `TaskError` if the other task's brief can't be shown here.
+    The id does not cover the conditions that solvers meet (decision 119). Raises `TaskConflictError` if those
+    conditions differ, and `TaskError` if the other task's brief can't be shown here.
     """
     kind = kind_of(known)
     require_same_conditions(known, kind.document(known), other, kind_of(other).document(other))
@@ -103,7 +103,7 @@ _SEAL = "seal"
 def content_sha256(task: Task) -> str:
     """Return the hash by which tasks of the same content are found; empty if it can't be known.
 
-    It is the id of an unsalted task; for a salted one, the answer contains it.
+    The hash is the id of an unsalted task; for a salted task, the answer contains the hash.
     """
     if not is_salted(task):
         return task.id
@@ -138,7 +138,7 @@ def is_salted(task: Task) -> bool:
 def target_names(task: Task) -> tuple[str, ...]:
     """Return the corrupted functions of a task as `path::qualname`, from the file of the answer alone.
 
-    They are only used in titles, so the result is empty without an answer that names them.
+    The names are only used in titles, so the result is empty without an answer that has them.
     """
     try:
         targets = read_document(task.folder / ANSWER_FILE).values.get("targets")
@@ -340,7 +340,7 @@ def _require_plugins_of_others(task: Task) -> None:
 
 
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
-    """Return the mode in the spelling of its kind, and the kind."""
+    """Return the mode in the spelling of its kind, and the kind. Raises `TaskError` for an unknown mode."""
     mode = fields.get("mode", str)
     kinds = all_modes()
     kind = kinds.get(mode)

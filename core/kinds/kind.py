@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gistpoint.core.trees import SourceTree
 
 MOST_SETTINGS_BYTES = 65_536
-"""Most bytes of a file of settings."""
+"""The most bytes of a file of settings."""
 J = TypeVar("J", bound="TaskJudge")
 
 
@@ -71,7 +71,7 @@ class Trial:
     """The reasons why a passing fix has to be read."""
     seconds: float = 0.0
     reason: str = ""
-    """The reason why it did not finish; empty if it did."""
+    """The reason why the run did not finish; empty if it did."""
     fix: Mapping[str, str] = field(default_factory=dict)
     """The code of a person's fix, by `path::qualname`."""
     scored: ScoredText | None = None
@@ -144,13 +144,13 @@ class Runners(Protocol):
     """The runners that a judge may need; each call may take a while, and may ask for consent."""
 
     def runner_for(self, task: Task, /) -> Runner:
-        """Return a runner of suites for a task. Raises `SandboxUnavailableError`."""
+        """Return a runner of suites for a task. Raises `SandboxUnavailableError` if there is none."""
         ...
 
     def entrypoints_for(self, task: Task, /) -> Any:
         """Return a runner of single commands for a task, in the form that its kind declares.
 
-        Raises `SandboxUnavailableError`.
+        Raises `SandboxUnavailableError` if there is none.
         """
         ...
 
@@ -227,7 +227,7 @@ class TaskKind(ABC, Generic[J]):
     def read(self, fields: Fields) -> object:
         """Read the kind's own part of a `task.toml` (`Task.of_kind`).
 
-        Raises `TaskError`, which names file and key.
+        Raises `TaskError`, which names the file and the key, for a bad value.
         """
         return None
 
@@ -249,7 +249,7 @@ class TaskKind(ABC, Generic[J]):
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read an `answer.json` whose canary was checked.
 
-        Raises `TaskError`, which names file and key.
+        Raises `TaskError`, which names the file and the key, for a bad value.
         """
 
     def answer_document(self, answer: Answer) -> Mapping[str, Any]:
@@ -278,7 +278,7 @@ class TaskKind(ABC, Generic[J]):
 
     @abstractmethod
     def check(self, judge: J, run: RunContext) -> Iterator[CheckFinding]:
-        """Yield the finding of each check of a task as it is made; id and brief were checked before."""
+        """Yield the finding of each check of a task as it is made; id and brief are checked beforehand."""
 
     def trial(self, judge: J, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
         """Run a task to judge it; `texts` are a validator's texts, by the names of their buffers.
@@ -323,7 +323,7 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Judge a solver's files from another harness; None if tasks of this kind can't be judged so."""
+        """Judge a solver's files from another harness; None if this kind of task can't be judged by files."""
         return None
 
     profiles: tuple[str, ...] = ()
@@ -337,7 +337,7 @@ class TaskKind(ABC, Generic[J]):
         raise UserError(f"{file}: tasks of this kind take no settings.")
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return settings with those of a profile in their place; None if they are the task's own."""
+        """Return `given` settings with those of a profile in their place; None if neither sets anything."""
         return None
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
@@ -348,7 +348,10 @@ class TaskKind(ABC, Generic[J]):
         raise UserError(f"The task {task.short_id} is not a gist, so it takes no settings of gists.")
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
-        """Return the settings recorded in an attempt's header, else those of the task, for comparison."""
+        """Return the settings recorded in an attempt's header, or else those of the task, for comparison.
+
+        None for kinds without settings.
+        """
         return None
 
     def with_budgets(self, task: Task, budgets: Budgets) -> Task:
@@ -357,7 +360,7 @@ class TaskKind(ABC, Generic[J]):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The texts of `one_request` by name; a text never changes, another one gets another name."""
+        """The texts of `one_request` by name; a text never changes, and a new text gets a new name."""
         return {}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest | None:
@@ -365,7 +368,7 @@ class TaskKind(ABC, Generic[J]):
         return None
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
-        """Return the calls that hand in a model's only reply; empty if the reply contains no file."""
+        """Return the calls that hand in `text`, the file in a model's only reply; the text may be empty."""
         tool = next(tool for tool in self.tools if tool.submits)
         return (
             (

@@ -67,9 +67,9 @@ class Analysis:
     function: str
     """The function, such as `gistpoint.core.analysis.rates:solve_rates`: from `StudyData` to `Findings`."""
     needs: str = ""
-    """The data that it needs, in words, with the least numbers."""
+    """The data that it needs, in words, with the smallest numbers that suffice."""
 
     def run(self, data: Any) -> Any:
-        """Run it on a study and return its findings."""
+        """Run the analysis on a study's `StudyData`, and return its `Findings`."""
         module, _, name = self.function.partition(":")
         return getattr(import_module(module), name)(data)

@@ -23,8 +23,8 @@ NOTHING = Writable()
 def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
     """Return the strictest protection with which the tests `passed` still pass on the original.
 
-    It takes one run of most suites, two or three of others. If the harness fails, the report of the failed
-    run is returned.
+    It takes one run of most suites, two or three of others. If a run is inconclusive (see `is_lost`),
+    its report is returned.
     """
     report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
     if is_lost(report):
@@ -43,7 +43,12 @@ def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Pr
 def hold_to_writes(
     request: RunRequest, passed: frozenset[str], watched: SuiteReport, run: Run
 ) -> Protection | SuiteReport:
-    """Return the protection that allows only the changes in the run `watched`; a report if it failed."""
+    """Return the protection that allows only the changes in the run `watched`.
+
+    If the tests don't pass with it, or if the changes are unknown or too many, the protection allows all
+    changes and has the reason. If the run that tries it is inconclusive (see `is_lost`), the report of that
+    run is returned.
+    """
     if watched.writes is None:
         return Protection(None, "what its suite changes there could not be seen")
     writable = _of_the_tree(watched.writes, request.tree)

@@ -26,7 +26,7 @@ BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
 def fault_of_kind(loaded: Any) -> str:
     """Return in a few words why an object can't be an additional kind; empty if it can.
 
-    It must not replace a mode or a tool.
+    An additional kind must not replace a mode or a tool.
     """
     fault = instance_of(TaskKind)(loaded)
     if fault:
@@ -47,7 +47,7 @@ def fault_of_kind(loaded: Any) -> str:
 
 @cache
 def all_kinds() -> tuple[TaskKind[Any], ...]:
-    """Return the built-in kinds, then those of installed packages that can be loaded, by entry names."""
+    """Return the built-in kinds, then those of installed packages that can be loaded, ordered by name."""
     return (*BUILT_IN, *load_all(GROUP, fault_of_kind)[0])
 
 
@@ -89,7 +89,7 @@ def measure_named(name: str) -> Measure:
 
 
 def modes_measuring(measure: str) -> tuple[str, ...]:
-    """Return the modes, as in reports, whose kind has a measure with this name."""
+    """Return the reported modes of all kinds that have a measure with this name."""
     modes = list[str]()
     for kind in all_kinds():
         if measure in [own.name for own in kind.measures]:
@@ -98,13 +98,13 @@ def modes_measuring(measure: str) -> tuple[str, ...]:
 
 
 def is_searched(mode: str) -> bool:
-    """Whether solvers have to find the functions to be changed, in a mode as in reports."""
+    """Whether solvers have to find the functions to be changed, in one of the modes that reports have."""
     reporting = [kind for kind in all_kinds() if mode in kind.reported_modes]
     return bool(reporting) and reporting[-1].searched(mode)
 
 
 def blank_state(mode: object) -> KindState:
-    """Return the part of an attempt's state that the kind of a mode adds, before the first event."""
+    """Return what the kind of a mode adds to an attempt's state before the first event; empty if unknown."""
     found = kind_named(mode)
     if found is None:
         return NoKindState()

@@ -1,4 +1,4 @@
-"""The simulation of a kind of task: possible looks, right and wrong texts, and decided runs.
+"""The simulation of a kind of task: calls that look at code, right and wrong texts, and scripted runs.
 
 Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
 submitted to the kind's own judge. The defaults serve a kind whose answer has `expected` parts and whose suite
@@ -56,7 +56,7 @@ class SimulatedTime:
         return self._boot
 
     def advance(self, milliseconds: int) -> None:
-        """Let time pass."""
+        """Move the clock forward."""
         self._utc_ms += milliseconds
         self._mono_ms += milliseconds
 
@@ -104,7 +104,7 @@ class ScriptedRunner:
         )
 
     def took(self, seconds: float) -> float:
-        """Let the time of a run pass, and return it."""
+        """Let the seconds of a run pass, and return their number."""
         if self.clock is not None:
             self.clock.advance(round(seconds * 1000))
         return seconds
@@ -128,7 +128,7 @@ class Simulable(Protocol):
 
 @dataclass(frozen=True)
 class Scene:
-    """A task for simulated solvers: possible looks, right texts, and the judge."""
+    """A task for simulated solvers, with calls that look at code, right and wrong texts, and the judge."""
 
     kind: Simulable
     task: Task
@@ -146,7 +146,7 @@ class Scene:
 
     @cached_property
     def runner(self) -> ScriptedRunner:
-        """The replacement of the sandbox."""
+        """The runner that replaces the sandbox."""
         return ScriptedRunner(self.task, self.suite)
 
     @cached_property
@@ -187,7 +187,7 @@ class Scene:
     def wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
         """Return the name and text of a failing submission, which differs from the others.
 
-        With `finds`, it is at least about the part that is to be changed.
+        With `finds`, the submission is at least about the part that is to be changed.
         """
         if (finds, number) not in self._wrong_texts:
             self._wrong_texts[finds, number] = self._wrong(number, finds=finds)
@@ -210,7 +210,10 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return the name and the arguments of a call that looks, the `number`th of `looks`."""
+        """Return the name and the arguments of the tool for look `number`, from 0, of `looks` at the code.
+
+        `finds` tells whether the solver finds the part to be changed; `about` makes the choice reproducible.
+        """
         if number == 0:
             return _LIST, {"path": ""}
         targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]
@@ -250,7 +253,7 @@ _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
 
 @lru_cache(maxsize=4096)
 def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the names of functions that are unique in a file; most files are the same in all tasks."""
+    """Return the unique names of functions in a file; they are cached, since tasks share most files."""
     try:
         index = index_source(path, source)
     except CodeError:

@@ -46,14 +46,14 @@ class Steadiness:
 
     @property
     def flaky(self) -> tuple[TestSteadiness, ...]:
-        """The tests in which runs of one tree disagree, by id."""
+        """The tests in which runs of one tree disagree, sorted by id."""
         return tuple(self.of(id) for id in sorted({*self.odd_original, *self.odd_corrupted}))
 
 
 def steadiness(baseline: Baseline, trials: Iterable[tuple[TrialSubject, Iterable[str]]]) -> Steadiness:
-    """Count the finished trials of the original and the corrupted tree.
+    """Return the steadiness over the runs that made the task and the given `trials`, which have finished.
 
-    Each is given by the ids in which it was not as expected.
+    Each trial is given by its subject and the ids in which it was not as expected.
     """
     odd: dict[TrialSubject, Counter[str]] = {subject: Counter() for subject in TrialSubject}
     runs = Counter({TrialSubject.ORIGINAL: baseline.runs, TrialSubject.CORRUPTED: 1})

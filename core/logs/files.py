@@ -18,7 +18,7 @@ from gistpoint.core.logs.locks import APPENDING, FileLock
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
 """Syncs the content of an open file to the disk."""
 _STEP = 65_536
-"""The bytes read at once, of the first line, which identifies the file, and of a torn last line."""
+"""How many bytes are read at once: of the first line, which identifies the file, or of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:
@@ -47,7 +47,7 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
     """Replace a file atomically; if `durable`, the new one is synced to the disk on return.
 
-    Concurrent readers see either the old file or the new one. Raises OSError.
+    Concurrent readers see either the old file or the new one. Raises OSError if it can't be written.
     """
     part = _hidden_copy(path, data, mode, durable=durable)
     part.replace(path)
@@ -68,7 +68,7 @@ def create_file(path: Path, data: bytes) -> None:
 
 
 def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
-    """Write a hidden file next to `path`, under a name unique to this process and thread."""
+    """Write a hidden file next to `path`, and return its path, which only this process and thread use."""
     part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
     part.unlink(missing_ok=True)
     try:
@@ -84,7 +84,7 @@ def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
 
 
 def line_hash(line: bytes) -> str:
-    """Return the sha256 of a line without its newline, the link of a chained log."""
+    """Return the hexadecimal sha256 of a line without its newline; a chained log links its lines with it."""
     return hashlib.sha256(line.rstrip(b"\n")).hexdigest()
 
 
@@ -136,7 +136,7 @@ class LogContent:
 def read_log(path: Path, kind: LogKind) -> LogContent:
     """Return the content of a log.
 
-    Raises the kind's error for a newer version, and OSError, also for a link.
+    Raises the kind's error for a newer version, and OSError if the file can't be read or is a link.
     """
     content = LogContent.of(read_regular(path, links=False))
     kind.check(content.lines[0] if content.lines else b"", path.name)
@@ -152,9 +152,10 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     """A log open for appending; nobody else writes to it until it is closed."""
 
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
-        """Open or create a log; `lock` is on the log or on a file in its place, until `close`.
+        """Open or create a log; `lock`, on the log or on a file that stands for it, is held until `close`.
 
-        Raises OSError, and the kind's error for a log of a newer version, which is not written to.
+        Raises OSError if the log can't be opened, and the kind's error for a log of a newer version, which is
+        not written to.
         """
         self.path, self._kind, self._lock, self._file = path, kind, lock, -1
         try:
@@ -174,9 +175,10 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             return LogContent.of(file.read())
 
     def append(self, lines: bytes, *, durable: bool = True) -> None:
-        """Append lines, all or nothing; if `durable`, they and a new file's name are synced on return.
+        """Append lines, all or nothing; if `durable`, they are synced to the disk on return.
 
-        Raises OSError.
+        A torn last line is set aside first. A new log gets its header first, and its name is always synced.
+        Raises OSError if the lines can't be written.
         """
         size = self.set_torn_aside()
         append_whole(self._file, lines if size else self._kind.header + lines, size)
@@ -192,7 +194,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     def set_torn_aside(self) -> int:
         """Move text after the last newline to the file of torn lines; return the remaining size in bytes.
 
-        It was never acknowledged, so it counts for nobody, but it is kept (decision 109).
+        That text was never acknowledged, so it does not count, but it is kept (decision 109).
         """
         size = os.fstat(self._file).st_size
         if not size or os.pread(self._file, 1, size - 1) == b"\n":

@@ -21,7 +21,7 @@ class NoLocksError(UserError):
 
 
 class FileLock(AbstractContextManager["FileLock"]):
-    """A lock on a file or folder, until it is released or garbage-collected."""
+    """A lock on a file or folder, which lasts until it is released or garbage-collected."""
 
     def __init__(self, place: Path | int) -> None:
         """Open a file, creating it if missing, or take over an open descriptor.
@@ -55,7 +55,7 @@ def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
 
 
 def take(place: Path | int) -> FileLock | None:
-    """Return the lock on a file, or on an open descriptor; None while it is held.
+    """Return the lock on a file, or on an open descriptor; None if it is still held after a moment.
 
     Raises `NoLocksError`, and OSError if the file can't be opened.
     """
@@ -82,7 +82,10 @@ def is_held(path: Path) -> bool:
 
 
 def _lock(lock: FileLock, how: int) -> bool:
-    """Lock an open file; return False if it is held and `how` does not wait."""
+    """Lock an open file; return False if it is held and `how` does not wait.
+
+    After any error, the file is closed. Raises `NoLocksError` if it can't be locked.
+    """
     try:
         fcntl.flock(lock.file, how)
     except BlockingIOError:

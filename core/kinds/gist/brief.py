@@ -45,7 +45,7 @@ def gist_template(settings: GistSettings, *, like: str = "") -> str:
 
 
 def _no_newer(name: str, most: int) -> str:
-    """Return the newest version of a template's part up to the version `most`, else its first version."""
+    """Return the newest version of a template's part up to the version `most`; `name` if none exists."""
     stem, _, version = name.rpartition("-")
     earlier = [f"{stem}-{number}" for number in range(1, min(most, int(version)) + 1)]
     there = [one for one in earlier if template_exists(one)]
@@ -89,7 +89,7 @@ def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
 
 
 def static_values(task: Task, answer: GistAnswer) -> dict[str, str]:
-    """Return the values of the static setting's prompt: those of the rules, and the files of the trace."""
+    """Return the values for the static setting's prompt: `entrypoint`, `owned`, and `files` of the trace."""
     tree = SourceTree.open(task.tree_path)
     shown = [
         f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}"

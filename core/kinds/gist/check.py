@@ -36,7 +36,7 @@ print("looked for", len(sys.argv) - 1)
 _LOOKED = "looked for {}\n"
 _MOST = 500
 PASTED_LEAST = 99.0
-"""Least line existence of the original's own modules, pasted into one file."""
+"""The least line existence, in percent, of the original's own modules pasted into one file."""
 
 
 def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
@@ -57,7 +57,7 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
 
 
 class _Probes:
-    """Gists whose score is known beforehand."""
+    """The checks of a task with gists whose score is known beforehand."""
 
     def __init__(self, judge: GistJudge, run: RunContext) -> None:
         self._judge = judge
@@ -188,7 +188,7 @@ def score_trial(
 def original_trial(judge: GistJudge, *, cancel: CancelToken = NEVER) -> ScoreTrial:
     """Run the command on the original again, and compare it with the record.
 
-    Raises the errors of `score_trial`.
+    Raises `CancelledError` when cancelled.
     """
     tree = SourceTree.open(judge.task.tree_path)
     run = judge.runner.run_original(

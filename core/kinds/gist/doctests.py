@@ -1,4 +1,4 @@
-"""Doctests: finding the docstrings of a file with examples, and inserting one into another file."""
+"""Finds the docstrings of a file that have examples, and inserts one of them into another file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
-    """Return the class or function with a qualified name; the module for an empty name, else None.
+    """Return the class or function with a qualified name, or the module for an empty one; None if missing.
 
-    Of several definitions with the name, it is the last one.
+    If several definitions have the name, the last one counts.
     """
     found: Documented = tree
     parts = name.split(".") if name else []
@@ -71,11 +71,11 @@ _Lines = list[tuple[str, int | None]]
 
 
 def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:
-    """Return the lines of a gist in which `name` has the docstring of the file `original`.
+    """Return the lines of a gist in which `name` has the docstring that it has in the text `original`.
 
     Each line has its number in the gist, or None for a line of the docstring. An import in an example becomes
     `pass` if `dropped` is true for its text. Raises SyntaxError for a gist that does not parse, and TaskError
-    if one of the two files has no such definition.
+    if one of the two texts has no such definition.
     """
     home = documented(parse(gist), name)
     source = documented(parse(original), name)

@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Task
 
 
 def read_settings(fields: Fields) -> GistSettings:
-    """Read the table `gist` of a `task.toml`. Raises `TaskError`, which names the key."""
+    """Read the table `gist` of a `task.toml`. Raises `TaskError`, which names the key, for a bad value."""
     settings = fields.record(GistSettings)
     require_known(fields, settings)
     if settings.score_budget == UNLIMITED:
@@ -42,9 +42,9 @@ def settings_table(settings: GistSettings) -> dict[str, Any]:
 
 
 def read_command(fields: Fields, part: GistTask) -> GistTask:
-    """Return the command of a `task.toml`, with its table `input` if it has one.
+    """Return `part` with standard input and variables from the table `input` of a `task.toml`, if it has one.
 
-    Raises `TaskError`, which names the key.
+    Raises `TaskError`, which names the key, for a bad value.
     """
     if "input" not in fields.values:
         return part
@@ -61,7 +61,7 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
 
 
 def command_document(part: GistTask) -> dict[str, Any]:
-    """Return the command for `task.toml`; the lines of standard input are a list, which keeps line ends."""
+    """Return the command for `task.toml`; standard input is a list of lines, which keeps line endings."""
     document: dict[str, Any] = {}
     given: dict[str, Any] = {}
     if part.entrypoint:
@@ -76,7 +76,7 @@ def command_document(part: GistTask) -> dict[str, Any]:
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
-    """Read the table `gist` of an `answer.json`. Raises `TaskError`, which names the key."""
+    """Read the table `gist` of an `answer.json`. Raises `TaskError`, which names the key, for a bad value."""
     trace = fields.get("trace", dict[str, Any])
     try:
         read_trace(trace)

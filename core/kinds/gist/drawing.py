@@ -1,4 +1,4 @@
-"""Entrypoints chosen from a suite: of every difficulty, or the hardest."""
+"""Chooses entrypoints from a suite: some of every difficulty, or the hardest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class EntrypointCandidate:
 
 
 def entrypoints_of(examination: Examination) -> list[Entrypoint]:
-    """Return the tests of a repository's suite; all instances of a test are one entrypoint."""
+    """Return the tests of a repository's suite; all instances of a test are one entrypoint.
+
+    Raises `InfrastructureError` if the tests could not be collected.
+    """
     repository = examination.repository
     ids = examination.runner.tests(
         repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.run.cancel
@@ -51,7 +54,8 @@ def candidates(
     """Yield the tests of a suite in a random order given by `seed`, until none is left.
 
     The first `TRACED` times `count` are traced and ranked by calls, functions, files and covered lines
-    together: first comes one of each rank, then the next of each. The others follow in their random order.
+    together: first comes one from each of `count` parts of this ranking, then the next from each part. The
+    others follow in their random order.
     `refused` is called for each test that can't be traced.
     """
     drawn = _traced(examination, _drawn(examination, seed), refused, TRACED * count)
@@ -96,9 +100,8 @@ def _traced(
     done = 0
     for number, entrypoint in enumerate(entrypoints):
         total = min(wanted, done + len(entrypoints) - number)
-        within = (
-            (done, total) if done < total else (0, 0)
-        )  # those after the ones wanted are asked for one by one
+        # Entrypoints beyond those wanted are requested one by one, so they have no total.
+        within = (done, total) if done < total else (0, 0)
         examination.run.progress(RunProgress(entrypoint.text, *within, step="tracing tests"))
         try:
             read = read_trace(examination.trace(entrypoint))
@@ -111,7 +114,7 @@ def _traced(
 
 
 def by_rank(traced: Sequence[EntrypointCandidate], count: int) -> Iterator[EntrypointCandidate]:
-    """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, and so on."""
+    """Yield one candidate from each of `count` parts of the ranking, then the next from each, and so on."""
     totals = [0] * len(traced)
     for name in ("calls", "functions", "files", "lines_covered"):
         values = [getattr(one.difficulty, name) for one in traced]

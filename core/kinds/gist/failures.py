@@ -15,11 +15,11 @@ from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MAX_CHARACTERS = 4_000_000
-"""Most characters of a gist; longer ones are refused."""
+"""The most characters of a gist; longer gists are refused."""
 
 
 class ErrorCategory(StrEnum):
-    """The four categories of the paper."""
+    """The category of a failure, one of the paper's four."""
 
     FILE_CREATION = "file_creation"
     MISSING_TEST = "missing_test"
@@ -44,7 +44,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GistError:
-    """Category and kind of a failure, and a sentence of evidence."""
+    """A gist's failure: its category, its kind, and a sentence of evidence."""
 
     category: ErrorCategory
     kind: ErrorKind = ErrorKind.NONE
@@ -52,7 +52,7 @@ class GistError:
 
 
 def unreadable(gist: str) -> GistError | None:
-    """Return why a text can't be examined at all; None for all other texts, even invalid ones."""
+    """Return the failure of a text that is too long or too deeply nested to be examined; otherwise None."""
     if len(gist) > MAX_CHARACTERS:
         reason = f"It is longer than {MAX_CHARACTERS:,} characters."
         return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
@@ -70,7 +70,7 @@ def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     """Return the normalised imports of `owned` names that run when the file is imported.
 
     Imports in functions are left to the import blocker, which sees the ones that run; imports under `if
-    TYPE_CHECKING` never run.
+    TYPE_CHECKING` never run. Empty for a gist that does not parse.
     """
     try:
         statements = parse(gist).body
@@ -155,7 +155,7 @@ def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind
 
 
 def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
-    # Checked first: then all outcomes are those of the original, and exceptions explain nothing.
+    # If only output differs, all outcomes are those of the original, and exceptions explain nothing.
     if fidelity is not None and fidelity.only_output_differs:
         first = fidelity.differences[0]
         return ErrorKind.WRONG_OUTPUT, f"{first.what} of {first.test} differs."

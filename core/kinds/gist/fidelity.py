@@ -88,7 +88,7 @@ def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRu
 class Difference:
     """One difference between two runs.
 
-    `what` is `status`, `outcome`, `exception`, `exit`, `file`, `data` or a stream.
+    `what` is `status`, `outcome`, `exception`, `exit`, `file`, `data`, `stdout` or `stderr`.
     """
 
     test: str
@@ -129,7 +129,7 @@ class Fidelity:
 
 
 def instance_key(node_id: str) -> str:
-    """Return a node id without its file, which stays the same when a test moves into a gist."""
+    """Return a node id without its file; this part stays the same when a test moves into a gist."""
     return node_id.partition("::")[2]
 
 
@@ -160,7 +160,7 @@ def _dotted(path: str) -> str:
 def compare_tests(
     originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()
 ) -> Fidelity:
-    """Compare a gist's run with the original's runs, two or more so that variation is known.
+    """Compare a gist's run with two or more runs of the original, which show what varies.
 
     The same instances must pass, fail and be skipped; failing ones must raise similar exceptions, and the
     normalised stdout and stderr of each must match. `places` are the paths of each run, the gist's last (see
@@ -217,9 +217,10 @@ def compare_commands(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare runs of a command that is not a test.
+    """Compare a gist's run of a command that is not a test with the original's runs.
 
-    Exit status, streams, the exception that ended it, and the listed files must match.
+    The exit status, the streams, the exception that ended the run, and those of `compared_files` that do not
+    vary must match. The stderr of an original that raised an exception is not compared.
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     expected = originals[0]

@@ -253,7 +253,7 @@ def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
 def _imported(
     seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None
 ) -> Iterator[str]:
-    """Yield imports of the codebase that ran and were not refused: something replaced it."""
+    """Yield imports of the codebase that ran and were not refused, so something has replaced it."""
     if execution is None:
         return
     refused = {name.partition(".")[0] for name in _joined(run.refused_imports for run in seen)}
@@ -277,7 +277,7 @@ def _rebound_in_functions(text: str, used: Collection[str], existence: Existence
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the lines that bind a global name, each with whether it does so by `global`."""
+    """Yield the number of each line that binds a global name, and whether it is bound by `global`."""
     for node, scope in scoped(parse(text)):
         deleted = isinstance(getattr(node, "ctx", None), ast.Del)
         if deleted or name not in bound_names(node):
@@ -291,10 +291,10 @@ def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
 
 
 def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
-    """Return an object in the gist that equals anything; empty if there is none.
+    """Return the objects in the gist that equal anything, or a line that names one; empty if there is none.
 
-    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on
-    lines that are not in the codebase.
+    The run has examined the functions that decide comparisons; objects of pytest and mock that equal anything
+    are found on lines that are not in the codebase.
     """
     names = sorted(set(_joined(run.equal_to_all for run in seen)))
     if names:

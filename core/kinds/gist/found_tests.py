@@ -1,6 +1,7 @@
-"""The text of each test that pytest ran, even if another file or a program made the test.
+"""Finds the text of each test that pytest ran, even if another file or a program made the test.
 
-The run reports where it is; reading the sources can't follow mixins and loops that make tests (decision 90).
+The run reports where the text is, because reading the sources can't follow mixins and loops that make tests
+(decision 90).
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ class NamesClashError(UserError):
 
 
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
-    """Return the tests of a run that ended, the first one with the others.
+    """Return the first test of a run that ended, with all other tests in its `others`.
 
     A test that its own file does not define has the text of the function with its code: a mixin in another
     file, or a function that makes tests while the file is imported. Raises `UnwrittenTestError` for a test
-    whose code is in no file of the codebase, and `NamesClashError`.
+    whose code is in no file of the codebase, and `NamesClashError` if two files have tests with one name.
     """
     found: dict[tuple[str, str], GistTest] = {}
     keys: dict[str, str] = {}
@@ -53,7 +54,10 @@ def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
 
 
 def written_test(tree: SourceTree, path: str, qualname: str) -> GistTest | None:
-    """Return the test that a file defines itself, or inherits within the file; None if there is none."""
+    """Return the test that a file defines itself, or inherits within the file; None if there is none.
+
+    Raises `UnwrittenTestError` for a file that does not parse.
+    """
     source = _text(tree, path)
     try:
         if find_test(parse(source), qualname) is not None:

@@ -22,9 +22,9 @@ _WITHIN = ".<locals>."
 
 
 def invented_operand(text: str, operands: Sequence[Operand] | None, existence: ExistenceReport) -> str:
-    """Return the first class of `operands` that the codebase does not have; empty if there is none.
+    """Return the name of the first of `operands` that the codebase does not have; empty if there is none.
 
-    `existence` is the report on `text`, the text that ran.
+    Returns `NOT_OBSERVED` if `operands` is None. `existence` is the report on `text`, the text that ran.
     """
     if operands is None:
         return NOT_OBSERVED
@@ -45,7 +45,7 @@ def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> boo
 
 
 def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
-    """Whether a line of the test or the codebase names such an object of the environment."""
+    """Whether a line of the test or the codebase names an object that may equal anything."""
     name = operand.names[0]
     words = [words for part, words in _WILD if part in name]
     if not words:
@@ -126,7 +126,7 @@ def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence])
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
-    """Whether a line defines a special method of a class: as its header, or by assigning it."""
+    """Whether a line defines a special method of a class, as the method's header or by an assignment."""
     text = line.line.text
     own = re.escape(f"{owner}.{name}")
     word = re.escape(name)
@@ -139,13 +139,13 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
-    """Whether a line sets a special method of a class that has another name there, or in a namespace."""
+    """Whether a line sets a special method on an object of any name, or has the method's name in a string."""
     word = re.escape(name)
     return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
-    """Whether all lines of the function that begins on a line exist."""
+    """Whether all lines of the function that begins on a line are in the codebase or the test."""
     found = existence.at(line)
     if not found:
         return False

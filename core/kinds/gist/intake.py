@@ -1,4 +1,4 @@
-"""Gist tasks of a repository: entrypoints examined on the original, and written as task folders."""
+"""Examines entrypoints of a repository on the original, and writes them as folders of gist tasks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OF_THE_RUNNER = frozenset(
 
 
 class NoGist(StrEnum):
-    """The reasons why an entrypoint makes no task, which generation counts."""
+    """The reason why an entrypoint makes no task; generation counts these reasons."""
 
     NO_SUCH_TEST = "no_such_test"
     FAILS = "fails"
@@ -103,7 +103,10 @@ class Examination:
         return of_one_command(self.repository).environment
 
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
-        """Return everything that gists will be compared with. Raises `NoGistError` with its reason."""
+        """Return everything that gists will be compared with.
+
+        Raises `NoGistError` if the command makes no task, and `CancelledError` when cancelled.
+        """
         self._require_existing(entrypoint)
         seen: list[OriginalRun] = []
         for number in range(self.runs):
@@ -124,7 +127,7 @@ class Examination:
         return self._answer(entrypoint, test, seen, traced)
 
     def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
-        """Return the trace of one run. Raises `NoGistError` if it is not usable."""
+        """Return the trace of one run. Raises `NoGistError` if the run is not usable."""
         run = self._run(entrypoint, "", trace=True)
         self._require_usable(run)
         if run.trace is None:
@@ -420,7 +423,7 @@ def of_one_command(repository: Repository) -> Repository:
     """Return the repository without the arguments of pytest that select tests.
 
     An entrypoint names its own tests. Paths in the repository and options such as `-k` are dropped, with
-    their values; others are kept.
+    their values; all other arguments are kept.
     """
     kept: list[str] = []
     option = ""

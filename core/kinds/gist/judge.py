@@ -118,9 +118,12 @@ class GistHarness(TaskHarness):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call that saves unsaved typing; None if there is none, or the next call has a text."""
-        # A key press can't be a step, so everything typed since the last call costs one, as a model's writing
-        # does (decision 27).
+        """Return the call that saves unsaved typing; None if there is none, or the next call has a text.
+
+        Raises `AttemptError` if saving would take the last step before a call other than the hand-in.
+        """
+        # A key press can't be a step, so everything typed since the last call costs one step, as a model's
+        # writing does (decision 27).
         text = gist_of(state).typed
         if text is None or _has_own_text(tool, arguments):
             return None
@@ -139,8 +142,7 @@ class GistHarness(TaskHarness):
             return self._hand_in(call, begun.gist, log, run)
         saved = gist_of(log.state).text
         if bound.tool is SUBMIT_GIST:
-            # Written before it is judged, so that whoever resumes the attempt judges the same text
-            # (decision 28).
+            # Recorded before it is judged, so that a resumed attempt judges the same text (decision 28).
             log.append(SubmissionMade(call.call_id, len(log.state.submissions) + 1, gist=saved))
             return self._hand_in(call, saved, log, run)
         access = GistAccess(self.task, self.judge.answer, self.judge.runner, self.tree, saved, run.cancel)
@@ -169,7 +171,10 @@ class GistHarness(TaskHarness):
         return [f"[{steps} and {scores} left]"]
 
     def ending(self, state: AttemptState) -> EndReason | None:
-        """Return the reason of the end once there is a hand-in: the limit that forced it, or its result."""
+        """Return why the attempt ends: the limit that forced the hand-in, or its result.
+
+        None without a hand-in, or if a hand-in that no limit forced was given back.
+        """
         if not state.submissions:
             return None
         call = state.calls[-1]
@@ -244,7 +249,7 @@ class GistJudging(ABC):
         return GistHarness(task, self)
 
     def ending_as(self, instead: ForcedOutcome) -> GistJudging:
-        """Return a judge like this one, but with a forced outcome before it scores."""
+        """Return a judge like this one that ends with the status of `instead`, if it has one."""
         return _EndingAs(self.task, self.answer, self.runner, self, instead)
 
     def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
@@ -316,7 +321,8 @@ class GistJudge(GistJudging):
 
         Lines are measured on the text with one statement per line (decision 44). If an untraced run of the
         text itself differs, that run decides fidelity, which needs two such runs: code can see a tracer
-        (decision 24). Raises `InfrastructureError` if the isolation failed, and `CancelledError`.
+        (decision 24). Raises `HarnessFailedError` if the harness never started, `InfrastructureError` if the
+        isolation failed, and `CancelledError` when cancelled.
         """
         fault = unreadable(gist)
         if fault is not None:
@@ -391,7 +397,7 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the texts of the codebase's Python files, and of a command without a file of its own."""
+        """Return the texts of the codebase's Python files and of a command without its own file, by path."""
         started = program_text(self.entrypoint, self.task.environment.metadata)
         return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 

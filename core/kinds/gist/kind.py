@@ -108,7 +108,7 @@ class Gist(TaskKind["GistJudge"]):
         return gist_tools(gist_settings(task), scoring=budgets.scores != 0)
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
-        """Return the measures of the best hand-in."""
+        """Return the measures of the best hand-in, by name; empty without a hand-in."""
         best = attempt.state.best
         if best is None:
             return {}
@@ -136,7 +136,7 @@ class Gist(TaskKind["GistJudge"]):
         return command_identity(gist_task(task))
 
     def version(self, task: Task) -> int:
-        """Return 2 if the command has standard input or variables, or if the task is in an image."""
+        """Return the version of the task (see `command_version`)."""
         return command_version(gist_task(task), task.environment.image)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
@@ -196,7 +196,7 @@ class Gist(TaskKind["GistJudge"]):
     def trial(
         self, judge: GistJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext
     ) -> Trial:
-        """Run the original again, or score the reference gist or the validator's own."""
+        """Run the original again, or score the reference gist or the validator's own gist."""
         from gistpoint.core.kinds.gist.check import original_trial, score_trial
 
         if subject is TrialSubject.ORIGINAL:
@@ -225,7 +225,7 @@ class Gist(TaskKind["GistJudge"]):
         return asdict(figures.difficulty)
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:
-        """Return calls, functions, files and the share of the lines."""
+        """Return the numbers of calls, functions and files and the share of lines; empty without figures."""
         from gistpoint.core.kinds.gist.trace import Difficulty, shown_difficulty
 
         return shown_difficulty(Difficulty(**figures)) if figures else ""  # type: ignore[arg-type]
@@ -237,7 +237,7 @@ class Gist(TaskKind["GistJudge"]):
         return len(gist_answer(answer).originals)
 
     def rejudged(self, judge: GistJudge, files: Mapping[str, bytes | None]) -> Rejudged:
-        """Judge the gist's file."""
+        """Return the judgement of the gist's file; a missing file is judged as an empty gist."""
         text = (files.get(gist_task(judge.task).command.gist_file) or b"").decode("utf-8", "surrogateescape")
         found = judge.judge(text).score
         fidelity = found.execution_fidelity
@@ -246,13 +246,13 @@ class Gist(TaskKind["GistJudge"]):
         )
 
     def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
-        """Read TOML or a JSON object."""
+        """Read settings from TOML or from a JSON object. Raises `GistSettingsError` if they can't be read."""
         from gistpoint.core.kinds.gist.overrides import overrides_data, parse_overrides
 
         return overrides_data(parse_overrides(data, file))
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return settings with the tools of a profile."""
+        """Return the settings `given` with the tools of a profile; None if neither sets anything."""
         from gistpoint.core.kinds.gist.overrides import GistOverrides, in_profile, overrides_data
 
         own = None
@@ -264,7 +264,7 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the task as an attempt with these settings has it."""
+        """Return the task as an attempt with these settings sees it."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -285,7 +285,7 @@ class Gist(TaskKind["GistJudge"]):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The text of the static setting (Gistify, 4.3)."""
+        """The prompt of the static setting (Gistify, 4.3), by its name."""
         return {STATIC: prompt_text(STATIC)}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:

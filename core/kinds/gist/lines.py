@@ -31,7 +31,7 @@ def physical_lines(text: str) -> list[str]:
 
 
 def column_of(line: str, offset: int) -> int:
-    """Return the column of a position on a line, which a syntax tree counts in bytes."""
+    """Return the column, in characters, of a position on a line that a syntax tree counts in bytes."""
     if line.isascii():
         return offset
     return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "surrogatepass"))
@@ -172,8 +172,8 @@ def lines_of_statement(
 ) -> Iterator[LogicalLine]:
     """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` is true in the body of an `except`. Unless `nested`, definitions in the statement are left out
-    with their headers and decorators, and so is the statement's own body if it is a definition.
+    `potential` is true in the body of an `except`. Unless `nested`, definitions are left out
+    with their headers, decorators and bodies; a statement that is itself a definition then yields nothing.
     """
     left_out = not nested and isinstance(statement, DefinitionNode)
     if left_out or is_text_only(statement):
@@ -240,7 +240,7 @@ def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> It
                 yield _line("@" + ast.unparse(decorator), decorator, [decorator], kind)
             yield _line(header_text(statement), statement, _header_parts(statement), kind, statement.body)
         case ast.Try() | ast.TryStar():
-            # A bare `try:`, `else:` or `finally:` is no line; only `except X:` is one (decision 11).
+            # A bare `try:`, `else:` or `finally:` is not a line; only `except X:` is one (decision 11).
             return
         case _ if is_placeholder(statement):
             yield _line(ast.unparse(statement), statement, [statement], GistLineKind.POTENTIAL)
@@ -398,8 +398,9 @@ def is_main_guard(statement: ast.stmt) -> bool:
 def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
     """Return the definition that pytest would run for `qualname` (`Class.test` or `test`).
 
-    It is the last of several. A method that is inherited from another class of the same file is found there.
-    Definitions under a main guard don't count, since importing the file does not create them.
+    If several definitions have the name, the last one counts. An inherited method is found in its base class
+    if that is in the same file. Definitions under a main guard don't count, since importing the file does not
+    create them. None if there is none.
     """
     functions: dict[str, LineBlock] = {}
     classes: dict[str, LineBlock] = {}

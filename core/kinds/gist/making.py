@@ -1,4 +1,4 @@
-"""Gist tasks of one repository: entrypoints are examined and written, and get reference gists."""
+"""Makes gist tasks of one repository: examines entrypoints, writes tasks, and makes reference gists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawTests(Request):
-    """A request for tests that are chosen from a suite."""
+    """A request to choose tests from a suite."""
 
     sample: Natural = 0
     """The number of tests of every difficulty; 0 for none."""
@@ -48,7 +48,7 @@ class DrawTests(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GistTerms(Request):
-    """The permissions of a solver, and the contents of the brief."""
+    """A request to set the permissions of the solver and the contents of the brief."""
 
     execution: bool = False
     strategy: str = ""
@@ -71,7 +71,7 @@ class GistTerms(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeReference(Request):
-    """Whether a reference gist is made, and how long it may be reduced."""
+    """A request to make a reference gist and reduce it for up to `seconds`, or to make none."""
 
     no_reference: bool = False
     seconds: Positive = 30.0
@@ -79,7 +79,7 @@ class MakeReference(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeGists(Request):
-    """A request for gist tasks of a repository."""
+    """A request to make gist tasks of a repository."""
 
     entrypoints: tuple[str, ...] = ()
     """Commands as a person types them."""
@@ -163,7 +163,7 @@ class RefusedEntrypoint:
 
 @dataclass
 class GistResults:
-    """The tasks made so far, and the refused entrypoints; valid after a stop, too."""
+    """The tasks made so far, and the refused entrypoints; both are also valid after a stop."""
 
     made: list[MadeGist] = field(default_factory=list)
     refused: list[RefusedEntrypoint] = field(default_factory=list)
@@ -196,7 +196,8 @@ def make_gists(
 
     `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once.
     `on_kept` is called before the reference gist of a task is made, and `on_made` after it. An original that
-    takes more than `max_seconds` is refused. Raises the errors of `fetch`, and `CancelledError`.
+    takes more than `max_seconds` is refused. Raises the errors of `fetch`, and `CancelledError` when
+    cancelled.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository, origin = fetch(Path(scratch), run)
@@ -260,7 +261,7 @@ class _Making:
         self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
 
     def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
-        """Write the task of an entrypoint, and return whether there is one."""
+        """Write the task of an entrypoint; return False if the entrypoint makes none."""
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
         try:
@@ -296,7 +297,7 @@ class _Making:
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
     def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
-        """Try to make the reference gist of a task, and store the outcome; a faithful one is kept."""
+        """Try to make the reference gist of a task, and store the outcome; a faithful one is not replaced."""
         answer = read_answer(task)
         known = gist_answer(answer)
         if known.reference is not None and known.reference.faithful:
@@ -330,10 +331,10 @@ def store_reference(
     on_query: Callable[[int, int], None],
     run: RunContext = UNATTENDED,
 ) -> ReferenceGist:
-    """Make the reference gist of the judge's task, reduce it for `seconds`, and store it in the answer.
+    """Make the reference gist of the judge's task, reduce it for up to `seconds`, and store it in the answer.
 
     `on_query` is called before each run, with its number and the number of lines of the text. Raises
-    `CancelledError` and `InfrastructureError`; then nothing is stored.
+    `CancelledError` when cancelled and `InfrastructureError` if the isolation failed; then nothing is stored.
     """
 
     def maker(given: GistJudge) -> ReferenceMaker:

@@ -39,7 +39,7 @@ OF_COMMAND = tuple(
 
 
 def measured(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the measures of a gist from its score in a journal."""
+    """Return the measures of a gist, by name, from its score in a journal."""
     given = record.get("flags")
     flags = given if isinstance(given, Mapping) else {}
     return {

@@ -39,9 +39,9 @@ class GistSettings:
     score_budget: ScoreBudget | None = 0
     """Uses of `score_gist` in a counted attempt; None for any number."""
     output_characters: Positive = 30_000
-    """Most characters of a command's output that a tool shows."""
+    """The most characters of a command's output that a tool shows."""
     gist_characters: Positive = 1_000_000
-    """Most characters of a gist that is accepted."""
+    """The most characters of a gist that is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def command_identity(part: GistTask) -> dict[str, Any]:
 
 
 def command_version(part: GistTask, image: ImagePins | None) -> int:
-    """Return the version of a task: 2 if standard input or variables are part of its command."""
+    """Return the version of a task: 2 if its command has an input or if it is in an image, otherwise 1."""
     from gistpoint.core.tasks.model import version_of
 
     has_input = bool(part.stdin or part.variables)

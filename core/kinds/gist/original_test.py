@@ -1,4 +1,4 @@
-"""The original test of a task: inserted into a gist, compared with the gist's own, guarded in a run."""
+"""Inserts a task's original test into a gist, compares it with the gist's own, and describes its guard."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GistTest:
 
     @property
     def has_other_blocks(self) -> bool:
-        """Whether the command's tests are more than the function `qualname`."""
+        """Whether the command has tests other than the function `qualname`."""
         return bool(self.others or self.defined_as) or self.doctest
 
     @property
@@ -136,7 +136,7 @@ def missing_test(gist: str, qualname: str) -> bool:
 
 
 def missing_name(gist: str, test: GistTest) -> str:
-    """Return the first test that a gist does not define; empty if it defines all, or does not parse.
+    """Return the name of the first test that a gist does not define; empty if none, or if it does not parse.
 
     For a test that is made at run time, the gist must define the function that makes it.
     """
@@ -234,7 +234,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of a test inserted into a text from the file `source`; None if it is missing."""
+    """Return the guard of a test from `source` inserted into a text; None if the text lacks it."""
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -251,7 +251,7 @@ def _is_decorated(test: LineBlock) -> bool:
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
-    """Return the guard of all tests of a command inserted into a text; None if one is missing."""
+    """Return the guard of all tests of a command in a text; None if one is missing or does not parse."""
     if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:
@@ -287,7 +287,7 @@ def _common_meanings(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def pytest_names(source: str) -> dict[str, str]:
-    """Return the names that a file imports from pytest, with their attributes; empty for pytest itself."""
+    """Return the names that a file imports from pytest, each with its attribute; empty for pytest itself."""
     found: dict[str, str] = {}
     for node in parse(source).body:
         match node:
@@ -301,7 +301,7 @@ def pytest_names(source: str) -> dict[str, str]:
 
 
 def imports_owned(text: str, owned: Collection[str]) -> bool:
-    """Whether a normalised line imports one of the top-level names `owned`, or from its own package."""
+    """Whether a normalised line imports one of the top-level names `owned`, or is a relative import."""
     if not text.startswith(("import ", "from ")):
         return False
     match parse(text).body[0]:
@@ -400,7 +400,7 @@ def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) 
 
 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
-    """Return the text of a gist as it is run; None if there is nothing to run.
+    """Return the text of a gist as it is run; None for an empty gist, or if it lacks a test.
 
     Raises SyntaxError or ValueError for a gist that can't be compiled.
     """
@@ -417,7 +417,8 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
             put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
         else:
             put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
-        # Lines of tests inserted before keep None; all others keep their number in the gist as handed in.
+        # Lines of tests inserted earlier keep None; all other lines keep their number in the gist as handed
+        # in.
         before = spliced.origin
         origin = tuple(None if number is None else before[number - 1] for number in put_in.origin)
         spliced = SplicedGist(put_in.text, origin)

@@ -1,4 +1,4 @@
-"""Settings of a gist that an attempt changes: read, checked, recorded and applied.
+"""Reads, checks, records and applies the settings of a gist that an attempt changes.
 
 A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. All
 conditions of one task therefore have their attempts in one place (decision 50).
@@ -35,7 +35,7 @@ from gistpoint.core.tasks.model import Task
 
 
 class GistSettingsError(UserError):
-    """Settings can't be given to an attempt; the message names file and key."""
+    """Settings can't be given to an attempt; the message names the file and the key."""
 
 
 class ContradictionError(UserError):
@@ -43,7 +43,7 @@ class ContradictionError(UserError):
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that no task can have."""
+    """Raise `ContradictionError` for settings that contradict each other, or need a test unless `is_test`."""
     if needing := needing_execution(settings):
         raise ContradictionError(
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."
@@ -83,7 +83,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
         return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
-        """Return settings with these in place of the default ones."""
+        """Return the settings `default` with these in place of its own, except those that are `UNSET`."""
         given = overrides_data(self)
         given.pop("steps", None)
         if given.get("score_budget") == UNLIMITED:
@@ -116,7 +116,7 @@ CONDITIONS: Mapping[str, GistOverrides] = {
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
-    """Return settings with the tools of a profile; None if they are the task's own."""
+    """Return the settings `given` with the tools of a profile; None if neither sets anything."""
     chosen = overrides_data(TOOL_PROFILES[name])
     if chosen:
         return msgspec.structs.replace(given or GistOverrides(), **chosen)
@@ -139,7 +139,7 @@ def parse_overrides(data: bytes, file: str) -> GistOverrides:
 def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
     """Read settings from a table, such as a study's condition.
 
-    Raises `GistSettingsError`, which names file and key.
+    Raises `GistSettingsError`, which names the file and the key, for settings that can't be read.
     """
     for key in values:
         if key not in KEYS:
@@ -187,14 +187,14 @@ def _require_among(fields: Fields, key: str, names: Iterable[str], known: Sequen
 
 
 def differing(task: Task, default: Task) -> dict[str, Any]:
-    """Return the settings in which `task` differs from `default`, as in a file of settings."""
+    """Return the settings in which `task` differs from `default`, by their keys in a file of settings."""
     values = {**settings_data(task), "steps": task.budgets.tool_uses}
     others = {**settings_data(default), "steps": default.budgets.tool_uses}
     return {key: values[key] for key in KEYS if values[key] != others[key]}
 
 
 def overrides_data(given: GistOverrides) -> dict[str, Any]:
-    """Return the given settings, as in a file of settings."""
+    """Return the settings that are not `UNSET`, by their keys in a file of settings."""
     return {key: value for key, value in msgspec.structs.asdict(given).items() if value is not UNSET}
 
 
@@ -220,7 +220,7 @@ def settings_data(task: Task) -> dict[str, Any]:
 
 
 def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> Task:
-    """Return the task as an attempt with this record sees it; without settings, it has the task's.
+    """Return the task as an attempt with this record sees it; without recorded settings, the task's apply.
 
     Raises `GistSettingsError` for recorded settings that can't be read.
     """

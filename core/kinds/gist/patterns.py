@@ -1,9 +1,9 @@
 """Patterns that outputs must match: aligned runs of the original, with gaps where they differ.
 
-Lines that are in every run are required. A line that differs is compared token by token: numbers, words,
-white space, signs. Whatever is the same in all runs is required too, and a gap accepts only the kinds of
-tokens that the runs had in it; if they differ only in order, as sets do, it accepts the same tokens in any
-order (decision 46).
+Lines that are in every run are required. A line that differs is compared by its tokens, which are
+numbers, words, white space and symbols. Tokens that are the same in all runs are required too, and a gap
+accepts only the kinds of tokens that the runs had in it; if these differ only in order, as in sets, the gap
+accepts the same tokens in any order (decision 46).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
 _LETTER = re.compile(r"[^\W\d]")
 _MOST_TOKENS = 200
-"""Most tokens of a line; of a longer line, only the beginning and the end are compared."""
+"""The most tokens of a line; of a longer line, only the beginning and the end are compared."""
 _VARIES = "[varies]"
 
 
@@ -40,7 +40,7 @@ class Gap:
     letters: bool
     may_be_empty: bool
     bag: tuple[str, ...] | None = None
-    """The signs and words themselves, sorted, if all runs have the same ones; else None."""
+    """The symbols and words themselves, sorted, if all runs have the same ones; otherwise None."""
 
     @classmethod
     def of(cls, found: Iterable[Sequence[str]]) -> Gap:
@@ -49,7 +49,7 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
-        # Sets are printed in another order in each run: then the same tokens are required in any order
+        # Sets are printed in a different order in each run, so the same tokens are required in any order
         # (decision 46).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
@@ -116,13 +116,13 @@ class VariableLine:
 
     @classmethod
     def of(cls, variants: Sequence[str]) -> VariableLine:
-        """Align the variants of the line; a list that differs only in its order is one token."""
+        """Return the line aligned from its variants; a list that differs only in its order is one token."""
         bags = {tuple(_bag([found]) for found in _LIST.findall(line)) for line in variants}
         token = _TOKEN_OR_LIST if len(bags) == 1 else _TOKEN
         return cls(tuple(_aligned([token.findall(line) for line in variants])), token)
 
     def matches(self, line: str) -> bool:
-        """Whether a line matches."""
+        """Whether a line of an output matches this one."""
         tokens = self.token.findall(line)
         places = {0}
         for part in self.parts:
@@ -135,7 +135,7 @@ class VariableLine:
 
     @property
     def text(self) -> str:
-        """The line as text to show."""
+        """The line as text to show, with gaps as `[varies]`."""
         return "".join(part if isinstance(part, str) else _VARIES for part in self.parts)
 
 
@@ -182,7 +182,7 @@ def _common(variants: Sequence[Sequence[str]]) -> int:
 
 
 def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
-    """Yield the parts on both sides of a word that each variant has once; a gap if there is none."""
+    """Yield the parts around a word that each variant has once; without one, the columns or one gap."""
     word = _shared_word(variants)
     if word is None:
         lengths = {len(tokens) for tokens in variants}
@@ -224,7 +224,7 @@ class OutputPattern:
         return cls(tuple(_merged(outputs)))
 
     def matches(self, text: str) -> bool:
-        """Whether a normalised output matches."""
+        """Whether a normalised output matches the pattern."""
         lines = text.splitlines()
         places = {0}
         for part in self.parts:
@@ -248,7 +248,8 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        # If every run has as many lines here, they are compared one by one, else as a whole (decision 46).
+        # If all runs have equally many lines here, these are compared one by one, otherwise as a whole
+        # (decision 46).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

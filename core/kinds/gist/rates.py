@@ -1,4 +1,4 @@
-"""The two rates of a gist, the lines that ran and the lines that exist in the original, with evidence."""
+"""The two rates of a gist with evidence: the shares of its lines that ran and that exist in the original."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ class RateReport(ABC, Generic[_Line]):
         return [line for line in self.lines if line.block not in self.test_blocks]
 
     def _distinct(self, lines: Iterable[_Line]) -> Share:
-        # Otherwise a repeated line would raise both rates for nothing (decision 44).
+        # If identical lines counted each time, a repeated line would raise both rates for nothing (decision
+        # 44).
         held: dict[tuple[str, str], bool] = {}
         for one in lines:
             found = self._holds(one)
@@ -187,7 +188,7 @@ class LineExistence:
     block: str
     reason: ExistenceReason
     original: OriginalLine | None = None
-    """The same line if it exists; else the first line of the block it was compared with, if there is one."""
+    """The same line if it exists; otherwise the first line of the block it was compared with, if any."""
 
     @property
     def exists(self) -> bool:
@@ -351,7 +352,7 @@ def _place(statement: ast.stmt, lines: list[str]) -> _Place:
 
 
 def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
-    """Return the place of the first token of its logical line for each token's place."""
+    """Return, for each token's place, the place of the first token of its logical line; empty on an error."""
     starts: dict[_Place, _Place] = {}
     first: _Place | None = None
     try:
@@ -374,7 +375,7 @@ def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
 def _splits(
     bodies: list[list[ast.stmt]], lines: list[str], starts: dict[_Place, _Place]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column and margin of each statement that does not begin its logical line."""
+    """Yield the line, the column and the margin of each statement that does not begin its logical line."""
     for body in bodies:
         places = [_place(statement, lines) for statement in body]
         below_header = starts.get(places[0], places[0]) != places[0]
@@ -393,7 +394,7 @@ def _is_same(tree: ast.Module, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineExecution:
-    """One line of a gist, and whether it ran; lines that are not executable count in no rate."""
+    """One line of a gist, and whether it ran; a line that is not executable does not count in the rate."""
 
     line: LogicalLine
     block: str

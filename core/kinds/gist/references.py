@@ -1,4 +1,4 @@
-"""Reference gists of tasks: made by a program, tried in the way gists are scored, with their figures."""
+"""Makes reference gists of tasks by a program, tries them as gists are scored, and reports their figures."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class ReferenceMaker:
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist found, or the reason why there is none.
 
-        Raises `CancelledError` if it is stopped before a faithful gist was found; if it is stopped later,
-        that gist is returned.
+        Raises `CancelledError` if stopped before a faithful gist was found; if stopped later, the smallest
+        one found is returned.
         """
         began = self.clock()
         answer = self.judge.answer
@@ -86,7 +86,7 @@ class ReferenceMaker:
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
     def _path(self, codebase: Codebase) -> str:
-        """Return the file in which the command starts."""
+        """Return the file in which the command starts; empty for a module that the trace does not have."""
         entrypoint = self.judge.entrypoint
         if entrypoint.kind is not EntrypointKind.MODULE:
             return entrypoint.target

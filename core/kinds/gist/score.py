@@ -160,7 +160,7 @@ def _flags_of(
 
 @dataclass(frozen=True, slots=True)
 class LineEvidence:
-    """One logical line of a gist, without those of the test, which the original test replaces."""
+    """The evidence for one logical line of a gist outside of its test, which the original test replaces."""
 
     first: int
     last: int
@@ -248,7 +248,7 @@ class GistVerdict:
 
     @property
     def counts(self) -> bool:
-        """Whether it counts as a hand-in, which it does unless the harness failed."""
+        """Whether the verdict counts as a hand-in; False if the harness or the isolation failed."""
         return self.status not in FREE
 
     @property
@@ -263,7 +263,7 @@ def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
         return verdict
     if is_given_back(verdict.status, given_back):
         return replace(verdict, reason=given_back_words(verdict.reason, given_back))
-    # The fourth one counts, or a solver who can end runs could look for free (decision 121).
+    # The fourth hand-in counts: otherwise a solver who can end runs could try for free (decision 121).
     reason = charged_words(verdict.reason)
     error = GistError(ErrorCategory.PYTEST_RUNTIME, evidence=reason)
     score = GistScore(None, False, None, None, None, error, Flags())
@@ -279,8 +279,8 @@ _CHARACTERS_RECORDED = 2_000
 def score_record(score: GistScore) -> dict[str, Any]:
     """Return a score as JSON data; rates are 0-100, or None if they do not apply or were not measured.
 
-    `paper` in a rate contains the figures by the paper's way of counting lines. Records without it are older
-    than counting identical lines once: all of their figures are the paper's.
+    `paper` in a rate contains the figures by the paper's way of counting lines. Records without
+    `paper` were made before identical lines counted once: all of their figures are the paper's.
     """
     fidelity = score.fidelity or Fidelity(())
     return {
@@ -350,7 +350,10 @@ def _error_record(error: GistError | None) -> dict[str, str] | None:
 
 
 def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
-    """Return evidence as journal rows: first and last line, ran, the reason's name, path, block and line."""
+    """Return evidence as journal rows: the first line, the last line, `ran` and the reason's name.
+
+    If the original line or block is known, its path, block and line follow.
+    """
     rows = []
     for line in lines:
         row: list[Any] = [line.first, line.last, line.ran, line.existence.name]

@@ -32,7 +32,7 @@ class ScriptedGists(ScriptedRunner):
         self._text = None
 
     def run_gist(self, text: str, *_: Any, measure_lines: bool = True, **__: Any) -> GistTrial:
-        """Report a run of a gist; a text that differs from the first one since `next` fails."""
+        """Report a run of a gist, which fails if the submission is wrong or the text changed since `next`."""
         if self._text is None:
             self._text = unfolded(text)
         seconds = self.took(self.task.suite.seconds)
@@ -47,7 +47,7 @@ class ScriptedGists(ScriptedRunner):
         return GistTrial(TestsRun(RunStatus.FINISHED, failed), seconds, lines)
 
     def _lines_that_ran(self, text: str) -> frozenset[int]:
-        """Return most lines of a text, chosen by their numbers, and the last one."""
+        """Return about 95 % of a text's lines, chosen by task and line number, and always the last one."""
         last = len(text.splitlines())
         numbers = range(1, last + 1)
         return frozenset(
@@ -65,12 +65,12 @@ class GistScene(Scene):
 
     @cached_property
     def runner(self) -> ScriptedGists:
-        """The replacement of the sandbox."""
+        """The runner that replaces the sandbox."""
         return ScriptedGists(self.task, self.suite, original=gist_answer(self.answer).originals[0])
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
-        """The reference gist; empty if there is none."""
+        """The name of the buffer and the text of the reference gist; empty if there is none."""
         reference = gist_answer(self.answer).reference
         if reference is not None and reference.text:
             return ((GIST_BUFFER, reference.text),)

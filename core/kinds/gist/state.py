@@ -58,7 +58,7 @@ class GistState:
         return f"fidelity {score:.0f}"
 
     def buffered(self, name: str) -> str | None:
-        """Return the text that an editor shows for the buffer of the gist."""
+        """Return the text that an editor shows for the buffer of the gist; None for any other buffer."""
         return self.now if name == GIST_BUFFER else None
 
     def advance(self, state: AttemptState, event: JournalEvent) -> GistState:

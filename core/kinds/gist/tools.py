@@ -84,7 +84,10 @@ class GistAccess:
         return gist_settings(self.task)
 
     def trace(self, command: str) -> Trace:
-        """Return the recorded trace of the task's command, or the trace of another command, made now."""
+        """Return the recorded trace of the task's command, or the trace of another command, made now.
+
+        An empty `command` is the task's. Raises `RefusalError` if the command can't be traced.
+        """
         own = gist_task(self.task).command
         try:
             entrypoint = parse_entrypoint(command) if command else own
@@ -363,7 +366,7 @@ _DEFINING = ("module", "class", "def", "variable")
 
 
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
-    """Return the places where Python files define or use a name, sorted.
+    """Return the places where Python files define or use a name, sorted by path and line.
 
     A file is parsed once per tree.
     """
@@ -496,7 +499,7 @@ _REWRITES = {tool.name: tool.rewrite for tool in (*WRITING, *OPTIONAL) if tool.r
 
 
 def needing_execution(settings: GistSettings) -> str:
-    """Return a tool that a task adds although its settings withhold it; empty if there is none."""
+    """Return the name of a tool that settings add although they forbid execution; empty if there is none."""
     if settings.execution:
         return ""
     running = (tool.name for tool in OPTIONAL if tool.runs_gist and tool.name in settings.tools)
@@ -504,7 +507,10 @@ def needing_execution(settings: GistSettings) -> str:
 
 
 def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the gist after a call; None for a tool that does not write it. Raises `RefusalError`."""
+    """Return the gist after a call; None for a tool that does not write it.
+
+    Raises `RefusalError` if the call can't be carried out.
+    """
     rewrite = _REWRITES.get(tool)
     if rewrite is None:
         return None

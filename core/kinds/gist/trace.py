@@ -47,7 +47,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises, including test and fixtures (Gistify, section 4.2)."""
+    """How much of a codebase a command exercises, including its test and fixtures (Gistify, 4.2)."""
 
     calls: Count
     functions: Count

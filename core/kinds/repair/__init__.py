@@ -1,1 +1,1 @@
-"""Repairs: functions removed or corrupted, to be replaced until the tests pass again."""
+"""Repairs, in which removed or corrupted functions are replaced until the tests pass again."""

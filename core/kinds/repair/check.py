@@ -1,4 +1,4 @@
-"""The check of a repair: its workspace leaks nothing, its original scores 1 and its corrupted form 0."""
+"""Checks that a repair's workspace leaks nothing, its original scores 1 and its corrupted form scores 0."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 
 
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
-    """Run a test inside the sandbox: is the package imported from there, and is the answer hidden?"""
+    """Check by tests in the sandbox that the package comes from the workspace and the answer is hidden."""
     run.step("look from inside the sandbox")
     backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
@@ -102,7 +102,7 @@ def _look_request(judge: RepairJudge, tree: SourceTree, name: str, ids: Collecti
 
 
 def _wanted(target: Target, import_roots: tuple[str, ...]) -> dict[str, object]:
-    """Return the features by which a copy of a target's module is recognised."""
+    """Return the features by which a copy of a target's module is recognised (see `inside_look.py`)."""
     file = target.path
     # The longest root that contains the file: another root may be inside it.
     for root in sorted(map(posixpath.normpath, import_roots), key=len, reverse=True):
@@ -118,7 +118,7 @@ _JOINED = tuple(name if len(name) == 2 else f"{name}=" for name in _SETTINGS)
 
 
 def settings_of(pytest_args: tuple[str, ...]) -> Iterator[str]:
-    """Yield the pytest options that don't name tests: a repository's own options may need absent plugins."""
+    """Yield the options that configure pytest, with their values; others may select tests or need plugins."""
     takes_next = False
     for argument in pytest_args:
         if takes_next:

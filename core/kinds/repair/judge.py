@@ -70,7 +70,7 @@ class Judgement:
 
     @property
     def counts(self) -> bool:
-        """Whether it costs a submission."""
+        """Whether the judgement costs a submission; False if the harness or the isolation failed."""
         return self.report.status not in FREE
 
 
@@ -102,7 +102,7 @@ class RepairJudge:
         return RepairHarness(task, self)
 
     def ending_as(self, instead: ForcedOutcome) -> RepairJudge:
-        """Return a judge like this one, but with a forced outcome before every run."""
+        """Return a judge like this one whose runs end with the status of `instead`, if it has one."""
         return replace(self, runner=_EndingAs(self.runner, instead))
 
     @property
@@ -136,7 +136,8 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
-            # Before anything runs: a test could be rewritten before it is read (decision 41).
+            # The tree is protected before anything runs: a test could be rewritten before it is read
+            # (decision 41).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:
@@ -228,10 +229,9 @@ class RepairJudge:
     def _confirmed(
         self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], run: RunContext
     ) -> tuple[SuiteReport, tuple[str, ...]]:
-        """Return `report` if a second run, backwards with another hash seed, agrees; else that run's report.
+        """Return `report` if a second run, backwards with another hash seed, agrees; otherwise its report.
 
-        That run is watched. Observations of the submission that the true functions do not share are also
-        returned.
+        The second run is watched. Its observations that the true functions do not share are returned as well.
         """
         again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
@@ -337,7 +337,7 @@ class RepairHarness(TaskHarness):
         return state.remaining.tool_uses == 1 and not state.submitted
 
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files with the replacements that persist, or with that of the last submission."""
+        """Return the changed files by path, with the replacements that persist or the last submission's."""
         if self._persistent or not state.submissions:
             return dict(self._tree.overlay)
         return dict(state.submissions[-1].replacement.on(self._tree).overlay)
@@ -373,12 +373,12 @@ class RepairHarness(TaskHarness):
         return replace(super().price(tool, state), then_submit=then_submit)
 
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Answer a look, or judge a submission; an unfinished one is judged with its recorded code."""
+        """Answer a look, or judge a submission; an unfinished submission is judged with its recorded code."""
         done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if done is None:
             output = bound.answer(self._context())
             if output.replacement is None:
-                # No test has run, so nothing was learnt from it: it costs no submission unless the task's
+                # No test has run, so the call has told nothing: it costs no submission unless the task's
                 # rules say so (decision 3).
                 charged = int(output.refused and bound.tool.submits and self.task.rules.refused_costs_attempt)
                 return CallOutcome(output, Remaining(1, charged))
@@ -400,7 +400,7 @@ class RepairHarness(TaskHarness):
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
         """Charge a use; while only a submission can follow, the first two refusals in a row are free."""
-        # The third one takes the last use, so that every sequence of calls ends (decision 49).
+        # The third refusal takes the last use, so that every sequence of calls ends (decision 49).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
@@ -478,11 +478,15 @@ _STATUS = {
 
 
 _TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CANCELLED})
-"""Statuses whose reason, if there is one, explains the outcome by itself."""
+"""Statuses whose reason, if there is one, suffices to explain the outcome."""
 
 
 def submission_text(task: Task, judgement: Judgement) -> str:
-    """Return score, counts and the first failing text of a judged submission."""
+    """Return the text about a judged submission.
+
+    It contains the score, the counts and the first failing test, or why the submission was not judged to the
+    end.
+    """
     report = judgement.report
     score = judgement.score
     total = score.passing + len(score.failing)
@@ -500,7 +504,10 @@ def submission_text(task: Task, judgement: Judgement) -> str:
 
 
 def first_failure(judgement: Judgement, characters: int) -> str:
-    """Return the first failing test that counts, with its failure, or the first error of collection."""
+    """Return the first failing test that counts, with its failure, or the first error of collection.
+
+    `characters` limits the length of the message. Empty if no test fails.
+    """
     failing = judgement.score.failing
     for result in judgement.report.results.values():
         if result.id in failing:

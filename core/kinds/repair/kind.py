@@ -88,7 +88,7 @@ class Repair(TaskKind["RepairJudge"]):
         return measured(attempt)
 
     def version(self, task: Task) -> int:
-        """Return 3 for a salted task whose functions solvers have to find; else the usual version."""
+        """Return `SALTED` for a salted task whose functions solvers have to find, else the usual version."""
         if task.salt_sha256 and searched(task.mode):
             return SALTED
         return super().version(task)
@@ -135,7 +135,7 @@ class Repair(TaskKind["RepairJudge"]):
         return None
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
-        """Return the corrupted functions."""
+        """Return the corrupted functions, with their corrupted and their original texts."""
         return tuple(
             ExpectedText(target.name, target.corrupted, target.original) for target in answer.targets
         )
@@ -170,13 +170,13 @@ class Repair(TaskKind["RepairJudge"]):
         return f"{count} were changed for the worse: find and repair them."
 
     def title(self, task: Task, short: str) -> str:
-        """Return short id and number of failing tests (`formats.md`, titles)."""
+        """Return the short id and the number of failing tests (`formats.md`, titles)."""
         fails = len(task.brief.failing)
         words = "test fails" if fails == 1 else "tests fail"
         return f"Repair {short} · {fails} {words}"
 
     def rejudged(self, judge: RepairJudge, files: Mapping[str, bytes | None]) -> Rejudged:
-        """Judge the changes of existing Python files."""
+        """Return the judgement of a solver's changes to existing Python files."""
         from gistpoint.core.kinds.repair.scoring import taken_over
         from gistpoint.core.outcomes import FREE
         from gistpoint.core.trees import SourceTree
@@ -193,7 +193,7 @@ class Repair(TaskKind["RepairJudge"]):
         return repair_brief(task, shell=shell)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:
-        """Return the files that the answer changes."""
+        """Return the files that the answer changes, in their original form."""
         from gistpoint.core.tasks.trees import repaired_tree
         from gistpoint.core.trees import SourceTree
 

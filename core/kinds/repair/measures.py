@@ -22,7 +22,7 @@ def searched(mode: str) -> bool:
 
 
 def measured(attempt: MeasuredAttempt) -> Mapping[str, Any]:
-    """Return the shares of the corrupted functions that were found and changed; empty if unknown."""
+    """Return the shares of the corrupted functions that were found and changed, by name; empty if unknown."""
     if not attempt.targets:
         return {}
     changed = set[str]()

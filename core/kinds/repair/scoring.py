@@ -41,7 +41,7 @@ class Score:
 
 def score(baseline: Baseline, report: SuiteReport) -> Score:
     """Score a run against a baseline, by the rules of the task format."""
-    # A run that did not finish is no pass, whatever its records say (docs/guide/what-is-believed.md).
+    # A run that did not finish is not a pass, whatever its records say (docs/guide/what-is-believed.md).
     if report.status is not RunStatus.FINISHED:
         return Score(0.0, baseline.passed, 0, valid=False)
     # By id, not by number: a test that is now missing or skipped has not passed.
@@ -60,7 +60,7 @@ def solved(score: Score, targets: Collection[str], changed: Collection[str]) -> 
 
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the targets that are no longer equivalent to the corrupted versions."""
+    """Return the names of the targets that are no longer equivalent to their corrupted versions."""
     return tuple(target.name for target in targets if _is_changed(tree, target))
 
 

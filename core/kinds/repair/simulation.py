@@ -69,7 +69,7 @@ class ScriptedJudge:
 
 
 class RepairScene(Scene):
-    """The scene of a repair: a failing text replaces a corrupted function, or another one if not found."""
+    """The scene of a repair, in which a failing text replaces a corrupted function or an unrelated one."""
 
     @property
     def searched(self) -> bool:
@@ -78,7 +78,7 @@ class RepairScene(Scene):
 
     @cached_property
     def judge(self) -> ScriptedJudge:
-        """The judge by scripted runs, which does not look for tricks."""
+        """The judge of scripted runs, which does not look for tricks."""
         return ScriptedJudge(self.task, self.answer, self.runner)
 
     def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
@@ -98,7 +98,7 @@ class RepairScene(Scene):
         return name, longer
 
     def _elsewhere(self, number: int) -> tuple[str, str] | None:
-        """Return a function that is not corrupted."""
+        """Return the name and text of a random function that is not corrupted; None if there is none."""
         targets = {name for name, _ in self.right}
         shuffled = sorted(
             self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known)

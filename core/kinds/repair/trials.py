@@ -21,7 +21,7 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteTrial(Trial):
-    """One run of the suite."""
+    """One run of the suite by which a repair is judged."""
 
     judgement: Judgement
 
@@ -74,7 +74,10 @@ def run_trial(
 
 
 def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> tuple[str, ...]:
-    """Return the ids of B whose outcome differs from the task's record; empty for a fix."""
+    """Return the ids of B whose outcome differs from the task's record, sorted.
+
+    Empty for a fix, and for a run that did not finish.
+    """
     if judgement.report.status is not RunStatus.FINISHED or subject is TrialSubject.FIX:
         return ()
     wanted = baseline.passed

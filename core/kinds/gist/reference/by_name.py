@@ -1,4 +1,4 @@
-"""Modules and definitions that code looks up by a name in a string, replaced for a flat file."""
+"""Finds modules and definitions that code looks up by a name in a string, to replace them in a flat file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def module_of_name(text: str, modules: Collection[str]) -> str:
 
 
 def names_in_strings(tree: ast.AST, owned: Collection[str]) -> Iterator[ast.Constant]:
-    """Yield the strings that are a dotted name in one of the packages `owned`, in source order."""
+    """Yield the strings that are a dotted name in one of the packages `owned`, in the order of `ast.walk`."""
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if "\n" not in text:

@@ -1,4 +1,4 @@
-"""The statements of a codebase that a command needs, found from the names on lines that ran."""
+"""Finds the statements of a codebase that a command needs, from the names on lines that ran."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Entity:
 
     @property
     def own_name(self) -> str:
-        """The name that its definition gives it."""
+        """The name by which the entity's definition or import binds it."""
         if self.kind == EXTERNAL:
             alias = _alias_of(self.name)
             return alias.asname or alias.name.partition(".")[0]
@@ -49,7 +49,7 @@ def _alias_of(text: str) -> ast.alias:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A site and its meaning: the entity of the name, then of each attribute while these are modules."""
+    """A site with the entities of its name and of its attributes, up to the first that is not a module."""
 
     unit: Unit
     site: Site
@@ -157,7 +157,7 @@ class Extractor:
         return found
 
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
-        """Return the first of equal constants that several modules define; else the entity itself."""
+        """Return the first of equal constants that several modules define, or else the entity itself."""
         if len(binding) == 1 and binding[0] in self._repeated:
             first = self._constants[ast.unparse(binding[0].statement)][0]
             return Entity(DEFINED, first.module.name, entity.name)
@@ -179,7 +179,7 @@ class Extractor:
     def imported(
         self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str
     ) -> Entity | None:
-        """Return the entity that an import statement binds to `name`."""
+        """Return the entity that an import statement binds to `name`; None if there is none."""
         for alias in statement.names:
             if isinstance(statement, ast.ImportFrom):
                 if name == (alias.asname or alias.name):
@@ -197,7 +197,7 @@ class Extractor:
         return name in self.modules or name.partition(".")[0] in self.owned
 
     def _imported_from(self, source: str, alias: ast.alias, statement: ast.ImportFrom) -> Entity | None:
-        """Return the entity of a name that is imported from the module `source`."""
+        """Return the entity of a name that is imported from the module `source`; None if it is unknown."""
         if source in self.modules:
             submodule = f"{source}.{alias.name}"
             found = self.resolve(source, alias.name)
@@ -209,7 +209,7 @@ class Extractor:
         return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
 
     def _imported_module(self, target: str, alias: ast.alias) -> Entity | None:
-        """Return the entity of the module `target`, which an `import` binds."""
+        """Return the entity of the module `target`, which an `import` binds; None if it is unknown."""
         if target in self.modules:
             return Entity(MODULE, target, "")
         if self.owns(target):
@@ -273,7 +273,7 @@ class Extractor:
                 yield Use(unit, site, (bound,))
 
     def _along(self, entity: Entity, chain: Sequence[str]) -> Iterator[Entity]:
-        """Yield an entity, then the entity of each attribute of a chain while these are modules."""
+        """Yield an entity, then those of the attributes of a chain, up to the first that is not a module."""
         yield entity
         for attribute in chain:
             following = self.resolve(entity.module, attribute) if entity.kind == MODULE else None
@@ -317,9 +317,9 @@ class Extractor:
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function also binds otherwise.
+        """Return the names of a local import that the function binds in another way as well.
 
-        They stay local names.
+        These names stay local.
         """
         stored = set[str]()
         for node in ast.walk(local.function):

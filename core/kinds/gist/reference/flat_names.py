@@ -1,4 +1,4 @@
-"""One namespace for many modules: the name of each definition in a flat file, and the glue it needs."""
+"""Chooses the name of each definition in a flat file, which has one namespace for many modules."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def steps(use: Use) -> Iterator[tuple[str, str, Entity]]:
 def flat_names(
     selection: UnitSelection, fixed: Collection[Use], taken: Collection[str], *, module_names: bool = False
 ) -> FlatNames:
-    """Assign each name to the entity with the most uses of it.
+    """Return the names of a flat file; each name belongs to the entity with the most uses of it.
 
     Uses that can't be rewritten (`fixed`) take precedence. If they contradict each other, the modules through
     which they reach a name are boxed. `taken` are identifiers that no alias may use. With `module_names`,
@@ -93,7 +93,7 @@ def flat_names(
 def _claims(
     selection: UnitSelection, fixed: Collection[Use], boxed: set[str]
 ) -> Mapping[str, Mapping[Entity, int]]:
-    """Return the number of uses of each name for each entity that it may have."""
+    """Return, for each name, the entities that it may stand for, each with its weighted number of uses."""
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:
         if entity.kind == DEFINED:

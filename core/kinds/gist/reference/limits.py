@@ -1,4 +1,4 @@
-"""Limits of the rules because of which no flat file can do what a command does, found in a failed run."""
+"""Finds, in failed runs, the limits of the rules that keep any flat file from doing what a command does."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _by_import(named: list[str], refused: list[str]) -> str:
 
 
 def _data_files(evidence: str, files: Collection[str]) -> list[str]:
-    """Return the first file of the repository, other than code, that a failure names."""
+    """Return the first file of the repository, other than code, that a failure names; empty if none."""
     quoted = _QUOTED.findall(evidence)
     names = {text.replace("\\", "/").rpartition("/")[2] for text in quoted} - {""}
     for file in sorted(files):

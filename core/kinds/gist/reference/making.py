@@ -1,4 +1,4 @@
-"""Making a reference gist: extract code, try it, widen it if it fails, reduce it if it is faithful."""
+"""Makes a reference gist: extracts code, tries it, extracts more if it fails, and reduces a faithful gist."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def _binds_global(symbol: symtable.Symbol, *, in_module: bool) -> bool:
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
-    """Return every module that ran, in the order in which they finished, without imports of the codebase.
+    """Return the text of all modules that ran, in the order in which they finished, without owned imports.
 
-    `from __future__` imports come first, once each, as they must.
+    `from __future__` imports come first, once each, as Python requires.
     """
     ends = {path: ranks[-1][0] for path, ranks in trace.module_ranks.items()}
     future: dict[str, None] = {}
@@ -137,11 +137,11 @@ class Breadth(StrEnum):
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
     BARE = "bare"
-    """The same without statements that act on something needed, which other tests may need."""
+    """The same as `NEEDED`, without statements that act on something needed, which other tests may need."""
     WITH_IMPORTS = "with_imports"
     """The needed statements and every external import that ran: some are needed for what they load."""
     WITH_NAMES = "with_names"
-    """In addition, `__name__` is that of the original module while its statements run.
+    """As `WITH_IMPORTS`; in addition, `__name__` is that of the original module while its statements run.
 
     Loggers and classes contain it.
     """
@@ -151,7 +151,7 @@ class Breadth(StrEnum):
     Code that looks up one of these modules by a name in a string gets the gist.
     """
     EVERYTHING_BARE = "everything_bare"
-    """The same without statements of the tests that act on something needed."""
+    """The same as `EVERYTHING`, without statements of the tests that act on something needed."""
     EVERYTHING_WITH_NAMES = "everything_with_names"
     """Everything, with the names of the original modules."""
 
@@ -179,9 +179,9 @@ class NoReferenceError(UserError):
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`, or for the program at `path` without one.
+    """Return a flat file for the test `qualname` of `path`, or for the program at `path` if it is empty.
 
-    Raises NoReferenceError if the trace does not have the file.
+    Raises NoReferenceError if the trace does not have the file, or the file does not have the test.
     """
     trace = codebase.trace
     modules = modules_of(codebase.sources, trace)
@@ -273,7 +273,7 @@ def _other_tests(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the faithful extraction, `reason` why there is none."""
+    """A reference gist; `how` is the breadth of the faithful extraction, `reason` says why there is none."""
 
     text: str
     faithful: bool
@@ -285,7 +285,10 @@ class Reference:
 def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
-    """Return the smallest faithful gist found before `out_of_time`, else the first gist tried."""
+    """Return the smallest faithful gist found before `out_of_time`, or else the first gist tried.
+
+    Raises the errors of `flat_gist` and of the oracle.
+    """
     first = ""
     tried = set[str]()
     for breadth in Breadth:

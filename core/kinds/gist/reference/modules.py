@@ -129,7 +129,7 @@ def _only_forgets(statement: ast.stmt) -> bool:
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
-    """Return the rank of the next line of the module, by which the statement and its imports were done."""
+    """Return the rank of the module's next line, by which the statement was done; infinite without one."""
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
         if line not in own:
@@ -262,7 +262,7 @@ def names_in(
 
 
 def _word(line: str, name: str) -> int:
-    """Return the column at which a name is a word of a line; 0 if it is none."""
+    """Return the column at which a name is a word of a line; 0 if it is not."""
     for column in range(len(line)):
         behind = column + len(name)
         around = line[column - 1 : column] + line[behind : behind + 1]

@@ -1,4 +1,4 @@
-"""Reduction of a faithful gist: cuts code that never ran, then unused names, then all it can."""
+"""Reduces a faithful gist: cuts code that never ran, then unused names, then everything else it can."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ KEPT = "_kept"
 """Suffix of the names under which glue keeps an object that another definition hides for a while."""
 
 UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
-"""The risk of a cut: code that nothing names, that a class or the interpreter may use, that ran."""
+"""The risks of cutting code that nothing names, code that something may use indirectly, and code that ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, replaced with `text`: lines of the same text from `origin` on."""
+    """Physical lines `first` to `last`, to be replaced with `text`, which begins at their line `origin`."""
 
     first: int
     last: int
@@ -86,7 +86,7 @@ class CutFinder:
         self._live_words = self._words(only_live=True)
 
     def idle(self) -> list[Cut]:
-        """Return cuts of code that never ran: statements, branches, methods, functions."""
+        """Return cuts of code that never ran: statements, branches, methods and functions."""
         return self._untried(self._in_body(self.tree.body, ""))
 
     def unused(self) -> list[Cut]:
@@ -120,8 +120,8 @@ class CutFinder:
     def statements(self) -> list[Cut]:
         """Return a cut for every statement at the top level and in classes, the last one first.
 
-        Functions that ran stay, with all that ran in them: without it they would only look like the
-        original's.
+        Functions that ran stay, with all code that ran in them: without that code, they would only look like
+        the original's.
         """
         return self._untried(self._each(self.tree.body, ""))
 
@@ -196,7 +196,7 @@ class CutFinder:
         return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
 
     def _span(self, statement: ast.stmt) -> Span:
-        """Return the lines of a statement, with the comments above it and one of two gaps around it."""
+        """Return the lines of a statement, with the comments above it, and the gap below if one is above."""
         first = first_line(statement)
         last = last_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
@@ -329,9 +329,9 @@ class CutFinder:
         return Cut(f"{prefix}else of {ast.unparse(statement)}", (span,))
 
     def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
-        """Return the cut of a function's body except for its docstring or one statement; else None.
+        """Return the cut of a function's body except for its docstring or one statement.
 
-        Only for a function that never ran.
+        The function must never have run. None if there is no such cut.
         """
         code = _code(function.body)
         for statement in code:
@@ -435,7 +435,7 @@ Oracle = Callable[[str], OracleVerdict]
 
 @dataclass(slots=True)
 class Reducer:
-    """Delta debugging: first cuts that names and executed lines suggest, then each statement.
+    """A delta debugger that first tries the cuts that names and executed lines suggest, then each statement.
 
     The cuts that are tried together are chosen by their risks, as in Wang et al., "Probabilistic Delta
     Debugging" (2021).
@@ -449,8 +449,8 @@ class Reducer:
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
         """Return the smallest text found that the oracle accepts, with its verdict.
 
-        It must accept `text` itself. Code that nothing names is cut even if there is no time left: that is
-        one query, and most of the reduction.
+        The oracle must accept `text` itself. Code that nothing names is cut even if there is no time left:
+        that is one query, and most of the reduction.
         """
         self._rejected.clear()
         while True:

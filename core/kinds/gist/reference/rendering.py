@@ -1,4 +1,4 @@
-"""The text of a flat file: original statements in the order in which they first ran, and glue."""
+"""Writes a flat file from original statements, in the order in which they first ran, and glue."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Renderer:
     """Writes a selection as one file.
 
     `dropped` are statements, such as other tests, that are left out of their unit. With `all_imports`, unused
-    external imports are kept if their name is free. With `by_name`, modules that are looked up by a name in a
-    string are the flat file. The module `home`, which has the test on its lines `test`, keeps its name where
-    other modules have their original one.
+    external imports are kept if their name is free. With `by_name`, code that looks up a module by a
+    name in a string gets the flat file. Statements of the module `home`, which has the test on its lines
+    `test`, run under the flat file's own `__name__`, even if others run under that of their original module.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class Renderer:
                 yield node.lineno, first, last_line(node), last, text
 
     def _flat_name(self, text: str) -> str | None:
-        """Return the flat name of a definition with a dotted name; empty for a module, else None."""
+        """Return the flat name of a definition with a dotted name; empty for a module, otherwise None."""
         module = module_of_name(text, self.extractor.modules)
         if not module:
             return None
@@ -313,7 +313,7 @@ class Renderer:
         if winner is not None and winner.kind == MODULE:
             yield f"{name} = {self.names.name_of(winner)}"
         elif winner is not None and winner.kind == BUILTIN:
-            # Unbound again, so that the name is the builtin's (decision 19).
+            # The name is unbound so that it refers to the builtin again (decision 19).
             yield f"del {name}"
         elif name in defined:
             yield f"{name} = {self._kept(name)}"
@@ -339,7 +339,7 @@ def _is_dataclass(statement: ast.stmt) -> bool:
 
 
 def _outermost(edits: Collection[tuple[int, int, int, int, str]]) -> Iterator[tuple[int, int, int, int, str]]:
-    """Yield the edits that are not inside another one."""
+    """Yield the edits that are not inside another edit."""
     end = (0, 0)
     for edit in sorted(edits, key=lambda one: (one[0], one[1], -one[2], -one[3])):
         if edit[:2] >= end:
