@@ -1,6 +1,6 @@
 """The part of attempts that lists show; one file keeps it, so that unchanged journals are not read again.
 
-Only lists may use it: what counts, exports or resumes reads the journal itself (decision 101).
+Only lists may use it; code that counts, exports or resumes attempts reads the journals (decision 101).
 """
 
 from __future__ import annotations

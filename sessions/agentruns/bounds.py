@@ -51,7 +51,7 @@ class BoundedRunner:
         return self.runner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Wait, run and report; cancelling while waiting is reported as a cancelled run."""
+        """Wait for a slot, run, and return the report; if cancelled while waiting, its status says so."""
         try:
             with self.slots.taken(run.cancel):
                 return self.runner.run(request, run=run)
@@ -61,7 +61,7 @@ class BoundedRunner:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEntrypoints:
-    """An `EntrypointRunner` that waits for a slot."""
+    """An `EntrypointRunner` that waits for a slot. Raises `CancelledError` if cancelled while waiting."""
 
     runner: EntrypointRunner
     slots: Slots
@@ -139,7 +139,7 @@ class Purse:
             self._asked.pop(job, None)
 
     def may_ask(self, job: str, usd: float | None) -> bool:
-        """Reserve the possible cost of a job's next request; False if that would exceed the limit."""
+        """Reserve the possible cost of a job's next request; return False if that would exceed the limit."""
         with self._lock:
             self._asked.pop(job, None)
             wanted = usd or 0.0

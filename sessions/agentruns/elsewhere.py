@@ -94,7 +94,7 @@ def carried_out(
     """Do a job on the machine that received it, and return the result; the attempt is inside `folder`.
 
     `check_stop` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if
-    anything else stopped it, such as a sandbox that does not work.
+    anything other than `check_stop` stopped it, such as a sandbox that does not work.
     """
     attempts = AttemptStore(folder / "attempts", ports.clock, __version__)
     run = AgentRunStore(folder / "runs").open_or_create(

@@ -63,13 +63,13 @@ class AgentPorts:
     task: Callable[[str], Task]
     """Finds a task by its id. Raises `TaskError`."""
     judge: Callable[[Task], TaskJudge]
-    """Raises `SandboxUnavailableError`."""
+    """Returns the judge of a task. Raises `SandboxUnavailableError` if no sandbox works."""
     model: Callable[[AgentSettings], ChatModel]
     """Returns the model with the sampling of these settings."""
     as_given: Callable[[Task], Task] = lambda task: task
     """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
-    """Returns the real role of attempts at a task: the answers of the demo are public."""
+    """Returns the role of attempts at a task for a wanted role; the demo's answers are public."""
     attempt_id: str = ""
     """The id that another machine chose for a new attempt; empty to make one."""
     confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
@@ -80,7 +80,7 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A change of a job."""
+    """A job whose state has changed."""
 
     job: JobState
     state: AttemptState | None = None
@@ -116,7 +116,7 @@ class AgentRunner:
         self._stopped_at: float | None = None
         self._beat_at = 0.0
         self.states: dict[str, AttemptState] = {}
-        """The attempts that were open in this process, by key of the job."""
+        """The last known states of the attempts that were open in this process, by job key."""
         self._bug: Exception | None = None
         self.stopped_by = ""
         """Why the whole run stopped, as a sentence; empty if it was not stopped."""
@@ -146,7 +146,7 @@ class AgentRunner:
             raise self._bug
 
     def stop(self, why: str = "") -> None:
-        """Begin no more jobs and send no more requests; those under way have `grace_s` to finish."""
+        """Begin no more jobs and send no more requests. What is under way has `grace_s` seconds to finish."""
         with self._lock:
             self.stopped_by = self.stopped_by or why
             if self._stopped_at is None:
@@ -190,7 +190,7 @@ class AgentRunner:
         tick()
 
     def _beat(self) -> None:
-        """Write a heartbeat into every attempt whose tool is running; for models, the loop does it."""
+        """Write a heartbeat into every attempt whose tool is running; requests to models write their own."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -228,7 +228,7 @@ class AgentRunner:
                     self._busy.discard(state.job.key)
 
     def _next(self) -> JobState | None:
-        """Return the next remaining job, or else one whose attempt a person has given back since."""
+        """Return the next remaining job, or else one whose attempt was given back; None if none is left."""
         with self._lock:
             state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
             if state is not None:

@@ -107,7 +107,7 @@ def _labelled(review: Review, label: str) -> set[StepKey | None]:
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """Agreement of one person's verdicts with all others', a pair for each subject and other person."""
+    """Agreement of one person's verdicts with those of others; each subject and other person form a pair."""
 
     pairs: int
     agreed: int

@@ -37,12 +37,12 @@ class Origin:
 
     @property
     def tool_semantics(self) -> int:
-        """The version, when the run was recorded, of the rules for the cost of calls that can't be made."""
+        """The version of the rules for the cost of calls that can't be made, as of the recording."""
         return as_int(self.start.get("tool_semantics")) or 1
 
     @property
     def is_own(self) -> bool:
-        """Whether gistpoint recorded the run, even if it was exported since."""
+        """Whether gistpoint recorded the run, even if the run was exported afterwards."""
         return bool(self.start)
 
     def budgets(self, task: Task) -> Budgets:
@@ -170,7 +170,7 @@ def _arguments(document: RunDocument, call: RunCall) -> Mapping[str, Json] | Non
 
 
 def _facts(step: Step, result: Result | None) -> dict[str, str]:
-    """Return the facts that gistpoint's journals record with a result, under the names of `replaying`."""
+    """Return the facts that gistpoint's journals record with a result, by the names that `replaying` uses."""
     facts: dict[str, str] = {}
     if result is not None and result.is_error is not None:
         facts["refused"] = spelled(result.is_error)

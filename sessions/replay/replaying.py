@@ -270,7 +270,10 @@ class Replay:
             yield self._replayed(typed, run)
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that the last submission so far has changed, by path; None for deleted files."""
+        """Return the contents of the files that the last submission so far has changed, by path.
+
+        The content of a deleted file is None.
+        """
         return self.attempt.files()
 
     def verdict_then(self) -> ReplayedVerdict:

@@ -145,8 +145,8 @@ def report_of(
 def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, task: str) -> str:
     """Return why a report from another machine can't be about a run, in a few words; empty if it can.
 
-    The report must name the run, its task and its recorded verdict, and contain only calls of the run, each
-    of them once.
+    The report must name the run, its task and its recorded verdict, and contain only calls of the run, none
+    of them twice, and at least one if the run has any.
     """
     if (report.run, report.task) != (name, task):
         return "its report is on another run or another task"

@@ -1,4 +1,4 @@
-"""An open run: its index grows in the background, a step is parsed on demand (decision 5)."""
+"""An open run, whose index grows in the background and whose steps are parsed on demand (decision 5)."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ class RunDocument:
             places = self._index.records(index)
         with self._cache_lock:
             cached = self._cache.get(index)
-            # A step in the cache is out of date if more of its records have been found since.
+            # A step in the cache is out of date if more of its records were found after it was parsed.
             if cached is None or cached[0] != len(places):
                 return places, None
             self._cache.move_to_end(index)
@@ -339,7 +339,7 @@ class RunDocument:
         return step
 
     def last_step(self) -> Step | None:
-        """Return the last step without indexing those before it; None if the file's layout rules that out.
+        """Return the last step without indexing those before it; None if the file's layout or length rules that out.
 
         Its `index` is a guess, because the number of steps is not known yet.
         """

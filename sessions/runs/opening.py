@@ -57,7 +57,7 @@ class ListedRun:
 
     name: str
     size: int = 0
-    """Size of its file in bytes."""
+    """The size of the run's file in bytes."""
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
@@ -126,7 +126,7 @@ def list_runs(
 
     Files that are named in `paths` and are no runs are listed with their problem; in a folder or archive they
     are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no known
-    format although their suffix is one of runs. `wants` decides which files to list at all.
+    format although their suffix suggests a run. `wants` decides which files to list at all.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -235,7 +235,7 @@ JOURNAL = "journal.jsonl"
 def split_name(name: str) -> tuple[Path, str]:
     """Split `PATH#ID`, and return the path and the encoded id; the id is empty if all of `name` is a path.
 
-    Characters that are printed as signs, such as control characters, may be given as these signs.
+    Characters that are printed as symbols, such as control characters, may be given as these symbols.
     """
     # A name of a file may contain `#`: the longest path is tried first.
     ends = (len(name), *(sign.start() for sign in re.finditer("#", name)))
