@@ -35,7 +35,7 @@ END = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ViewedPart:
-    """A part of a file that a call reads: lines counted from 1, or the function `name`; by default, all lines."""
+    """A part of a file that a call reads: the function `name`, or lines from 1; by default, all lines."""
 
     path: str
     first: int = 1

@@ -64,7 +64,7 @@ class Goal:
         return any(same_path(view.path, self.path) for view in views_in(step))
 
     def views_function(self, step: Step) -> bool:
-        """Whether a step shows the function itself: a call requests it by name, or a result contains its `def`.
+        """Whether a step shows the function itself: a call names it, or a result contains its `def`.
 
         If the results were not recorded, reading the whole file counts.
         """
@@ -434,7 +434,7 @@ def _two_counts(values: Mapping[str, Json], one: str, other: str) -> tuple[int |
 
 
 def _count(value: Json) -> int | None:
-    """Return a value if it is an integer that JSON can hold exactly and that is not negative; otherwise None."""
+    """Return a value if it is a non-negative integer that JSON can hold exactly; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < 1 << 53 else None
@@ -547,7 +547,7 @@ class Waste:
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, or of all files if `path` is empty; return the last edit's step, if any."""
+        """Forget the edits of a file, or of all files if `path` is empty; return the last one's step, if any."""
         restored = list(self._last_edit)
         if path:
             restored = [known for known in restored if same_path(known, path)]

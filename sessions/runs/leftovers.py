@@ -1,4 +1,4 @@
-"""Finds the texts of raw records that a reader has not put into any field, so that none is lost (decision 47).
+"""Finds the texts of raw records that a reader puts into no field, so that none is lost (decision 47).
 
 A format declares which members it omits on purpose, and why. Every other text of a record is either in a
 field of the step or found by this module, for example in a new member of an event or in a part of a message
@@ -150,7 +150,7 @@ class _Texts:
             elif not isinstance(item, dict):
                 self._walk(below, item, shown, found)
             elif id(item) not in shown:
-                # Only one call for each level, so that records may be nested as deeply as Python allows calls.
+                # One call for each level, so that records may be nested as deeply as Python allows calls.
                 self._walk_object(below, item, shown, found)
 
     def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:

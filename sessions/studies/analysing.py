@@ -99,7 +99,7 @@ def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOfStudy(Request):
-    """A request for the power of a study, with the assumptions about its outcomes."""
+    """A request to compute the power of a study, with assumptions about its outcomes."""
 
     people: Count | None = None
     """The number of people; None for several usual numbers."""

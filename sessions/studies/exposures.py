@@ -26,10 +26,10 @@ def other_studies(study: StudyFolder) -> dict[str, Path | None]:
 def record_exposures(study: StudyFolder, code: str) -> int:
     """Record which tasks of a study a person has seen elsewhere, and return how many are new.
 
-    A person has seen the tasks that they began in other studies, or that those record as exposed, and every
-    task with a corrupted function that they read blind on this machine, in any version or task. Equal codes
-    and names of readers mean the same person. A study whose folder is missing is skipped; `study check`
-    reports it.
+    A person has seen the tasks that they began in other studies, or to which those studies record an
+    exposure, and every task with a corrupted function that they read blind on this machine, in any version or
+    task. Equal codes and names of readers mean the same person. A study whose folder is missing is skipped;
+    `study check` reports it.
     """
     known = {fact.task for fact in study.ledger.person(code).exposures}
     new = 0
