@@ -1,4 +1,4 @@
-"""An attempt that a server serves: the first call of a client opens it; closing the server does not end it."""
+"""An attempt that a server serves: a client's first call opens it; closing the server does not end it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ class ServedAttempt:
         self._closed = self._hurried = False
 
     def prepare(self) -> None:
-        """Start to build the judge in a thread, so that the first call, which reports errors, need not wait."""
+        """Start to build the judge in a thread, so that the first call need not wait.
+
+        That call reports errors.
+        """
         if self._preparing is None:
             self._preparing = Thread(target=self._prepare, name="judge", daemon=True)
             self._preparing.start()

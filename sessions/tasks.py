@@ -1,4 +1,4 @@
-"""The store of the user's tasks: generated, imported from folders or archives, and those of the demo."""
+"""The store of the user's tasks, which are generated, imported from folders or archives, or the demo's."""
 
 from __future__ import annotations
 

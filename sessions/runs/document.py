@@ -339,7 +339,7 @@ class RunDocument:
         return step
 
     def last_step(self) -> Step | None:
-        """Return the last step without indexing earlier ones; None if the file's layout or length rules that out.
+        """Return the last step without indexing earlier ones; None if the file's form rules that out.
 
         Its `index` is a guess, because the number of steps is not known yet.
         """

@@ -547,7 +547,7 @@ class Waste:
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, or of all files if `path` is empty; return the last one's step, if any."""
+        """Forget the edits of a file, or of all if `path` is empty; return the last one's step, if any."""
         restored = list(self._last_edit)
         if path:
             restored = [known for known in restored if same_path(known, path)]

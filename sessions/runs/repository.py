@@ -111,7 +111,7 @@ class RepositoryHistory:
         return self._badge
 
     def end(self, submission: str) -> None:
-        """Use the diff that a run submitted as the state after its last step, unless that state was recorded."""
+        """Use the diff that a run submitted as its last state, unless that state was recorded."""
         if not self._fed or self._badge is Badge.RECORDED:
             return
         if _is_diff(submission):
@@ -151,7 +151,10 @@ class RepositoryHistory:
         return self._points[bisect_right(self._points, step, key=lambda point: point.step) - 1]
 
     def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
-        """Return the result of re-executing a step, or an earlier one after which nothing changed; else None."""
+        """Return the result of re-executing a step; None if there is none.
+
+        The result of an earlier step counts if nothing has changed after that step.
+        """
         last = max((known for known in self._executed if known <= step), default=None)
         if last is None:
             return None

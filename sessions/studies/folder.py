@@ -173,7 +173,10 @@ class StudyFolder:
         return self.store.basis()
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the current journal in an attempt's folder into the study. Raises `StudyError`."""
+        """Copy the current journal in an attempt's folder into the study, and return the outcome.
+
+        Raises `StudyError` if the journal names no participant, or if the copy can't be written.
+        """
         return self.store.publish(folder)
 
     def attempts(self) -> Iterator[PublishedAttempt]:

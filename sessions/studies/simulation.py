@@ -304,7 +304,10 @@ class SimulateStudy(Request):
 def simulate_study(
     study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext
 ) -> SimulationCount:
-    """Fill an empty simulated study and return the numbers. Raises `StudyError` for any other study."""
+    """Fill an empty simulated study and return the numbers.
+
+    Raises `StudyError` for any other study, or if it has no tasks.
+    """
     behaviour = wanted.behaviour
     study.require_simulated()
     if study.ledger.people or next(study.attempts(), None) is not None:

@@ -1,4 +1,4 @@
-"""The runs of declared models: found below a study's folder, matched to its tasks, and turned into rows."""
+"""Finds the runs of declared models below a study's folder, matches them to tasks, and makes rows of them."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class ToPush:
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
-        """Continue after the lines in the store under a `fence`; without it, other lines make a branch."""
+        """Continue after `there` lines of the store under a `fence`; if it is 0, further lines need a branch."""
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
             self.lines = self.lines[there:]
@@ -233,7 +233,7 @@ class ToPush:
             self.target = next(self.targets)
 
     def moves(self) -> tuple[object, ...]:
-        """Return the changes of the attempt's row in the store by the lines, as the values of `_MOVED`."""
+        """Return the changes that the lines make to the attempt's row in the store, as values of `_MOVED`."""
         before, after = self.pushed.position, self.pushed.position.after(self.lines)
         closes = not self.hold and not is_open(self.folder)
         ended = bool(self.lines) and ends(self.lines[-1].data)
@@ -263,8 +263,9 @@ def push_attempts(
 ) -> list[PushResult]:
     """Send the lines of attempts that are missing from the store, and return a result for each.
 
-    Differences are conflicts in the results. `report` receives the number of attempts done, the number of
-    all and the current one; it may raise to stop, and sent lines remain.
+    Differences are conflicts in the results. `report` receives the number of attempts done, the number of all
+    and the current one; it may raise to stop, and sent lines remain. Raises `TeamStoreError` if other
+    processes keep changing an attempt.
     """
     waiting = list(wanted)
     for _ in range(_TRIES):

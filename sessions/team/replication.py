@@ -178,8 +178,8 @@ def serialise(connection: Connection, what: str) -> None:
 def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
     """Add the operations whose uuids are missing from the store, numbered after the last of their writers.
 
-    A writer belongs to one machine, whose transactions run one at a time: whoever has seen a number has seen
-    all lower ones.
+    A writer belongs to one machine, whose transactions run one at a time, so a reader that has seen a number
+    has seen all lower ones.
     """
     for some in _batches(lines):
         serialise(connection, machine)
