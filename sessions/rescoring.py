@@ -31,7 +31,7 @@ class RescoredResult:
     task: Task
     returned: ReturnedResult
     result: ExternalResult | None
-    """None if it was not judged, for the reason `why`."""
+    """The verdict; None if the result was not judged, for the reason `why`."""
     why: str = ""
 
     @property

@@ -221,7 +221,7 @@ class Services:
         """Return a replay of a run on the task `task_name`, by default the one that the run names.
 
         `name` is the run's name in messages. Raises `UserError` if the run names no task, if the task is
-        missing or another one, or if no isolation works.
+        missing or is not that of the run, or if no isolation works.
         """
         from gistpoint.sessions.replay.recorded import origin_of
         from gistpoint.sessions.replay.replaying import Replay, require_task

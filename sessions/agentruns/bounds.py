@@ -22,7 +22,7 @@ _TICK_S = 0.1
 
 
 class Slots:
-    """Slots for test runs: too many suites at once would exceed their time limits."""
+    """Slots for test runs, because too many suites at once would exceed their time limits."""
 
     def __init__(self, places: int) -> None:
         self._places = threading.Semaphore(places)

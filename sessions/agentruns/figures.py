@@ -72,7 +72,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
     lost_usd: float | None = None
     wall_s: float | None = None
-    """The time from its first to its last event, except between two processes."""
+    """The time from the attempt's first event to its last, except between two processes."""
     model_s: float | None = None
     """The time between requests and their replies."""
     endpoint_wait_s: float | None = None

@@ -61,7 +61,7 @@ class AgentPorts:
     attempts: AttemptStore
     clock: TimeSource
     task: Callable[[str], Task]
-    """Finds a task by its id. Raises `TaskError`."""
+    """Finds a task by its id. Raises `TaskError` if there is none."""
     judge: Callable[[Task], TaskJudge]
     """Returns the judge of a task. Raises `SandboxUnavailableError` if no sandbox works."""
     model: Callable[[AgentSettings], ChatModel]
@@ -75,7 +75,10 @@ class AgentPorts:
     confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
         lambda attempts, task, attempt_id, run: None
     )
-    """Confirms the pass of an attempt that has ended, in its journal. Raises `CancelledError`."""
+    """Confirms the pass of an attempt that has ended, in its journal.
+
+    Raises `CancelledError` when cancelled.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class JobReport:
 
     job: JobState
     state: AttemptState | None = None
-    """The state of its attempt; None if there is none."""
+    """The state of the job's attempt; None if there is none."""
 
 
 class AgentRunner:

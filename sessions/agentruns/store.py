@@ -166,7 +166,7 @@ class JobStatus(StrEnum):
 
     QUEUED = "queued"
     BEGUN = "begun"
-    """Its attempt has begun and not ended: it is running, or its process has died."""
+    """The job's attempt has begun and not ended: it is running, or its process has died."""
     HALTED = "halted"
     ENDED = "ended"
 
@@ -238,7 +238,7 @@ class AgentRun:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run, which is that of its folder."""
         return self.folder.name
 
     @property
@@ -325,7 +325,7 @@ class AgentRunStore:
         self.root = root
 
     def names(self) -> list[str]:
-        """Return the names of all runs."""
+        """Return the names of all runs, sorted."""
         if not self.root.is_dir():
             return []
         return sorted(path.name for path in self.root.iterdir() if (path / RUN_FILE).is_file())

@@ -122,7 +122,7 @@ class RateRow:
     by: str
     """`task`, `family` or `all`."""
     name: str
-    """The id of the task or the name of the family."""
+    """The id of the task or the name of the family; empty for `all`."""
     rate: GlanceRate
 
 

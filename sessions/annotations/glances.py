@@ -67,7 +67,7 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     """The seconds after which the code was hidden; 0 if it was not."""
     looked_ms: Natural = 0
     cost_usd: float | None = None
-    """The cost of a model's answer, if its price is known."""
+    """The cost of a model's answer in US dollars; None if it is unknown."""
     prompt_sha256: str = ""
     """The hash of the model's instructions."""
 

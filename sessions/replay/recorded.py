@@ -60,7 +60,7 @@ class RecordedCall:
     number: int
     tool: str
     arguments: Mapping[str, Json] | None = None
-    """None if they were not recorded as an object."""
+    """The arguments by name; None if they were not recorded as an object."""
     raw: str = ""
     """The text of arguments that are no object."""
     text: str | None = None

@@ -318,7 +318,10 @@ class Replay:
         return replayed
 
     def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
-        """Make a call, or return the one that the attempt itself made at a limit. Raises `AttemptError`."""
+        """Make a call, or return the one that the attempt made at a limit.
+
+        Raises `AttemptError` if neither is possible.
+        """
         if call.automatic not in set(EndReason):
             return self.attempt.call(call.tool, call.arguments, raw=call.raw, run=run)
         if not self.attempt.state.ended:

@@ -38,7 +38,7 @@ class ReplayedRow(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any] | None
     result: str
-    """A `Sameness`."""
+    """The value of a `Sameness`."""
     exact: bool
     reason: str = ""
     diff: str = ""
@@ -122,7 +122,10 @@ def report_of(
     run: RunContext = UNATTENDED,
     on_call: Callable[[ReplayedCall], None] | None = None,
 ) -> ReplayReport:
-    """Replay a run and return the report; `on_call` receives each call. Raises `CancelledError`."""
+    """Replay a run and return the report; `on_call` receives each call.
+
+    Raises `CancelledError` if cancelled.
+    """
     rows = []
     for replayed in replay.calls(run=run):
         rows.append(ReplayedRow.of(replayed))

@@ -83,7 +83,7 @@ def require_page() -> None:
 
 
 def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
-    """Return the content of a report's files. Raises `CancelledError`."""
+    """Return the content of a report's files. Raises `CancelledError` when cancelled."""
     from gistpoint.sessions.exports.study.report.html import page
 
     run.progress(RunProgress(step="drawing the figures"))

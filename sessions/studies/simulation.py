@@ -336,7 +336,8 @@ def fill(
 ) -> SimulationCount:
     """Let simulated people and models take part in the study in `root`, and return the numbers.
 
-    `skills` are those of models in logits, by name; others are random. Raises `CancelledError`.
+    `skills` are those of models in logits, by name; others are random. Raises `CancelledError` when
+    cancelled.
     """
     clock = SimulatedTime(FIRST_MS, "simulated")
     study = StudyFolder(root, locations, clock)

@@ -223,7 +223,7 @@ class ToPush:
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
-        """Continue after `there` lines of the store under a `fence`; if it is 0, further lines need a branch."""
+        """Continue after `there` lines of the store under a `fence`; without it, other lines need a branch."""
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
             self.lines = self.lines[there:]

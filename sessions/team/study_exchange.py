@@ -398,7 +398,7 @@ def _claiming_once(
 
 
 def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
-    """Return the error for lines that an index of the store refuses; raise `error` if it has another cause."""
+    """Return the error for lines that an index of the store refuses; raise `error` for other causes."""
     if "beginning_once" in str(error):
         return StudyError(
             "This task was begun on another machine at this moment.",

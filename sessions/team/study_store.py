@@ -187,7 +187,7 @@ class TeamStudyStore:
     # Writing
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Write the operations that are not known yet, synced to the disk; send them and return their number."""
+        """Write the operations that are not known yet, synced to the disk; send them, and return how many."""
         added = self.files.append(operations)
         self._send_soon()
         return added
