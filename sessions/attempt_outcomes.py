@@ -32,7 +32,7 @@ class AcceptPass(Request):
     attempt: str
     why: str = ""
     reviewer: str = ""
-    """Who reviews; empty for the login name."""
+    """The reviewer; empty for the login name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

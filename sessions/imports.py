@@ -46,7 +46,7 @@ class PendingRecord:
     function: str
     """`path::name`, as in the record."""
     line: int
-    """The line in the source file."""
+    """The line of the data set's file at which the record begins, from 1."""
     reason: str
     tried: str
     """The time of the last try: UTC, ISO 8601."""

@@ -145,7 +145,7 @@ class Outlines:
             self._changed = True
 
     def save(self) -> None:
-        """Write the file if it is out of date; errors are ignored, since all outlines can be computed again."""
+        """Write the file if it is out of date; errors are ignored, since outlines can be computed again."""
         if not self._changed:
             return
         self._changed = False

@@ -140,7 +140,7 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
 
 
 def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
-    """Return in words whether the store confirms a log's claim to be of gistpoint's own attempt."""
+    """Return in words whether the store confirms a log's claim that an attempt is gistpoint's own."""
     id = visible_line(one.attempt)[:40]
     try:
         known = services.attempts.summary(one.attempt)

@@ -94,10 +94,7 @@ class ServedAttempt:
         self._closed = self._hurried = False
 
     def prepare(self) -> None:
-        """Start to build the judge in a thread, so that the first call need not wait.
-
-        That call reports errors.
-        """
+        """Build the judge in a thread, so that the first call, which reports errors, need not wait for it."""
         if self._preparing is None:
             self._preparing = Thread(target=self._prepare, name="judge", daemon=True)
             self._preparing.start()

@@ -58,7 +58,7 @@ class AgentModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCondition(Request):
-    """The part of a request for a run that sets all its attempts have in common, except the model."""
+    """The part of a request for a run that contains the common settings of its attempts, except the model."""
 
     setting: Literal["tools", "static"] = "tools"
     budgets: Budgets | None = None

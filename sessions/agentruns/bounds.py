@@ -61,7 +61,7 @@ class BoundedRunner:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEntrypoints:
-    """An `EntrypointRunner` that waits for a slot. Raises `CancelledError` if cancelled while waiting."""
+    """An `EntrypointRunner` that waits for a slot, and raises `CancelledError` if cancelled meanwhile."""
 
     runner: EntrypointRunner
     slots: Slots
@@ -119,7 +119,7 @@ class _BoundedConfirmer:
 
 
 def bounded_confirmer(confirmer: Confirmer | None, slots: Slots) -> Confirmer | None:
-    """Return a confirmer that waits for a slot; None for None."""
+    """Return a confirmer that waits for a slot; None if `confirmer` is None."""
     return None if confirmer is None else _BoundedConfirmer(confirmer, slots)
 
 

@@ -217,7 +217,7 @@ class FiguresOfRun:
 
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
-    """Return the figures of a run from its journals; the row of an unreadable journal says why it is one."""
+    """Return the figures of a run from its journals; the row of an unreadable journal contains its fault."""
     rows = tuple(_row(state, attempts) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 

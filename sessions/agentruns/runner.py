@@ -69,7 +69,7 @@ class AgentPorts:
     as_given: Callable[[Task], Task] = lambda task: task
     """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
-    """Returns the role of attempts at a task for a wanted role; the demo's answers are public."""
+    """Returns the role of an attempt at a task, which is not the wanted one at the public demo."""
     attempt_id: str = ""
     """The id that another machine chose for a new attempt; empty to make one."""
     confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
@@ -193,7 +193,7 @@ class AgentRunner:
         tick()
 
     def _beat(self) -> None:
-        """Write a heartbeat into every attempt whose tool is running; requests to models write their own."""
+        """Write a heartbeat into each attempt whose tool is running; `work` does so while a model replies."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -365,7 +365,7 @@ class AgentRunner:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 elif left.how is not Leaving.STOPPED or self.stopping or failed():
-                    break  # otherwise a person has withdrawn a request for it
+                    break  # otherwise a person has withdrawn a request for the attempt
         except CancelledError:
             self._pay(job, attempt.state)
         else:

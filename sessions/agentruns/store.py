@@ -117,41 +117,41 @@ class _Operation(msgspec.Struct, frozen=True, tag_field="kind", kw_only=True):
 
 
 class JobQueued(_Operation, frozen=True, tag="queued", kw_only=True):
-    """A job belongs to the run."""
+    """Records that a job belongs to the run."""
 
     task: str
     repeat: int = 1
 
 
 class JobAttempt(_Operation, frozen=True, tag="attempt", kw_only=True):
-    """The job's attempt was begun or resumed."""
+    """Records that the job's attempt was begun or resumed."""
 
     attempt: str
 
 
 class JobHalted(_Operation, frozen=True, tag="halted", kw_only=True):
-    """The job can't continue now, for a reason other than the solver; its attempt has not ended."""
+    """Records that the job can't continue now, for a reason other than the solver, and has not ended."""
 
     problem: str
     message: str = ""
 
 
 class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
-    """The job is done; without an attempt, `reason` is why none is possible."""
+    """Records that the job is done; without an attempt, `reason` is why none is possible."""
 
     reason: str
     message: str = ""
 
 
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
-    """Paid replies are in no journal: the request failed or was dropped. Tokens are estimates."""
+    """Records paid replies that are in no journal, because requests failed; `tokens` is an estimate."""
 
     tokens: int = 0
     cost_usd: float | None = None
 
 
 class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
-    """The job's attempt was made, or continued, on a worker of a cluster."""
+    """Records that the job's attempt was made, or continued, on a worker of a cluster."""
 
     worker: str
     clock_ms: int = 0

@@ -103,7 +103,7 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the rate at which people noticed the fault, by task; that of models if no people read it."""
+    """Return the rate at which people, or else models, noticed the fault, by task, except unread tasks."""
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):
         for task, readings in _by_task(book, readers).items():
@@ -150,7 +150,7 @@ def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]
 
 
 def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
-    """Return the agreement of each two people who read the same functions, and of people with themselves."""
+    """Return the agreements of pairs of people who read the same functions, and of people with themselves."""
     chosen = list(tasks)
     people = _people(book)
     pairs = [*combinations(people, 2), *((name, name) for name in people)]

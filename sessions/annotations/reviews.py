@@ -366,7 +366,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_verdict_words(
     config: Path, taken: Collection[str], default: tuple[VerdictWord, ...] = DEFAULT_WORDS
 ) -> tuple[VerdictWord, ...]:
-    """Return the verdicts of `review.toml` in a folder, or `default` if it has none or does not exist.
+    """Return the verdicts of `review.toml` in a folder, or `default` if the file is missing or has none.
 
     The file contains `[[verdict]]` tables with `key`, `words`, `means` (a value of `RunVerdict`) and, for the
     verdicts of `REASONED`, `reasons`. `taken` are keys with another meaning. Raises `SettingsError` if the

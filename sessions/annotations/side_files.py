@@ -238,8 +238,8 @@ class MergeResult:
 def file_name_of(person: str) -> str:
     """Return a name for a person's file or folder, whatever characters the person's name consists of.
 
-    A long name is shortened and made unique with a hash: one character of another alphabet becomes up to
-    nine, and file systems allow at most 255.
+    A long name is shortened and made unique with a hash: one character of another alphabet becomes six or
+    more, and file systems allow at most 255.
     """
     name = quote(person, safe=" @+-_").replace(".", "%2E")
     if len(name) <= _LONGEST_FILE_NAME:

@@ -196,7 +196,7 @@ class Side:
         return self.marks[step].spent
 
     def reached(self, milestone: Milestone) -> Reached | None:
-        """Return a milestone with the step that reached it and the budget used by then; None if none did."""
+        """Return how the run reached a milestone: the step and the budget used; None if it did not."""
         for reached in self.milestones:
             if reached.milestone == milestone:
                 return reached

@@ -29,7 +29,7 @@ _SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "opt", "var", "t
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file after a step: whether it differs from the start, and if so its bytes, None if deleted."""
+    """A file after a step; `data` is its content if it `differs` from the start, None if it was deleted."""
 
     differs: bool
     data: bytes | None = None

@@ -303,11 +303,11 @@ class Spent:
     submissions_left: int | None = None
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
-    """US dollars."""
+    """The cost in US dollars."""
     elapsed_s: float | None = None
-    """Seconds since the first recorded time; the sum of the durations if there are no times."""
+    """The seconds since the first recorded time; the sum of the durations if there are no times."""
     derived: frozenset[str] = frozenset()
-    """The fields that were inferred: budgets that were counted down, durations that were added up."""
+    """The fields that were inferred: budgets that were counted down, and durations that were added up."""
 
 
 class Spending:
@@ -508,7 +508,7 @@ class Waste:
         return None
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
-        """Forget what was read of the files that were edited; of all files if it is unknown which were."""
+        """Forget what was read of the edited files; of all files if it is unknown which were edited."""
         of_unknown_files = [change for change in changes if isinstance(change, Unrecorded | Restored)]
         may_be_any_file = any(not change.path for change in of_unknown_files)
         if may_be_any_file or not changes:

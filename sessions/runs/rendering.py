@@ -321,7 +321,7 @@ UNANSWERED = "(no result was recorded)"
 
 
 def unanswered(step: Step) -> frozenset[int]:
-    """Return the positions of the calls of a step without a recorded result.
+    """Return the positions of a step's calls that have no recorded result.
 
     Submissions are left out, because they usually end the run. A result that names no call of the step is
     taken for that of the first call without a result.

@@ -299,7 +299,7 @@ _MOST_LINES = 1_000_000
 
 
 def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
-    """Return the difference between a file's states after two diffs of the same start; None without one.
+    """Return the difference between a file's states after two diffs of one start; None if there is none.
 
     Both diffs are applied to the lines of the start that they show, with a placeholder for every other line.
     That suffices, because each line that changed between the two states is in one of the diffs, with three

@@ -132,7 +132,7 @@ class Query:
             return self._matches(text)
         if not self._ignore:
             return _places(text, self._plain)
-        # In lower case, a text with other letters may have another length, and so other offsets.
+        # Lower-casing other letters may change the length of a text, and so the offsets.
         is_ascii = text.isascii() and self._plain.isascii()
         if not is_ascii:
             return self._matches(text)

@@ -18,7 +18,7 @@ class StepIndex:
     """The records of each step, which need not be adjacent; it grows by one record at a time.
 
     The columns are arrays, so that a record takes few bytes (decision 5). Those from
-    `_start` to `_owner` have an item for each record, `_first` and `_last` have one for each step.
+    `_start` to `_owner` have an item for each record, and `_first` and `_last` have one for each step.
     """
 
     def __init__(self) -> None:

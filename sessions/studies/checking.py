@@ -125,7 +125,7 @@ def _range(counts: Mapping[object, int], cells: Sequence[object]) -> tuple[int, 
 
 
 def _declaration(study: StudyFolder) -> CheckFinding:
-    """Return the finding on the protocol, and whether it is in force."""
+    """Return the finding on the protocol of the declaration, which may not be in force."""
     detail = f"{study.study.id}, protocol {study.protocol[:12]}"
     in_force = study.ledger.protocol
     changed = study.ledger.opened is not None and in_force != study.protocol

@@ -86,7 +86,7 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
 def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[str, ...]]:
     """Return the rows of the published attempts of people, and a sentence for each problem.
 
-    To be quick, it does not measure tasks. Raises `StudyError` as `load_study` does.
+    Tasks are not measured, because that takes time. Raises `StudyError` as `load_study` does.
     """
     book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
     problems = [*folder.files.problems, *folder.read.problems]

@@ -124,7 +124,7 @@ def _random_codes(study: StudyFolder, number: int) -> list[str]:
 
 
 def require_servable(study: StudyFolder) -> None:
-    """Raise `StudyError` if a study can't be served to people in browsers."""
+    """Raise `StudyError` if a model assists in a condition, as such a study can't be served to browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
             f"{study.study.id} has conditions in which a model assists, and what is served gets no key to"

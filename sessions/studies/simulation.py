@@ -368,8 +368,8 @@ def fill(
 def write_demo_study(root: Path, named: str, locations: Locations, run: RunContext) -> SimulationCount:
     """Write the demo's study into a new or empty folder, and return the numbers of its simulation.
 
-    The folder appears only when it is complete. `named` is the user's name for it. Raises `StudyError` if it
-    is not empty.
+    The folder appears only when it is complete. `named` is the user's name for the folder. Raises
+    `StudyError` if the folder is not empty.
     """
     from gistpoint.core.demo.functions import write_simulated_tasks
 

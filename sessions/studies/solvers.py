@@ -315,7 +315,7 @@ def _without_root(text: str, root: Path) -> str:
 
 
 def _own_task(document: RunDocument, path: str) -> str:
-    """Return the name of the task that a run records; if it also has no id, the name of its file."""
+    """Return the recorded name of a run's task, or the name of its file if it has no id; otherwise empty."""
     header = document.header
     if header.task and "task" not in header.derived:
         return header.task

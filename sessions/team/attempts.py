@@ -223,7 +223,7 @@ class ToPush:
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
-        """Continue after `there` lines of the store under a `fence`; without it, other lines need a branch."""
+        """Continue after the store's `there` lines under `fence`; if that is 0, more lines go to a branch."""
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
             self.lines = self.lines[there:]
@@ -374,7 +374,7 @@ class AttemptElsewhereError(TeamStoreError):
 
 
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
-    """Prepare an attempt for being resumed here: fetch the lines that other machines added, take the lease.
+    """Prepare to resume an attempt here: fetch the lines that other machines added, and take the lease.
 
     A journal that differs from the store's is left unchanged, because it is a branch. Raises
     `AttemptElsewhereError` while another machine holds the lease.

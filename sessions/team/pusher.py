@@ -143,7 +143,7 @@ class Pusher:
 
     @property
     def state(self) -> MirrorState:
-        """The current state of the mirror; can be called from any thread."""
+        """The current state of the mirror; it can be read from any thread."""
         lines = sum(each.waiting for each in [*self._open.values()])
         branches, conflicts = tuple(self._branches), tuple(self._conflicts)
         return MirrorState(self._phase, lines, self._since_ms, self._words, branches, conflicts)
@@ -287,7 +287,7 @@ class Pusher:
             self._branches[pushed.attempt] = None
 
     def _reached(self) -> Engine:
-        """Return the store's engine, which is made at the first call. Raises `UserError` if it can't be."""
+        """Return the store's engine, which is made at the first call. Raises `UserError` if that fails."""
         with self._lock:
             if self._engine is None:
                 from gistpoint.sessions.team.connecting import require_extra

@@ -236,7 +236,7 @@ class StudyExchange:
         for claim in claims:
             one = unsent.get(claim.name)
             if one is not None:
-                # This may run in a thread, which must not use the store of another one.
+                # This may run in a thread, which must not use the store of another thread.
                 writing = FolderStore(self.files.root, self.files.machine, self.files.clock)
                 back = TakenBack(target=one.op)
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)

@@ -128,7 +128,7 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
             else:
                 connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
         elif sha256_of(archive) == row.archive_sha256:
-            put_blobs(connection, [archive], secret=True)  # pieces that the store has lost
+            put_blobs(connection, [archive], secret=True)  # restores pieces that the store has lost
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 
