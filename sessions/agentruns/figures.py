@@ -205,7 +205,7 @@ class FiguresOfRun:
     attempts: tuple[AttemptFigures, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
+        """Return the figures as JSON values, under `totals` and `attempts`."""
         rows = [msgspec.to_builtins(row) for row in self.attempts]
         return {"totals": msgspec.to_builtins(self.totals), "attempts": rows}
 
@@ -351,7 +351,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
-    """Return the number of attempts, other than mixed ones, that ended for each reason."""
+    """Return the number of jobs, other than mixed ones, for each reason, the most frequent reason first."""
     of_model = (row for row in rows if row.counted or not row.result)
     return dict(Counter(row.reason for row in of_model if row.reason).most_common())
 

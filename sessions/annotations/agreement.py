@@ -282,7 +282,7 @@ def _answers(glances: Glances) -> dict[tuple[str, str], list[str]]:
 
 
 def _verdicts(glances: Glances) -> dict[str, list[str]]:
-    """Return the last verdict of each round on each function, in the order in which they were given."""
+    """Return the last verdict of each round, by function, in the order in which they were given."""
     last: dict[tuple[str, int, int], str] = {}
     for given in glances.verdicts:
         key = (given.function, given.seed, given.round)

@@ -151,7 +151,10 @@ def _calls(document: RunDocument, step: Step, is_own: bool) -> Iterator[Recorded
 
 
 def _result(step: Step, call: RunCall, number: int) -> Result | None:
-    """Return the result of a call, found by id, or by position if there are as many results as calls."""
+    """Return the result of a call, found by id, or by position if there are as many results as calls.
+
+    None if there is no such result.
+    """
     paired = step.result_of(call)
     if paired is not None or len(step.results) != len(step.calls):
         return paired

@@ -209,7 +209,7 @@ class ReplayBatch:
         self.tell(f"{name}: {problem}")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the reports and problems as JSON values."""
+        """Return the reports and problems as JSON values, under `runs` and `problems`."""
         runs = [self.reports[name].as_json() for name in self.names if name in self.reports]
         return {
             "runs": runs,

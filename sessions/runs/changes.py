@@ -320,7 +320,10 @@ def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
 def _submitted(
     call: RunCall, name: str, parsed: Mapping[str, Json], target: FunctionRef | None
 ) -> Redefined | None:
-    """Return the definition that a call submits: the one it names, or `target` if its tool takes no name."""
+    """Return the definition that a call submits: the one it names, or `target` if its tool takes no name.
+
+    None if the call submits no definition.
+    """
     tool = declared(name)
     if tool is None or not tool.submits:
         return None

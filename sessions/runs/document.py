@@ -116,7 +116,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, outside its records; None in place of one that is too long."""
+        """The known members of the run itself, by name, without its records; None if one is too long."""
         return self._reader.facts
 
     @property
@@ -512,7 +512,7 @@ class RunDocument:
             return self._index.number_of(index)
 
     def is_inserted(self, index: int) -> bool:
-        """Whether a step was inserted: in reviews it has the number of the step after it, none of its own."""
+        """Whether a step was inserted: in reviews it has no number of its own, but that of the next step."""
         with self._lock:
             return self._index.is_inserted(index)
 

@@ -151,9 +151,9 @@ class RepositoryHistory:
         return self._points[bisect_right(self._points, step, key=lambda point: point.step) - 1]
 
     def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
-        """Return the result of re-executing a step; None if there is none.
+        """Return the changed files, by path, after a re-executed step; None for any other step.
 
-        The result of an earlier step counts if nothing has changed after that step.
+        A step after which nothing was changed counts as re-executed if the step before it does.
         """
         last = max((known for known in self._executed if known <= step), default=None)
         if last is None:
@@ -162,7 +162,7 @@ class RepositoryHistory:
         return None if changed_since else self._executed[last]
 
     def _files(self, step: int) -> Mapping[str, bytes | None]:
-        """Return the files that differ from the start after a step; None for deleted files."""
+        """Return the files that differ from the start after a step, by path; None for deleted files."""
         executed = self._execution(step)
         if executed is not None:
             return executed

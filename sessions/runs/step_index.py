@@ -153,7 +153,7 @@ class StepIndex:
         return self._owner[number], end
 
     def _step_by_scan(self, member: int, offset: int) -> int | None:
-        """Return the step whose record contains a byte, for records that are not in the order of the file."""
+        """Return the step whose record contains a byte, by looking at every record; None if there is none."""
         for number in range(len(self._start)):
             if self._member[number] == member and self._start[number] <= offset < self._end[number]:
                 return self._owner[number]

@@ -15,7 +15,7 @@ READ_BLIND = "a function of it was read blind"
 
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:
-    """Return the folders of the studies that `exposed_elsewhere` names; None for a folder that is missing."""
+    """Return the folders of the studies that `exposed_elsewhere` names, by name; None if one is missing."""
     found: dict[str, Path | None] = {}
     for name in study.study.design.exposed_elsewhere:
         folder = study.root / name

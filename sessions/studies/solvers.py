@@ -266,7 +266,7 @@ def _is_named(target: str, name: str) -> bool:
 
 
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
-    """Return the task of each run according to a solver's map; None if the runs name their tasks."""
+    """Return the task of each run, by the run's name, in a solver's map; None if runs name their tasks."""
     if solver.map in ("", _BY_ID):
         return None
     if not solver.map.startswith(_MAP):

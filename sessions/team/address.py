@@ -65,7 +65,7 @@ class StoreAddress:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters of the connection for libpq, including TLS."""
+        """The parameters of the connection for libpq, by name, including TLS."""
         found = {"dbname": self.database, **self.options}
         for name, value in (("host", self.host), ("user", self.user), ("port", str(self.port or ""))):
             if value:

@@ -525,7 +525,7 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the attempts with lines missing from the store, and how many; 0 if the store's lines differ."""
+    """Return the folders of attempts with lines missing from the store, and how many; 0 if lines differ."""
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}
@@ -556,5 +556,5 @@ def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Con
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Return the number of lines of each attempt in the store, and the hash of the last line."""
+    """Return the number of lines of each attempt in the store and the hash of the last line, by its id."""
     return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

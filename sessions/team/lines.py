@@ -161,7 +161,7 @@ def branch_of(name: str) -> tuple[str, str]:
 
 
 def header_of(line: bytes) -> dict[str, object] | None:
-    """Return the columns of an attempt from its first line; None if the line does not begin an attempt."""
+    """Return the columns of an attempt, by name, from its first line; None if the line begins no attempt."""
     event = decoded(line)
     if event is None or not isinstance(event.data, AttemptStarted):
         return None
