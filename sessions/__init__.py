@@ -1,1 +1,1 @@
-"""Recorded data: the event journal, the stores, formats, annotations and replay."""
+"""Keeps recorded data in the event journal and the stores, and reads, annotates and replays it."""

@@ -32,7 +32,7 @@ class AcceptPass(Request):
     attempt: str
     why: str = ""
     reviewer: str = ""
-    """Empty for the login name."""
+    """The reviewer; empty for the login name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 def _ended(summary: AttemptSummary, reason: str) -> str:
-    """Return `reason`, why the attempt ended, unless it is a pass that does not count; then the outcome."""
+    """Return `reason`, why the attempt ended; the outcome if it has a pass that does not count."""
     unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
     return outcome(summary) if unearned else reason
 
@@ -118,7 +118,7 @@ def standings(summaries: Iterable[AttemptSummary]) -> list[Standing | None]:
 
 
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
-    """Return an attempt in the form of lists and exports, whose keys never change."""
+    """Return an attempt in the form of lists and exports, a dictionary whose keys never change."""
     state = summary.state
     last, best = state.last, state.best
     return {

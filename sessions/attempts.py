@@ -52,7 +52,7 @@ class AttemptSummary:
     started_utc_ms: int
     state: AttemptState
     problem: str = ""
-    """The fault of its journal, as a sentence; empty if there is none."""
+    """The fault of the journal, as a sentence; empty if there is none."""
     accepted: bool | None = None
     """Whether reviewers accept its pass, see `annotations.settling`; None without a ruling."""
     head: str = ""
@@ -61,9 +61,9 @@ class AttemptSummary:
     kept: Head | None = None
     """The head that is stored outside the journal; None for a journal from another machine or folder."""
     open: bool = False
-    """Whether a process has it open for writing."""
+    """Whether a process has the attempt open for writing."""
     elsewhere: bool = False
-    """Whether it comes from another machine and has not been continued on this one."""
+    """Whether the attempt comes from another machine and has not been continued on this one."""
 
     @property
     def actor(self) -> str:
@@ -76,7 +76,10 @@ class AttemptSummary:
         return self.state.header.participant or ""
 
     def is_of(self, participant: str) -> bool:
-        """Whether the person with a pseudonym made the attempt; for an empty one, anybody at this machine."""
+        """Whether the person with this pseudonym made the attempt.
+
+        An empty pseudonym stands for anybody who works on this machine without a pseudonym.
+        """
         if self.actor != PERSON or self.participant != participant:
             return False
         return bool(participant or not self.elsewhere)
@@ -148,7 +151,7 @@ class AttemptStore:
     ) -> OpenAttempt:
         """Begin an attempt and return it; the task's budgets apply unless others are given.
 
-        `attempt_id` is an id that was reserved earlier: its folder may exist, but contain no complete event.
+        `attempt_id` is an id that was reserved earlier; its folder may exist, but has no complete event.
         Raises `AttemptError` if the same person has another attempt at this task open, because two clocks
         must not run at once.
         """
@@ -210,8 +213,8 @@ class AttemptStore:
     def adopt(self, attempt_id: str, data: bytes) -> None:
         """Store the journal of an attempt made or continued on another machine; it is on the disk on return.
 
-        Raises `AttemptError` if the journal is damaged or incomplete, if it does not continue the one that is
-        stored already, or if the attempt is open.
+        Raises `AttemptError` if the journal is damaged or incomplete, if it does not continue the journal
+        that is stored already, or if the attempt is open.
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
@@ -260,7 +263,10 @@ class AttemptStore:
             journal.close()
 
     def folder(self, attempt_id: str) -> Path:
-        """Return the folder of an attempt, given its id or an unambiguous prefix. Raises `AttemptError`."""
+        """Return the folder of an attempt, given its id or a prefix.
+
+        Raises `AttemptError` unless exactly one matches.
+        """
         found = [path for path in self._folders() if path.name.startswith(attempt_id)] if attempt_id else []
         exact = [path for path in found if path.name == attempt_id]
         if len(exact or found) == 1:
@@ -274,7 +280,7 @@ class AttemptStore:
         )
 
     def summary(self, attempt_id: str) -> AttemptSummary:
-        """Return one attempt, given its id or an unambiguous prefix. Raises `AttemptError`."""
+        """Return one attempt, given its id or a prefix. Raises `AttemptError` unless exactly one matches."""
         return self._read(self.folder(attempt_id), self._book())
 
     def _read(self, folder: Path, book: ReviewBook) -> AttemptSummary:
@@ -302,7 +308,7 @@ class AttemptStore:
         """Yield all attempts, the newest first, with no head and only the part of the state that lists show.
 
         Results are kept on the disk, so that an unchanged journal is read only once. An attempt that has not
-        changed since the last call is the same object as then.
+        changed since the last call is yielded as the same object.
         """
         if not self.root.is_dir():
             return
@@ -324,7 +330,7 @@ class AttemptStore:
             kept.save()
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
-        """Return those of the attempts that still exist, in the form of `outlines`."""
+        """Return the attempts with these ids that still exist, in the form of `outlines`."""
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
         found = (self._outline(name, kept, book, elsewhere) for name in attempt_ids)
         return [summary for summary in found if summary is not None]
@@ -439,8 +445,7 @@ def _versions(folder: Path) -> Versions:
 def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
     """Return the state after some events, and an empty text.
 
-    The state covers only the events before the first invalid one; then the text is a sentence about that
-    event.
+    If an event is invalid, return the state before it, and a sentence about it.
     """
     state = AttemptState()
     for event in events:

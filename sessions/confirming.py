@@ -31,7 +31,7 @@ class AskedPass:
     state: AttemptState
     """The attempt's current state."""
     confirmation: Confirmation | None = None
-    """None if the pass could not be confirmed, for the reason `why_not`."""
+    """The confirmation, which may be an earlier one; None if there is none, for the reason `why_not`."""
     why_not: str = ""
 
 
@@ -117,7 +117,7 @@ def confirm_attempts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectToVerdict(Request):
-    """A solver's objection to a verdict that their pass does not count."""
+    """A request to record a solver's objection to a verdict that their pass does not count."""
 
     attempt: str
     why: str

@@ -5,8 +5,9 @@ contain later events than its head, but never fewer. A journal from another mach
 attempt is resumed on this one; the head then also records the first event that was written here.
 
 A head has a tag that can be computed only with the key of this machine. The key is outside the data folder,
-together with a copy of the head of each of the user's attempts: whoever can write only to the data folder can
-neither create a head, nor restore an older one, nor remove it. Decision 120 defines which heads count.
+together with a copy of the head of each of the user's attempts. A program that can write only to the data
+folder can neither create a head, nor restore an older one, nor remove it. Decision 120 defines which heads
+count.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from gistpoint.core.locations import Locations, read_regular
 from gistpoint.core.logs import create_file, sync_folder
 
 HEADS = "heads"
-"""The folder next to those of the attempts that contains their heads."""
+"""The folder, next to the folders of the attempts, that contains their heads."""
 ELSEWHERE = "elsewhere"
-"""The folder next to those of the attempts with an empty file for each one from another machine."""
+"""The folder, next to those of the attempts, with an empty file for each attempt from another machine."""
 KEY = "key"
 """The file in `Locations.proofs` that contains the key of this machine."""
 COPIES = "last"
@@ -66,7 +67,7 @@ class Head:
 
 
 def from_elsewhere(root: Path) -> frozenset[str]:
-    """Return the ids of attempts below a folder from other machines that were not continued on this one."""
+    """Return the ids of the attempts in `root` that come from other machines and were not continued here."""
     with contextlib.suppress(OSError):
         return frozenset(path.name for path in (root / ELSEWHERE).iterdir())
     return frozenset()
@@ -132,7 +133,7 @@ class HeadFile:
             sync_folder(place)
 
     def move(self, seq: int, sha256: str) -> None:
-        """Set the head to a later event, which must be on the disk; `sync` writes the head itself there."""
+        """Set the head to a later event, which must be on the disk; the head itself is there after `sync`."""
         with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
 
@@ -182,7 +183,7 @@ def _read(path: Path, attempt: str) -> Head | None:
     except OSError as error:
         raise BrokenHeadError(f"The head kept of {attempt} can't be read.") from error
     if not text.strip(b"\0 \n"):
-        return None  # a power cut between the file and its first content
+        return None  # power was lost between creating and writing the file
     try:
         value = json.loads(text)
         if {name: value[name] for name in _FORMAT} != _FORMAT:

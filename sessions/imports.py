@@ -46,7 +46,7 @@ class PendingRecord:
     function: str
     """`path::name`, as in the record."""
     line: int
-    """The line in the source file."""
+    """The line of the data set's file at which the record begins, from 1."""
     reason: str
     tried: str
     """The time of the last try: UTC, ISO 8601."""
@@ -133,7 +133,10 @@ class ImportRecords(Request):
     min_failing: Count = 5
 
     def record_sources(self) -> RecordSources:
-        """Return the locations of repositories. Raises `UserError` if the file can't be read."""
+        """Return the locations of repositories; without a file, there are none.
+
+        Raises `UserError` if the file can't be read.
+        """
         if self.sources is None:
             return RecordSources()
         path = Path(self.sources)
@@ -161,7 +164,7 @@ class ImportRecords(Request):
 
 
 def _waiting(ledger: ImportLedger) -> list[BreakpointRecord | Damage]:
-    """Return the records that are pending."""
+    """Return the pending records, and the damage of those that can't be read any more."""
     texts = (pending.text.encode("utf-8", "surrogateescape") for pending in ledger.read().pending.values())
     return [item for text in texts for item in read_records(text)]
 
@@ -174,7 +177,7 @@ class ImportOutcome:
     function: str
     outcome: str
     reason: str = ""
-    """If the record is refused, one of a fixed set of reasons."""
+    """Why there is no task, as one of a fixed set of codes; empty if there is one."""
     detail: str = ""
     task: str = ""
 
@@ -193,13 +196,16 @@ class Importer:
     tasks: Path
     """The folder of the tasks."""
     open_harness: Callable[[], tuple[Runner, FetchingHarness]]
-    """Called once, before the first repository is fetched."""
+    """Returns a runner and a harness; called once, before the first repository is fetched."""
     outcomes: list[ImportOutcome]
     min_failing: int = 5
     run: RunContext = field(default=UNATTENDED)
 
     def all(self, records: Iterable[BreakpointRecord]) -> None:
-        """Import the records, grouped by repository. Raises `CancelledError` and `UserError`."""
+        """Import the records, grouped by repository.
+
+        Raises `CancelledError`, and `UserError` if the ledger can't be read.
+        """
         imported = self.ledger.read().imported
         groups: dict[str, list[BreakpointRecord]] = {}
         for record in records:

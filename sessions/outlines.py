@@ -1,6 +1,6 @@
 """The part of attempts that lists show; one file keeps it, so that unchanged journals are not read again.
 
-Only lists may use it: what counts, exports or resumes reads the journal itself (decision 101).
+Only lists may use it; code that counts, exports or resumes attempts reads the journals (decision 101).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Outlines:
             self._changed = True
 
     def save(self) -> None:
-        """Write the file if it is out of date; errors are ignored, since it can be computed again."""
+        """Write the file if it is out of date; errors are ignored, since outlines can be computed again."""
         if not self._changed:
             return
         self._changed = False

@@ -31,7 +31,7 @@ class RescoredResult:
     task: Task
     returned: ReturnedResult
     result: ExternalResult | None
-    """None if it was not judged, for the reason `why`."""
+    """The verdict; None if the result was not judged, for the reason `why`."""
     why: str = ""
 
     @property
@@ -73,14 +73,14 @@ class RescoreResults(Request):
     path: str
     tasks: tuple[str, ...]
     reviewer: str = ""
-    """Empty for the login name."""
+    """The person who makes the request; empty for the login name."""
 
 
 class Rescoring:
     """The results that another harness returned for some tasks, and the new verdicts on them."""
 
     def __init__(self, services: Services, wanted: RescoreResults) -> None:
-        """Read the results and tasks. Raises `UserError` if that is impossible."""
+        """Read the results and tasks. Raises `UserError` if they can't be read."""
         self._services = services
         self._returned = read_returned(Path(wanted.path).expanduser())
         self.tasks: Sequence[Task] = read_set(wanted.tasks, services.tasks).tasks
@@ -93,7 +93,8 @@ class Rescoring:
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
         """Judge and store every result.
 
-        `begin` is called before each with the number of results done, the number of all, and the task.
+        Results for other tasks are only counted. `begin` is called before each of the others with the number
+        of earlier results, the number of all results, and the task.
         """
         for number, one in enumerate(self._returned):
             task = next((task for task in self.tasks if task.id.startswith(one.task)), None)
@@ -139,7 +140,7 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
 
 
 def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
-    """Return whether the store confirms that an attempt is gistpoint's own, as a log claims, in words."""
+    """Return in words whether the store confirms a log's claim that an attempt is gistpoint's own."""
     id = visible_line(one.attempt)[:40]
     try:
         known = services.attempts.summary(one.attempt)

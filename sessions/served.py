@@ -1,4 +1,4 @@
-"""The attempt that a server serves: the first call of any client opens it, and closing does not finish it."""
+"""An attempt that a server serves: a client's first call opens it; closing the server does not end it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ServeAttempt(Request):
 
     task: str
     attempt: str | None = None
-    """An unfinished attempt over MCP to resume."""
+    """The unfinished attempt over MCP to resume; None to begin one."""
     budgets: str | None = None
     """Calls and submissions, such as `16/4`; None for the task's budgets."""
     participant: str = ""
@@ -94,7 +94,7 @@ class ServedAttempt:
         self._closed = self._hurried = False
 
     def prepare(self) -> None:
-        """Start to build the judge in a thread, so that the first call need not wait; it reports errors."""
+        """Build the judge in a thread, so that the first call, which reports errors, need not wait for it."""
         if self._preparing is None:
             self._preparing = Thread(target=self._prepare, name="judge", daemon=True)
             self._preparing.start()

@@ -121,7 +121,7 @@ class Services:
     solver: Callable[[str, str], AgentSolver] = _no_solver
     """Returns the model with a name, at a server's address or, if that is empty, the one in the settings.
 
-    Raises `EndpointError`.
+    Raises `EndpointError` if the model can't be used.
     """
     mirror: AttemptMirror | None = None
     """Sends attempts to the team's store while they are written; None if there is no team store."""
@@ -165,7 +165,10 @@ class Services:
         return enrolment
 
     def as_given(self, task: Task) -> Task:
-        """Return a task with the settings given for its attempts. Raises `UserError`."""
+        """Return a task with the settings given for its attempts, if any.
+
+        Raises `UserError` for invalid ones.
+        """
         given = self.gist_settings.get(task.id)
         if given is None:
             return task
@@ -210,7 +213,7 @@ class Services:
         return self.attempts.resume(attempt_id, task, judge)
 
     def judge_for(self, task: Task) -> TaskJudge:
-        """Return the judge of a task."""
+        """Return the judge of a task. Raises the errors of `runner_for`."""
         judge: TaskJudge = kind_of(task).judge(task, read_answer(task), self)
         return judge
 
@@ -218,7 +221,7 @@ class Services:
         """Return a replay of a run on the task `task_name`, by default the one that the run names.
 
         `name` is the run's name in messages. Raises `UserError` if the run names no task, if the task is
-        missing or another one, or if no isolation works.
+        missing or is not that of the run, or if no isolation works.
         """
         from gistpoint.sessions.replay.recorded import origin_of
         from gistpoint.sessions.replay.replaying import Replay, require_task

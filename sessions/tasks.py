@@ -1,4 +1,4 @@
-"""The store of the user's tasks: generated, imported from folders or archives, and those of the demo."""
+"""The store of the user's tasks, which are generated, imported from folders or archives, or the demo's."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TaskStore:
         return known[1]
 
     def find(self, name: str) -> Task:
-        """Return the task with a name. Raises `TaskError` if there is none, or several.
+        """Return the task with a name. Raises `TaskError` if there is none or more than one.
 
         A name is an id, an unambiguous prefix of one, the path of a folder or `.tar.zst` archive, or the name
         of a demo task. An archive is added to the store.

@@ -1,1 +1,1 @@
-"""Runs of agents: attempts of one model under common settings, with their figures."""
+"""Runs agents: makes attempts of one model under common settings, and computes their figures."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentModel(Request):
-    """The model of a run and its sampling."""
+    """The part of a request for a run that chooses the model and its sampling."""
 
     model: str = ""
     base_url: str = ""
@@ -58,7 +58,7 @@ class AgentModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCondition(Request):
-    """The common settings of a run's attempts, except the model."""
+    """The part of a request for a run that contains the common settings of its attempts, except the model."""
 
     setting: Literal["tools", "static"] = "tools"
     budgets: Budgets | None = None
@@ -79,7 +79,7 @@ class BeginAgentRun(Request):
 
     tasks: Annotated[tuple[str, ...], LOCAL] = ()
     demo: bool = False
-    """Whether the names are those of the demo's tasks; without names, all of these are meant."""
+    """Whether `tasks` are names of the demo's tasks; if it is empty, all of the demo's tasks are meant."""
     name: str | None = None
     model: AgentModel = AgentModel()
     condition: AgentCondition = AgentCondition()
@@ -87,7 +87,7 @@ class BeginAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPace(Request):
-    """The numbers of simultaneous attempts and test runs, the cluster, and the limit on the cost."""
+    """The part of a request for a run that limits simultaneous work and cost, and names the cluster."""
 
     at_once: Count | None = None
     tests_at_once: Count | None = None
@@ -193,7 +193,8 @@ def _default_name(settings: RunSettings) -> str:
 def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
     """Return the new or existing run with the jobs of a plan, and the ports to carry it out.
 
-    Raises `UserError` for a limit on a cost that can't be computed, `EndpointError` and `AgentRunError`.
+    Raises `UserError` if the cost is limited but can't be computed, `EndpointError` if the package of chat
+    endpoints is not installed, and `AgentRunError` if the run has other settings or is being worked on.
     """
     pace.require_price(plan.settings)
     ports = agent_ports(services, plan.solver, plan.settings, tests_at_once=pace.tests)
@@ -207,7 +208,7 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
 def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
     """Return an existing run and the ports to continue it.
 
-    Raises the errors of `begin_run`, and `UserError` if the server of the model is another one.
+    Raises the errors of `begin_run`, and `UserError` if the run was begun with a model at another server.
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
@@ -287,7 +288,10 @@ class FirstRequest:
 
 
 def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
-    """Return the first request of a temporary attempt that can run no code."""
+    """Return the first request for a task, which is that of a temporary attempt without code execution.
+
+    Raises `StaticRefusedError` if the task does not fit the static setting.
+    """
     idle: Any = _NoRunner()
     without = replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle)
     ports = _ports(without, settings, _no_model)
@@ -325,7 +329,7 @@ def first_requests(
 
 
 class _NoRunner:
-    """Replaces a runner in an attempt that runs nothing."""
+    """A stand-in for the runner in an attempt that runs nothing."""
 
     backend = BackendRecord("none")
 

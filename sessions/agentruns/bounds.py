@@ -22,7 +22,7 @@ _TICK_S = 0.1
 
 
 class Slots:
-    """Slots for test runs: too many suites at once would exceed their time limits."""
+    """Slots for test runs, because too many suites at once would exceed their time limits."""
 
     def __init__(self, places: int) -> None:
         self._places = threading.Semaphore(places)
@@ -51,7 +51,7 @@ class BoundedRunner:
         return self.runner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Wait, run and report; cancelling while waiting is reported as a cancelled run."""
+        """Wait for a slot, run, and return the report; if cancelled while waiting, its status says so."""
         try:
             with self.slots.taken(run.cancel):
                 return self.runner.run(request, run=run)
@@ -61,7 +61,7 @@ class BoundedRunner:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEntrypoints:
-    """An `EntrypointRunner` that waits for a slot."""
+    """An `EntrypointRunner` that waits for a slot, and raises `CancelledError` if cancelled meanwhile."""
 
     runner: EntrypointRunner
     slots: Slots
@@ -119,7 +119,7 @@ class _BoundedConfirmer:
 
 
 def bounded_confirmer(confirmer: Confirmer | None, slots: Slots) -> Confirmer | None:
-    """Return a confirmer that waits for a slot; None for None."""
+    """Return a confirmer that waits for a slot; None if `confirmer` is None."""
     return None if confirmer is None else _BoundedConfirmer(confirmer, slots)
 
 
@@ -139,7 +139,7 @@ class Purse:
             self._asked.pop(job, None)
 
     def may_ask(self, job: str, usd: float | None) -> bool:
-        """Reserve the possible cost of a job's next request; False if that would exceed the limit."""
+        """Reserve the possible cost of a job's next request; return False if that would exceed the limit."""
         with self._lock:
             self._asked.pop(job, None)
             wanted = usd or 0.0

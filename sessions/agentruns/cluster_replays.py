@@ -37,7 +37,11 @@ class ReplaysElsewhere:
         take: Callable[[str, ReplayReport], None],
         fail: Callable[[str, str], None],
     ) -> None:
-        """`build` is as in `ClusterRunner`; `take` receives a report, or `fail` the reason for none."""
+        """`build` is as in `ClusterRunner`.
+
+        For each attempt, either `take` is called with its id and report, or `fail` with its id and the reason
+        why there is no report.
+        """
         self._services = services
         self._tools = tools
         self._build = build

@@ -48,8 +48,8 @@ TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
     """Return the settings for the workers.
 
-    Consent that was given earlier is for this machine only, and is not sent. Raises `UserError` for an
-    address that may contain a secret.
+    Consent that was given earlier is for this machine only, and is not sent. Raises `UserError` if
+    `base_url` has a name, a password or a query, which may be secret.
     """
     parts = urlsplit(base_url)
     if parts.username or parts.password or parts.query:
@@ -102,7 +102,7 @@ class ClusterRunner:
         self._tasks: dict[str, Task] = {}
         """The tasks that were read and verified, by id."""
         self.states: dict[str, AttemptState] = {}
-        """The attempts that this process has accepted, by key of the job."""
+        """The states of the attempts that this process has accepted, by job key."""
         self.stopped_by = ""
         """Why the whole run stopped, as a sentence; empty if it was not stopped."""
 
@@ -198,7 +198,7 @@ class ClusterRunner:
             self._purse.may_ask(order.job.key, 0.0)
             left = max(0.0, self._purse.most_usd - self._purse.total_usd)
             share = left / max(1, self._workers.places - len(self._workers.sent))
-            self._purse.may_ask(order.job.key, share * 0.999)  # rounding never exceeds the limit
+            self._purse.may_ask(order.job.key, share * 0.999)  # so that rounding never exceeds the limit
             order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
         return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))
 

@@ -1,7 +1,7 @@
-"""The work of a worker in a cluster: attempts of models, and replays. Dask calls both functions by name.
+"""The work of a worker in a cluster, which makes attempts of models and replays attempts.
 
-Both work in a temporary folder inside Dask's own, and use the worker's own endpoint, key, isolation and
-environments.
+Dask calls `attempted` and `replayed` by name. Both work in a temporary folder inside Dask's own, and use the
+worker's own endpoint, key, isolation and environments.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
-    """Make or continue an attempt."""
+    """Make or continue the attempt of an encoded `WorkOrder`, and return the encoded `WorkReply`."""
 
     def do(content: bytes, switch: StopSwitch) -> bytes:
         given = msgspec.json.decode(content, type=AttemptToMake)
@@ -96,7 +96,7 @@ def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
 
 
 def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
-    """Replay an attempt."""
+    """Replay the attempt of an encoded `WorkOrder`, and return the encoded `WorkReply`."""
 
     def do(content: bytes, switch: StopSwitch) -> bytes:
         given = msgspec.json.decode(content, type=AttemptToReplay)
@@ -155,13 +155,16 @@ def _folder() -> Iterator[Path]:
 
 
 def _move_to_store(attempt: Path, locations: Locations) -> Path:
-    """Move an attempt from the folder of its job into the store of this machine."""
+    """Move an attempt from the folder of its job into this machine's store, and return its new path."""
     locations.attempts.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(attempt, locations.attempts / attempt.name))
 
 
 def _task(services: Services, id: str, archive: bytes) -> Task:
-    """Return a task from its archive, or of this machine. Raises `NotDoneError` if there is neither."""
+    """Return a task from its archive, or from this machine if the archive is empty.
+
+    Raises `NotDoneError` if this machine does not have it, and `TaskError` if the archive holds another task.
+    """
     kept = services.locations.cache / "cluster-tasks"
     with _making:
         unpack_demo(services.locations.demo)

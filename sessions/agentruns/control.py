@@ -1,6 +1,6 @@
-"""Requests of people to take over an attempt of a run: a file in the attempt's folder, locked meanwhile.
+"""Requests by people to take over an attempt of a run, each a locked file in the attempt's folder.
 
-The run looks for it between the steps of the model and while it waits for a reply. It then records the
+The run looks for the file between the steps of the model and while it waits for a reply. It then records the
 handover in the journal and closes the journal. A request ends with its process; only the journal records who
 has control of the attempt (decision 79).
 """
@@ -27,7 +27,7 @@ _MOST_BYTES = 4_096
 
 
 class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file; `by` is the person's pseudonym."""
+    """The content of `control.json`; `by` is the person's pseudonym."""
 
     want: str = PERSON
     by: str = ""
@@ -41,7 +41,7 @@ class PendingRequest:
         self._path, self._lock = path, lock
 
     def withdraw(self) -> None:
-        """Withdraw the request, unless it was withdrawn before."""
+        """Withdraw the request, unless it is withdrawn already."""
         with suppress(OSError):
             if self._lock.file >= 0 and os.path.samestat(os.fstat(self._lock.file), self._path.stat()):
                 self._path.unlink()
@@ -49,7 +49,7 @@ class PendingRequest:
 
 
 def ask_for(folder: Path, by: str) -> PendingRequest:
-    """Request the attempt in `folder`. Raises `AttemptError` while another request is valid."""
+    """Request control of the attempt in `folder`. Raises `AttemptError` while another request is valid."""
     if asker_of(folder) is not None:
         raise AttemptError(
             "Somebody else is taking this attempt over.", hint="Look on: the line below tells how it goes."
@@ -68,9 +68,9 @@ def ask_for(folder: Path, by: str) -> PendingRequest:
 
 
 def asker_of(folder: Path) -> str | None:
-    """Return the pseudonym, maybe empty, of the person who requests an attempt; None if nobody does.
+    """Return the pseudonym, which may be empty, of the person who requests an attempt; None if nobody does.
 
-    It is called often.
+    It has to be fast, because it is called between the steps of every attempt.
     """
     if not is_held(folder / CONTROL):
         return None
@@ -96,8 +96,8 @@ def has_person(state: AttemptState) -> bool:
 def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
     """Return the run whose attempt a person may take over, or resume after a takeover.
 
-    `live` is whether a process has the journal open. Raises `AttemptError` if no process could hand the
-    attempt over, or the model could not continue it afterwards.
+    `live` is whether a process has the journal open. Raises `AttemptError` if the attempt has
+    ended, if no process could hand it over, or if the model could not continue it afterwards.
     """
     if state.ended:
         raise AttemptError("The attempt has ended.")

@@ -47,7 +47,7 @@ class AttemptOrder(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
     job: AgentJob
     attempt: str
-    """The id of its attempt, which may be new."""
+    """The id of the job's attempt, which may be new."""
     journal: bytes = b""
     """The journal of the attempt so far; empty for a new one."""
     most_usd: float | None = None
@@ -63,7 +63,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
     lost_tokens: int = 0
     lost_usd: float | None = None
     journal: bytes = b""
-    """Empty if there was no attempt."""
+    """The journal of the attempt; empty if there was none."""
 
     def operations(self, order: AttemptOrder) -> list[JobOperation]:
         """Return the operations that record the result in the run."""
@@ -94,7 +94,7 @@ def carried_out(
     """Do a job on the machine that received it, and return the result; the attempt is inside `folder`.
 
     `check_stop` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if
-    anything else stopped it, such as a sandbox that does not work.
+    anything other than `check_stop` stopped it, such as a sandbox that does not work.
     """
     attempts = AttemptStore(folder / "attempts", ports.clock, __version__)
     run = AgentRunStore(folder / "runs").open_or_create(

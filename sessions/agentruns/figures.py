@@ -72,31 +72,31 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
     lost_usd: float | None = None
     wall_s: float | None = None
-    """The time from its first to its last event, except between two processes."""
+    """The time from the attempt's first event to its last, except between two processes."""
     model_s: float | None = None
     """The time between requests and their replies."""
     endpoint_wait_s: float | None = None
     """The time between a failed request and the next."""
     worker: str = ""
-    """The worker of a cluster that had it last; empty if none had it."""
+    """The worker of a cluster that had the job last; empty if none had it."""
     clock_ms: int = 0
     """The milliseconds by which that worker's clock was ahead of this machine's, as far as known."""
 
     by_tests: bool = False
-    """Whether the tests alone passed."""
+    """Whether the tests passed, regardless of any review or confirmation."""
     confirmation: str = ""
     """The result of confirming a pass, a `core.attempts.results.Standing`; empty without a pass."""
 
     @property
     def tokens(self) -> int | None:
-        """All tokens, sent and received."""
+        """All tokens, sent and received; None without an attempt."""
         if self.prompt_tokens is None or self.completion_tokens is None:
             return None
         return self.prompt_tokens + self.completion_tokens
 
     @property
     def counted(self) -> bool:
-        """Whether the job is in the rates; an attempt of a model and a person is neither's (decision 79)."""
+        """Whether the job is in the rates: its attempt has ended, and no person had control (decision 79)."""
         return bool(self.result) and not self.mixed
 
     @property
@@ -129,8 +129,8 @@ class Rate(msgspec.Struct, frozen=True):
 def rate(count: float, of: int) -> Rate | None:
     """Return the rate `count` / `of`; None if `of` is 0.
 
-    For a mean of shares, one per task, the interval is that of as many binary results: rather too wide than
-    too narrow. Repeats of a task do not make it narrower, since they are not independent.
+    For a mean of shares, one per task, the interval is that of as many binary results: too wide rather
+    than too narrow. Repeats of a task do not make it narrower, since they are not independent.
     """
     if of == 0:
         return None
@@ -164,7 +164,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     """The number of jobs that ended without an attempt."""
     never_called: int
-    """The number of attempts that were given up without a call, perhaps since the server knows none."""
+    """The number of attempts that were given up without a call, perhaps because the server supports none."""
     solved: Rate | None
     to_be_read: int
     """The number of further passes, on which a reviewer has to rule."""
@@ -205,19 +205,19 @@ class FiguresOfRun:
     attempts: tuple[AttemptFigures, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
+        """Return the figures as JSON values, under `totals` and `attempts`."""
         rows = [msgspec.to_builtins(row) for row in self.attempts]
         return {"totals": msgspec.to_builtins(self.totals), "attempts": rows}
 
     def as_csv(self) -> Iterator[str]:
-        """Yield a table of the jobs in pieces, a row each."""
+        """Yield the lines of a CSV table: a header, and a row for each job."""
         fields = AttemptFigures.__struct_fields__
         for values in (fields, *(structs.astuple(row) for row in self.attempts)):
             yield csv_line(values)
 
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
-    """Return the figures of a run from its journals; the row of an unreadable one contains its fault."""
+    """Return the figures of a run from its journals; the row of an unreadable journal contains its fault."""
     rows = tuple(_row(state, attempts) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 
@@ -287,7 +287,7 @@ def _with_attempt(
 
 
 def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
-    """Return the milliseconds of pauses because the endpoint asked to be called later."""
+    """Return for how many milliseconds the attempt paused because the endpoint asked to be called later."""
     total, since = 0, None
     for event in events:
         match event.data:
@@ -351,7 +351,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
-    """Return the number of attempts, other than mixed ones, that ended for each reason."""
+    """Return the number of jobs, other than mixed ones, for each reason, the most frequent reason first."""
     of_model = (row for row in rows if row.counted or not row.result)
     return dict(Counter(row.reason for row in of_model if row.reason).most_common())
 
@@ -389,7 +389,7 @@ def all_counted(rows: Iterable[AttemptFigures]) -> bool:
 
 
 def pass_at(k: int, solved: Sequence[bool]) -> float:
-    """Return the probability that at least one of `k` attempts drawn from these is solved.
+    """Return the probability that at least one of `k` attempts drawn from `solved` is solved.
 
     This is the unbiased estimate of Chen and others 2021, the paper on Codex, equation 1.
     """
@@ -431,7 +431,7 @@ def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
 
 
 def summary_lines(totals: RunFigures) -> Mapping[str, str]:
-    """Return the figures as labels and texts for people."""
+    """Return the figures in words for people, by their labels."""
     lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
     lines.update(_solved(totals))
     lines.update(_by_tests(totals))

@@ -15,7 +15,7 @@ from gistpoint.sessions.journal import JOURNAL, decoded, is_open
 
 
 class JournalFollower:
-    """Follows one attempt; it only reads."""
+    """Follows one attempt by reading its journal, which it never changes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,7 +23,7 @@ class JournalFollower:
         self._read = 0
         self.state = AttemptState()
         self.problem = ""
-        """Why it can't be followed any further; empty if it can."""
+        """Why the attempt can't be followed any further, as a sentence; empty if it can."""
 
     @property
     def live(self) -> bool:
@@ -72,13 +72,16 @@ class RunFollower:
     """Follows a run and all of its attempts."""
 
     def __init__(self, run: AgentRun, attempts: Path) -> None:
-        """`attempts` is their folder."""
+        """`attempts` is the folder of the attempts."""
         self.run = run
         self._attempts = attempts
         self._followers: dict[str, JournalFollower] = {}
 
     def poll(self) -> Sequence[FollowedJob]:
-        """Return the current state of the jobs. Raises `AgentRunError` if the run can't be read."""
+        """Return the jobs with the current states of their attempts.
+
+        Raises `AgentRunError` if the run can't be read.
+        """
         self.run.reload()
         return [FollowedJob(job, self._state(job.attempt)) for job in self.run.jobs.values()]
 

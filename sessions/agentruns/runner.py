@@ -61,30 +61,33 @@ class AgentPorts:
     attempts: AttemptStore
     clock: TimeSource
     task: Callable[[str], Task]
-    """Finds a task by its id. Raises `TaskError`."""
+    """Finds a task by its id. Raises `TaskError` if there is none."""
     judge: Callable[[Task], TaskJudge]
-    """Raises `SandboxUnavailableError`."""
+    """Returns the judge of a task. Raises `SandboxUnavailableError` if no sandbox works."""
     model: Callable[[AgentSettings], ChatModel]
     """Returns the model with the sampling of these settings."""
     as_given: Callable[[Task], Task] = lambda task: task
     """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
-    """Returns the real role of attempts at a task: the answers of the demo are public."""
+    """Returns the role of an attempt at a task, which is not the wanted one at the public demo."""
     attempt_id: str = ""
     """The id that another machine chose for a new attempt; empty to make one."""
     confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
         lambda attempts, task, attempt_id, run: None
     )
-    """Confirms the pass of an attempt that has ended, in its journal. Raises `CancelledError`."""
+    """Confirms the pass of an attempt that has ended, in its journal.
+
+    Raises `CancelledError` when cancelled.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A change of a job."""
+    """A job whose state has changed."""
 
     job: JobState
     state: AttemptState | None = None
-    """The state of its attempt; None if there is none."""
+    """The state of the job's attempt; None if there is none."""
 
 
 class AgentRunner:
@@ -116,7 +119,7 @@ class AgentRunner:
         self._stopped_at: float | None = None
         self._beat_at = 0.0
         self.states: dict[str, AttemptState] = {}
-        """The attempts that were open in this process, by key of the job."""
+        """The last known states of the attempts that were open in this process, by job key."""
         self._bug: Exception | None = None
         self.stopped_by = ""
         """Why the whole run stopped, as a sentence; empty if it was not stopped."""
@@ -146,7 +149,7 @@ class AgentRunner:
             raise self._bug
 
     def stop(self, why: str = "") -> None:
-        """Begin no more jobs and send no more requests; those under way have `grace_s` to finish."""
+        """Begin no more jobs and send no more requests. What is under way has `grace_s` seconds to finish."""
         with self._lock:
             self.stopped_by = self.stopped_by or why
             if self._stopped_at is None:
@@ -190,7 +193,7 @@ class AgentRunner:
         tick()
 
     def _beat(self) -> None:
-        """Write a heartbeat into every attempt whose tool is running; for models, the loop does it."""
+        """Write a heartbeat into each attempt whose tool is running; `work` does so while a model replies."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -228,7 +231,7 @@ class AgentRunner:
                     self._busy.discard(state.job.key)
 
     def _next(self) -> JobState | None:
-        """Return the next remaining job, or else one whose attempt a person has given back since."""
+        """Return the next remaining job, or else one whose attempt was given back; None if none is left."""
         with self._lock:
             state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
             if state is not None:
@@ -362,7 +365,7 @@ class AgentRunner:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 elif left.how is not Leaving.STOPPED or self.stopping or failed():
-                    break  # otherwise a person has withdrawn a request for it
+                    break  # otherwise a person has withdrawn a request for the attempt
         except CancelledError:
             self._pay(job, attempt.state)
         else:

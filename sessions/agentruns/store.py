@@ -63,7 +63,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     agent: AgentSettings
     role: str = "baseline"
     tool_uses: int | None = None
-    """The budget of repairs; None for each task's own. Gists have theirs in their settings."""
+    """The budget of repairs; None for each task's own. Gists have a budget in their settings."""
     submissions: int | None = None
     gist: dict[str, Any] | None = None
     """Settings of gists that differ from those of their tasks, as `TaskKind.settled` takes them."""
@@ -104,7 +104,7 @@ class AgentJob(msgspec.Struct, frozen=True):
 
 
 def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
-    """Return the job; its key, a hash of all three, keeps it from being done twice."""
+    """Return the job; its key, a hash of the three arguments, keeps it from being done twice."""
     return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
 
 
@@ -117,45 +117,45 @@ class _Operation(msgspec.Struct, frozen=True, tag_field="kind", kw_only=True):
 
 
 class JobQueued(_Operation, frozen=True, tag="queued", kw_only=True):
-    """A job belongs to the run."""
+    """Records that a job belongs to the run."""
 
     task: str
     repeat: int = 1
 
 
 class JobAttempt(_Operation, frozen=True, tag="attempt", kw_only=True):
-    """The job's attempt was begun or resumed."""
+    """Records that the job's attempt was begun or resumed."""
 
     attempt: str
 
 
 class JobHalted(_Operation, frozen=True, tag="halted", kw_only=True):
-    """The job can't continue now, for a reason other than the solver; its attempt has not ended."""
+    """Records that the job can't continue now, for a reason other than the solver, and has not ended."""
 
     problem: str
     message: str = ""
 
 
 class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
-    """The job is done; without an attempt, `reason` is why none is possible."""
+    """Records that the job is done; without an attempt, `reason` is why none is possible."""
 
     reason: str
     message: str = ""
 
 
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
-    """Paid replies are in no journal: the request failed or was dropped. Tokens are estimates."""
+    """Records paid replies that are in no journal, because requests failed; `tokens` is an estimate."""
 
     tokens: int = 0
     cost_usd: float | None = None
 
 
 class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
-    """The job's attempt was made, or continued, on a worker of a cluster."""
+    """Records that the job's attempt was made, or continued, on a worker of a cluster."""
 
     worker: str
     clock_ms: int = 0
-    """Its clock minus that of the machine with the run, measured at connecting; 0 if they agreed."""
+    """The worker's clock minus that of the run's machine, when the worker connected; 0 if they agreed."""
 
 
 JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost | JobPlace
@@ -166,7 +166,7 @@ class JobStatus(StrEnum):
 
     QUEUED = "queued"
     BEGUN = "begun"
-    """Its attempt has begun and not ended: it is running, or its process has died."""
+    """The job's attempt has begun and not ended: it is running, or its process has died."""
     HALTED = "halted"
     ENDED = "ended"
 
@@ -179,13 +179,13 @@ class JobState:
     status: JobStatus = JobStatus.QUEUED
     attempt: str = ""
     problem: str = ""
-    """Why it halted or ended."""
+    """Why the job halted or ended."""
     message: str = ""
     lost_tokens: int = 0
     lost_usd: float | None = None
     """The cost of replies that are in no journal, in US dollars."""
     worker: str = ""
-    """The worker of a cluster that had it last; empty if none had it."""
+    """The worker of a cluster that had the job last; empty if none had it."""
     clock_ms: int = 0
     """The milliseconds by which that worker's clock was ahead."""
 
@@ -238,7 +238,7 @@ class AgentRun:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run, which is that of its folder."""
         return self.folder.name
 
     @property
@@ -276,7 +276,7 @@ class AgentRun:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the run for this process. Raises `AgentRunError` while another one works on it."""
+        """Lock the run for this process. Raises `AgentRunError` while another process has locked it."""
         try:
             lock = take(self.folder / _LOCK)
         except OSError as error:
@@ -309,7 +309,7 @@ class AgentRun:
 
     @property
     def stop_asked(self) -> bool:
-        """Whether that process was asked to stop."""
+        """Whether the process that is working on the run was asked to stop."""
         return (self.folder / _STOP).exists()
 
     def limit_cost(self, max_cost_usd: float) -> None:
@@ -325,7 +325,7 @@ class AgentRunStore:
         self.root = root
 
     def names(self) -> list[str]:
-        """Return the names of all runs."""
+        """Return the names of all runs, sorted."""
         if not self.root.is_dir():
             return []
         return sorted(path.name for path in self.root.iterdir() if (path / RUN_FILE).is_file())

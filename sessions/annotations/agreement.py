@@ -107,7 +107,7 @@ def _labelled(review: Review, label: str) -> set[StepKey | None]:
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """Agreement of one person's verdicts with all others', a pair for each subject and other person."""
+    """Agreement of one person's verdicts with those of others; each subject and other person form a pair."""
 
     pairs: int
     agreed: int
@@ -282,7 +282,7 @@ def _answers(glances: Glances) -> dict[tuple[str, str], list[str]]:
 
 
 def _verdicts(glances: Glances) -> dict[str, list[str]]:
-    """Return the last verdict of each round on each function, in the order in which they were given."""
+    """Return the last verdict of each round, by function, in the order in which they were given."""
     last: dict[tuple[str, int, int], str] = {}
     for given in glances.verdicts:
         key = (given.function, given.seed, given.round)

@@ -35,7 +35,7 @@ class ExternalResultError(UserError):
 
 
 class ExternalResultOperation(Operation, frozen=True):
-    """One result on a task, whose whole id is the subject."""
+    """An operation that adds a result on a task; the subject is the full id of the task."""
 
 
 CODEC = Codec(
@@ -83,7 +83,7 @@ class ExternalResultStore(SideFileStore[ExternalResultOperation, ExternalResultB
         super().__init__(folder, clock, CODEC, new_book)
 
     def keep(self, person: str, task: str, result: ExternalResult) -> ExternalResultOperation:
-        """Store a person's result on the task with a whole id, and return the operation."""
+        """Store a person's result on a task, given its full id, and return the operation."""
         data = msgspec.to_builtins(result)
         made = ExternalResultOperation(str(uuid.uuid4()), person, self.next_ms(person), task, _KIND, data)
         self.append([made])

@@ -35,7 +35,7 @@ class GlanceShare:
 
 @dataclass(frozen=True, slots=True)
 class GlanceRate:
-    """The rates of some readers on some functions."""
+    """How often a group of readers noticed faults in a set of functions."""
 
     seen: GlanceShare
     """The share of readings of a corrupted version that named the fault, certainly, at the right line."""
@@ -60,7 +60,7 @@ class GlanceRate:
 
 
 def rate_of(readings: Iterable[Reading]) -> GlanceRate:
-    """Return the rates of some readings, all of which count."""
+    """Return how often these readings noticed faults; all of them count."""
     known = list(readings)
     corrupted = [reading for reading in known if reading.version is ShownVersion.CORRUPTED]
     untouched = [reading for reading in known if reading.version is ShownVersion.ORIGINAL]
@@ -103,7 +103,7 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the rate at which readers notice the fault, by task: people's readings, or else models'."""
+    """Return the rate at which people, or else models, noticed the fault, by task, except unread tasks."""
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):
         for task, readings in _by_task(book, readers).items():
@@ -122,7 +122,7 @@ class RateRow:
     by: str
     """`task`, `family` or `all`."""
     name: str
-    """The id of the task or the name of the family."""
+    """The id of the task or the name of the family; empty for `all`."""
     rate: GlanceRate
 
 
@@ -150,7 +150,7 @@ def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]
 
 
 def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
-    """Return the agreement of all pairs of people with common functions, and of people with themselves."""
+    """Return the agreements of pairs of people who read the same functions, and of people with themselves."""
     chosen = list(tasks)
     people = _people(book)
     pairs = [*combinations(people, 2), *((name, name) for name in people)]
@@ -175,7 +175,7 @@ def rate_values(row: RateRow) -> dict[str, Any]:
 
 
 def rates_json(rows: Iterable[RateRow], agreed: Iterable[GlanceAgreement]) -> dict[str, Any]:
-    """Return the table as the values of a JSON document."""
+    """Return the rows and the agreements as JSON values, under `rates` and `agreement`."""
     return {
         "rates": [
             {"readers": row.readers, "by": row.by, "name": row.name, **row.rate.to_json()} for row in rows

@@ -1,4 +1,4 @@
-"""Blind readings of functions, folded from the operations of readers; their order does not matter."""
+"""Blind readings of functions, folded from the operations of readers, which may be in any order."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     function: str
     """`path::qualname`."""
     source: str
-    """The library's name: its function counts as seen in every task of the library."""
+    """The name of the function's library; the function counts as seen in every task of that library."""
     version: ShownVersion
     answer: BlindAnswer
     seed: int = 0
     round: Positive = 1
-    """The number of the reading of the seed's set: rounds have other orders, but the same versions."""
+    """The number of the round, from 1; each round of a seed shows the same versions in another order."""
     line: Natural = 0
     """The line that was marked, from 1; 0 if none was."""
     hit: bool = False
@@ -67,7 +67,7 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     """The seconds after which the code was hidden; 0 if it was not."""
     looked_ms: Natural = 0
     cost_usd: float | None = None
-    """The cost of a model's answer, if its price is known."""
+    """The cost of a model's answer in US dollars; None if it is unknown."""
     prompt_sha256: str = ""
     """The hash of the model's instructions."""
 

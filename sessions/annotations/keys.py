@@ -86,7 +86,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
             break
         digest.update(document.raw(index, min(step.raw.length, _HASHED_BYTES)) + b"\n")
         known += 1
-        # The steps before are prompts, which all runs of a study share (decision 21).
+        # All earlier steps are prompts, which the runs of a study share (decision 21).
         if step.actor in (Actor.AGENT, Actor.PERSON):
             break
     beginning = digest.hexdigest()[:32]

@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
 
 RUN_COLUMNS = ("path", "task", "model", "agent", "outcome", "end_reason")
-"""What a row of an export says of its run: where its file is, and what the file records."""
+"""The columns of an export that describe the run: the path of its file, and what the file records."""
 COLUMNS = (*RUN_COLUMNS, *REVIEW_COLUMNS)
 
 
@@ -22,13 +22,13 @@ class ReviewedRun:
     """A recorded run, and every review of it."""
 
     path: str
-    """As it was named, with `#ID` for one of several runs in a file."""
+    """The path as the user gave it, with `#ID` for one of several runs in a file."""
     header: Run
     reviews: tuple[Review, ...]
 
     @property
     def model(self) -> str:
-        """The model, or else the agent or `person`."""
+        """The model, or else the agent, or else the kind of actor, such as `person`."""
         return self.header.model or self.header.agent or self.header.actor.value
 
     @property
@@ -75,13 +75,13 @@ class ReviewCounts:
     verdicts: Counter[str] = field(default_factory=Counter)
     """Runs by verdict. A run counts under each verdict that some reviewer gave it."""
     reasons: Counter[str] = field(default_factory=Counter)
-    """Runs by the reason of a verdict that needs one."""
+    """Runs by the reasons given for their verdicts."""
     labels: Counter[str] = field(default_factory=Counter)
     """Runs by label, on the run or on any of its steps."""
     pairs: int = 0
     """Pairs of reviewers who both judged a run."""
     agreed: int = 0
-    """Those of these pairs that gave the same verdict."""
+    """The pairs who gave the same verdict."""
 
     def add(self, run: ReviewedRun) -> None:
         """Count one more run."""

@@ -45,9 +45,9 @@ class RunVerdict(StrEnum):
     EXCLUDE = "exclude"
     NEEDS_SECOND_REVIEWER = "needs_second_reviewer"
     SOLVED = "solved"
-    """Of an agent's run: the task is solved."""
+    """The agent solved the task; only for an agent's run."""
     NOT_SOLVED = "not_solved"
-    """Of an agent's run: it is not, for the reasons given."""
+    """The agent did not solve the task, for the given reasons; only for an agent's run."""
 
 
 class ExcludeReason(StrEnum):
@@ -74,7 +74,7 @@ class FailureReason(StrEnum):
 
 
 VerdictReason = ExcludeReason | FailureReason
-"""The reason of an exclusion, or of a run that did not solve its task."""
+"""The reason why an attempt is excluded, or why a run did not solve its task."""
 
 
 REASONED: Mapping[RunVerdict, type[ExcludeReason] | type[FailureReason]] = {
@@ -85,7 +85,7 @@ REASONED: Mapping[RunVerdict, type[ExcludeReason] | type[FailureReason]] = {
 
 
 def reasons_of(verdict: RunVerdict, names: Iterable[str]) -> tuple[VerdictReason, ...]:
-    """Return the reasons with some names that a verdict may have; unknown names are dropped."""
+    """Return the reasons with these names that a verdict may have; other names are dropped."""
     known = REASONED.get(verdict)
     return () if known is None else tuple(known(name) for name in names if name in set(known))
 
@@ -217,7 +217,7 @@ class ReviewBook(Book[ReviewOperation, Review]):
         return super().add(operation)
 
     def runs_like(self, key: str) -> frozenset[str]:
-        """Return the keys with annotations whose runs begin like the run with a key."""
+        """Return the keys of annotated runs that begin like the run with `key`."""
         return frozenset(self._alike.get(beginning_of(key), ()))
 
     @property
@@ -235,7 +235,7 @@ class ReviewBook(Book[ReviewOperation, Review]):
 
 
 def annotated_key(document: RunDocument, book: ReviewBook) -> str:
-    """Return the most specific key under which a run has annotations; without any, that of its beginning.
+    """Return the most specific key under which a run has annotations, or that of its beginning if none has.
 
     The run may have been annotated when it had fewer records, or when keys did not yet cover the records
     after the first reply.
@@ -333,7 +333,7 @@ class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: Annotated[str, Meta(min_length=1, max_length=60)]
     means: RunVerdict
     reasons: tuple[str, ...] = ()
-    """Names of `ExcludeReason`, or of `FailureReason` if it means `not_solved`."""
+    """Values of `ExcludeReason`, or of `FailureReason` if the verdict means `not_solved`."""
 
 
 DEFAULT_WORDS = (
@@ -366,11 +366,11 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_verdict_words(
     config: Path, taken: Collection[str], default: tuple[VerdictWord, ...] = DEFAULT_WORDS
 ) -> tuple[VerdictWord, ...]:
-    """Return the verdicts of `review.toml` in a folder, or `default` if there is no such file.
+    """Return the verdicts of `review.toml` in a folder, or `default` if the file is missing or has none.
 
-    The file contains `[[verdict]]` tables with `key`, `words`, `means` (a value of `RunVerdict`) and, for
-    exclusions, `reasons`. `taken` are keys with another meaning. Raises `SettingsError` if the content is
-    invalid.
+    The file contains `[[verdict]]` tables with `key`, `words`, `means` (a value of `RunVerdict`) and, for the
+    verdicts of `REASONED`, `reasons`. `taken` are keys with another meaning. Raises `SettingsError` if the
+    content is invalid.
     """
     path = config / _WORDS_FILE
     try:

@@ -19,14 +19,14 @@ Row = dict[str, Json]
 
 
 def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a CSV (RFC 4180) with a header and line ends; lists are joined with blanks."""
+    """Yield the lines of a CSV (RFC 4180) with a header and line endings; lists are joined with blanks."""
     yield csv_line(columns, end="\r\n")
     for row in rows:
         yield csv_line([_cell(row[column]) for column in columns], end="\r\n")
 
 
 def jsonl_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield one JSON object per line, including line ends; members that are None are left out."""
+    """Yield one JSON object per line, including the line ending; members that are None are left out."""
     for row in rows:
         yield (
             json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=True)

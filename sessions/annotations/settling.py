@@ -45,7 +45,7 @@ def _rules(given: RunVerdictGiven) -> bool | None:
 def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocument:
     """Set `accepted` of an open run to the reviewers' ruling, and return the run.
 
-    `key` is the key under which it is annotated, if that is known.
+    `key` is the key under which the run is annotated; empty if it is not known.
     """
     document.accepted = ruling_on(book, key or annotated_key(document, book))
     return document

@@ -115,7 +115,7 @@ State = TypeVar("State")
 
 
 class Book(Generic[Op, State]):
-    """A set of operations, folded by subject and person; their order does not matter."""
+    """A set of operations, in any order, and the state that they amount to for each subject and person."""
 
     def __init__(
         self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()
@@ -141,7 +141,7 @@ class Book(Generic[Op, State]):
         return True
 
     def latest_ms(self, reviewer: str) -> int:
-        """Return the time of a person's last operation; 0 if there is none."""
+        """Return the time of a person's last operation in milliseconds since 1970; 0 if there is none."""
         return self._latest.get(reviewer, 0)
 
     def get(self, op: str) -> Op | None:
@@ -164,7 +164,7 @@ class Book(Generic[Op, State]):
         return tuple(sorted({subject for subject, _ in self._places}))
 
     def state(self, subject: str, reviewer: str) -> State:
-        """Return the state that a person's operations on a subject amount to; there may be none."""
+        """Return the state that a person's operations on a subject amount to, even if there are none."""
         place = (subject, reviewer)
         if place not in self._folded:
             self._folded[place] = self._fold(subject, reviewer, self._places.get(place, {}).values())
@@ -238,8 +238,8 @@ class MergeResult:
 def file_name_of(person: str) -> str:
     """Return a name for a person's file or folder, whatever characters the person's name consists of.
 
-    A long name is shortened and made unique with a hash: a character of another alphabet becomes nine here,
-    and file systems allow at most 255.
+    A long name is shortened and made unique with a hash: one character of another alphabet becomes six or
+    more, and file systems allow at most 255.
     """
     name = quote(person, safe=" @+-_").replace(".", "%2E")
     if len(name) <= _LONGEST_FILE_NAME:
@@ -267,7 +267,7 @@ class SideFileStore(Generic[Op, BookT]):
         self.problems: tuple[str, ...] = ()
         """A sentence for each line that could not be read."""
         self.lines: dict[Path, int] = {}
-        """The number of whole lines that were read of each file."""
+        """The number of whole lines that were read from each file."""
         self.reload()
 
     def reload(self) -> None:
@@ -331,7 +331,7 @@ class SideFileStore(Generic[Op, BookT]):
         return MergeResult(added, known, tuple(problems))
 
     def next_ms(self, reviewer: str) -> int:
-        """Return a time for a reviewer's next operation, which is always later than that of the last one."""
+        """Return a time in ms for a reviewer's next operation, which is later than that of the last one."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)

@@ -1,4 +1,4 @@
-"""Validations of tasks, folded from the operations of validators; their order does not matter.
+"""Validations of tasks, folded from the operations of validators, which may be in any order.
 
 They are stored apart from the tasks, whose folders are never written to (decision 22).
 """
@@ -74,9 +74,9 @@ CODEC = Codec("gistpoint.validations", 1, ValidationOperation, "validation", Val
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):
-    """Data of `verdict`: the verdict, and the uuids of the validator's trials and checks before it.
+    """Data of `verdict`: the verdict, and the uuids of the validator's earlier trials and checks.
 
-    Those distinguish a verdict on evidence from one at a glance (decision 22).
+    The uuids distinguish a verdict based on evidence from one at a glance (decision 22).
     """
 
     verdict: TaskVerdict
@@ -84,7 +84,7 @@ class TaskVerdictData(msgspec.Struct, frozen=True):
 
 
 class GistData(msgspec.Struct, frozen=True):
-    """The gist of a trial: its hash, and its rates; None for those that were not judged."""
+    """The gist of a trial: its hash, and its rates, which are None if they were not judged."""
 
     sha256: str
     line_execution: float | None = None
@@ -136,7 +136,7 @@ class TaskVerdictGiven:
     op: str
     verdict: TaskVerdict
     evidence: tuple[str, ...]
-    """The uuids of the validator's trials and checks before it."""
+    """The uuids of the validator's trials and checks before the verdict."""
     utc_ms: int
 
 
@@ -158,7 +158,7 @@ class TrialMade(TrialData, frozen=True, kw_only=True):
 
     @property
     def result(self) -> AttemptResult:
-        """The result of a fix before any review."""
+        """The result of the trial before any review."""
         return result_of(self.solved, self.suspicious)
 
     @property

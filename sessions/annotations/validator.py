@@ -71,7 +71,10 @@ class Drafts:
         return Draft()
 
     def write(self, task: str, draft: Draft) -> None:
-        """Replace the draft of a task; the file of an empty draft is removed. Raises OSError."""
+        """Replace the draft of a task; the file of an empty draft is removed.
+
+        Raises OSError if it can't be written.
+        """
         path = self._path(task)
         if not draft.comment and not draft.fixes:
             path.unlink(missing_ok=True)
@@ -85,7 +88,7 @@ class Drafts:
 
 
 MOST_IDS = 200
-"""The most ids of tests that a trial lists; their number is also recorded."""
+"""The most ids of tests that a trial lists; the number of all of them is recorded too."""
 LONGEST_COMMENT = 20_000
 
 
@@ -154,7 +157,7 @@ class Validator:
         return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
 
     def undo(self, task: str) -> ValidationOperation | None:
-        """Withdraw the last verdict or comment that is left, and return it; None if there is none."""
+        """Withdraw the last verdict or comment that still stands, and return it; None if there is none."""
         undoable = self.validation(task).undoable
         target = self.store.book.get(undoable[-1]) if undoable else None
         if target is not None:

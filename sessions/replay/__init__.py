@@ -1,1 +1,1 @@
-"""Repeating recorded tool calls through the real engine, and comparing the results with the recorded ones."""
+"""Repeats recorded tool calls with the real engine, and compares the results with the recorded ones."""

@@ -37,12 +37,12 @@ class Origin:
 
     @property
     def tool_semantics(self) -> int:
-        """The version, when the run was recorded, of the rules for the cost of calls that can't be made."""
+        """The version of the rules for the cost of calls that can't be made, as of the recording."""
         return as_int(self.start.get("tool_semantics")) or 1
 
     @property
     def is_own(self) -> bool:
-        """Whether gistpoint recorded the run, even if it was exported since."""
+        """Whether gistpoint recorded the run, even if the run was exported afterwards."""
         return bool(self.start)
 
     def budgets(self, task: Task) -> Budgets:
@@ -60,7 +60,7 @@ class RecordedCall:
     number: int
     tool: str
     arguments: Mapping[str, Json] | None = None
-    """None if they were not recorded as an object."""
+    """The arguments by name; None if they were not recorded as an object."""
     raw: str = ""
     """The text of arguments that are no object."""
     text: str | None = None
@@ -151,7 +151,10 @@ def _calls(document: RunDocument, step: Step, is_own: bool) -> Iterator[Recorded
 
 
 def _result(step: Step, call: RunCall, number: int) -> Result | None:
-    """Return the result of a call, found by id, or by position if there are as many results as calls."""
+    """Return the result of a call, found by id, or by position if there are as many results as calls.
+
+    None if there is no such result.
+    """
     paired = step.result_of(call)
     if paired is not None or len(step.results) != len(step.calls):
         return paired
@@ -170,7 +173,7 @@ def _arguments(document: RunDocument, call: RunCall) -> Mapping[str, Json] | Non
 
 
 def _facts(step: Step, result: Result | None) -> dict[str, str]:
-    """Return the facts that gistpoint's journals record with a result, under the names of `replaying`."""
+    """Return the facts that gistpoint's journals record with a result, by the names that `replaying` uses."""
     facts: dict[str, str] = {}
     if result is not None and result.is_error is not None:
         facts["refused"] = spelled(result.is_error)

@@ -270,7 +270,10 @@ class Replay:
             yield self._replayed(typed, run)
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that the last submission so far has changed, by path; None for deleted files."""
+        """Return the contents of the files that the last submission so far has changed, by path.
+
+        The content of a deleted file is None.
+        """
         return self.attempt.files()
 
     def verdict_then(self) -> ReplayedVerdict:
@@ -315,7 +318,10 @@ class Replay:
         return replayed
 
     def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
-        """Make a call, or return the one that the attempt itself made at a limit. Raises `AttemptError`."""
+        """Make a call, or return the one that the attempt made at a limit.
+
+        Raises `AttemptError` if neither is possible.
+        """
         if call.automatic not in set(EndReason):
             return self.attempt.call(call.tool, call.arguments, raw=call.raw, run=run)
         if not self.attempt.state.ended:

@@ -38,7 +38,7 @@ class ReplayedRow(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any] | None
     result: str
-    """A `Sameness`."""
+    """The value of a `Sameness`."""
     exact: bool
     reason: str = ""
     diff: str = ""
@@ -122,7 +122,10 @@ def report_of(
     run: RunContext = UNATTENDED,
     on_call: Callable[[ReplayedCall], None] | None = None,
 ) -> ReplayReport:
-    """Replay a run and return the report; `on_call` receives each call. Raises `CancelledError`."""
+    """Replay a run and return the report; `on_call` receives each call.
+
+    Raises `CancelledError` if cancelled.
+    """
     rows = []
     for replayed in replay.calls(run=run):
         rows.append(ReplayedRow.of(replayed))
@@ -145,8 +148,8 @@ def report_of(
 def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, task: str) -> str:
     """Return why a report from another machine can't be about a run, in a few words; empty if it can.
 
-    The report must name the run, its task and its recorded verdict, and contain only calls of the run, each
-    of them once.
+    The report must name the run, its task and its recorded verdict, and contain only calls of the run, none
+    of them twice, and at least one if the run has any.
     """
     if (report.run, report.task) != (name, task):
         return "its report is on another run or another task"
@@ -206,7 +209,7 @@ class ReplayBatch:
         self.tell(f"{name}: {problem}")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the reports and problems as JSON values."""
+        """Return the reports and problems as JSON values, under `runs` and `problems`."""
         runs = [self.reports[name].as_json() for name in self.names if name in self.reports]
         return {
             "runs": runs,

@@ -1,1 +1,1 @@
-"""Recorded runs in any format: their normalised steps, and opening files of any size."""
+"""Opens recorded runs of any format and size, and normalises their steps."""

@@ -60,7 +60,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Written(FileChange):
-    """A whole file was written."""
+    """A change that writes a whole file."""
 
     text: str
 
@@ -71,7 +71,7 @@ class Written(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Replaced(FileChange):
-    """A text in a file was replaced: its only occurrence, or all of them if `every` is set."""
+    """A change that replaces a text in a file: its only occurrence, or all of them if `every` is set."""
 
     old: str
     new: str
@@ -99,7 +99,7 @@ class Replaced(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Inserted(FileChange):
-    """Lines were inserted after line `after`: 0 is the beginning of the file, None its end."""
+    """A change that inserts lines after line `after`: 0 is the beginning of the file, None its end."""
 
     after: int | None
     text: str
@@ -122,7 +122,7 @@ class Inserted(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Redefined(FileChange):
-    """A definition in a file was replaced; `name` is its qualified name or the end of it."""
+    """A change that replaces a definition; `name` is its qualified name, or the last parts of that."""
 
     name: str
     code: str
@@ -134,12 +134,12 @@ class Redefined(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Undone(FileChange):
-    """A tool undid the last edit of a file."""
+    """A change by which a tool undoes the last edit of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patched(FileChange):
-    """A file was changed as a recorded diff describes."""
+    """A change of a file that a recorded diff describes."""
 
     diff: FileDiff
 
@@ -159,7 +159,7 @@ class Patched(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Relined(FileChange):
-    """Lines `first` to `last`, counted from 1, were replaced; afterwards the file has `total` lines."""
+    """A change that replaces lines `first` to `last`, from 1; afterwards the file has `total` lines."""
 
     first: int
     last: int
@@ -187,7 +187,7 @@ class Relined(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Restored(FileChange):
-    """Git restored a file, or all files if `path` is empty."""
+    """A change by which git restores a file, or all files if `path` is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def _edits_made(step: Step, made: tuple[RunCall, ...], failed: tuple[RunCall, ..
 
 
 def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ...]]:
-    """Return the calls of a step that were made, and those that failed or were refused by their own results.
+    """Return the calls of a step that were made, and those whose own results say that they failed.
 
     Results without call ids belong to the calls in order, if there are as many results as calls.
     """
@@ -320,7 +320,10 @@ def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
 def _submitted(
     call: RunCall, name: str, parsed: Mapping[str, Json], target: FunctionRef | None
 ) -> Redefined | None:
-    """Return the definition that a call submits: the one it names, or `target` if its tool takes no name."""
+    """Return the definition that a call submits: the one it names, or `target` if its tool takes no name.
+
+    None if the call submits no definition.
+    """
     tool = declared(name)
     if tool is None or not tool.submits:
         return None

@@ -13,7 +13,7 @@ from gistpoint.sessions.formats.shared.calls import command_in
 from gistpoint.sessions.records.model import Json, RunCall, Step
 
 _LONGEST = 20_000
-"""Characters of a command that are parsed."""
+"""The most characters of a command that are parsed."""
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
 _WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
 _PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)
@@ -35,7 +35,7 @@ END = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ViewedPart:
-    """A part of a file that a call reads: lines counted from 1, or the function `name`; by default, all."""
+    """A part of a file that a call reads: the function `name`, or lines from 1; by default, all lines."""
 
     path: str
     first: int = 1
@@ -262,7 +262,7 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def edited_paths(command: str) -> tuple[str, ...]:
-    """Return the files that a command changes in a way it does not show: `sed -i`, redirections, `tee`."""
+    """Return the paths of files that a command changes by `sed -i`, a redirection or `tee`."""
     found: list[str] = []
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):
         found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]

@@ -165,7 +165,7 @@ def _anchors(
             meeting.setdefault(pair, []).append(reached.milestone)
     pairs = sorted(meeting)
     best: list[tuple[int, int]] = []
-    """For each pair: the number of milestones in the best chain up to it, and the pair before it there."""
+    """The number of milestones in the best chain up to each pair, and the previous pair in that chain."""
     for number, (one, other) in enumerate(pairs):
         before = [(best[k][0], k) for k in range(number) if pairs[k][0] < one and pairs[k][1] < other]
         count, previous = max(before, default=(0, -1))
@@ -196,7 +196,7 @@ class Side:
         return self.marks[step].spent
 
     def reached(self, milestone: Milestone) -> Reached | None:
-        """Return the step at which the run reached a milestone; None if it did not."""
+        """Return how the run reached a milestone: the step and the budget used; None if it did not."""
         for reached in self.milestones:
             if reached.milestone == milestone:
                 return reached

@@ -1,4 +1,4 @@
-"""An open run: its index grows in the background, a step is parsed on demand (decision 5)."""
+"""An open run, whose index grows in the background and whose steps are parsed on demand (decision 5)."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, outside its records; None in place of one that is too long."""
+        """The known members of the run itself, by name, without its records; None if one is too long."""
         return self._reader.facts
 
     @property
@@ -315,14 +315,14 @@ class RunDocument:
         return StepTexts(list(parts_of(step)), [call.tool for call in step.calls])
 
     def _places(self, index: int) -> tuple[list[Place], Step | None]:
-        """Return the records of a step, and the step if it is in the cache. Raises IndexError."""
+        """Return the records of a step, and the step if it is cached. Raises IndexError if there is none."""
         if index < 0 or not self.ensure(index):
             raise IndexError(index)
         with self._lock:
             places = self._index.records(index)
         with self._cache_lock:
             cached = self._cache.get(index)
-            # A step in the cache is out of date if more of its records have been found since.
+            # A step in the cache is out of date if more of its records were found after it was parsed.
             if cached is None or cached[0] != len(places):
                 return places, None
             self._cache.move_to_end(index)
@@ -339,7 +339,7 @@ class RunDocument:
         return step
 
     def last_step(self) -> Step | None:
-        """Return the last step without indexing those before it; None if the file's layout rules that out.
+        """Return the last step without indexing earlier ones; None if the file's form rules that out.
 
         Its `index` is a guess, because the number of steps is not known yet.
         """
@@ -512,7 +512,7 @@ class RunDocument:
             return self._index.number_of(index)
 
     def is_inserted(self, index: int) -> bool:
-        """Whether a step was inserted: in reviews it has the number of the step after it, none of its own."""
+        """Whether a step was inserted: in reviews it has no number of its own, but that of the next step."""
         with self._lock:
             return self._index.is_inserted(index)
 

@@ -29,7 +29,7 @@ _SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "opt", "var", "t
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file after a step: whether it differs from the start, and if so its bytes; None if it was deleted."""
+    """A file after a step; `data` is its content if it `differs` from the start, None if it was deleted."""
 
     differs: bool
     data: bytes | None = None
@@ -47,7 +47,7 @@ class EditedTree:
         self._touched: set[str] = set()
 
     def take_touched(self) -> dict[str, FileState]:
-        """Return the files that changed since the last call, by path."""
+        """Return the states of the files that changed since the last call, by path."""
         touched, self._touched = self._touched, set()
         return {path: self._state(path) for path in touched}
 

@@ -33,10 +33,10 @@ from gistpoint.sessions.runs.document import RunDocument
 
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
 _DISTINCTIVE = 6
-"""The least characters of a line that, with others, identifies a function."""
+"""The fewest characters of a line that, together with others, identifies a function."""
 
 _DISTINCTIVE_ALONE = 12
-"""The least characters of a line that identifies a function on its own."""
+"""The fewest characters of a line that identifies a function on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Goal:
         return any(same_path(view.path, self.path) for view in views_in(step))
 
     def views_function(self, step: Step) -> bool:
-        """Whether a step shows the function itself: it requests it by name, or its result contains the `def`.
+        """Whether a step shows the function itself: a call names it, or a result contains its `def`.
 
         If the results were not recorded, reading the whole file counts.
         """
@@ -303,11 +303,11 @@ class Spent:
     submissions_left: int | None = None
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
-    """US dollars."""
+    """The cost in US dollars."""
     elapsed_s: float | None = None
-    """Seconds since the first recorded time; the sum of the durations if there are no times."""
+    """The seconds since the first recorded time; the sum of the durations if there are no times."""
     derived: frozenset[str] = frozenset()
-    """The fields that were inferred: budgets that were counted down, durations that were added up."""
+    """The fields that were inferred: budgets that were counted down, and durations that were added up."""
 
 
 class Spending:
@@ -346,7 +346,7 @@ class Spending:
     ) -> tuple[int | None, int | None, frozenset[str]]:
         """Return the calls and submissions that are left, and the names of those that had to be counted down.
 
-        A recorded budget is preferred, also one of an earlier step.
+        A recorded budget is preferred, even one of an earlier step.
         """
         budget = step.state.get("budget")
         if isinstance(budget, dict):
@@ -397,8 +397,8 @@ class StepClock:
     def feed(self, step: Step) -> float:
         """Return the seconds that the next step took; 0 if they are unknown.
 
-        They are the first of these that is recorded: from the step's start to its end, the sum of its
-        results' durations, from the start of the step before.
+        The first of these that is recorded counts: the time from the step's start to its end, the sum of its
+        results' durations, or the time since the start of the previous step.
         """
         durations = sum(result.duration_s or 0.0 for result in step.results)
         if step.started is None:
@@ -434,7 +434,7 @@ def _two_counts(values: Mapping[str, Json], one: str, other: str) -> tuple[int |
 
 
 def _count(value: Json) -> int | None:
-    """Return a value if it is an integer that JSON can hold exactly and that is not negative; else None."""
+    """Return a value if it is a non-negative integer that JSON can hold exactly; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < 1 << 53 else None
@@ -495,7 +495,7 @@ class Waste:
         for view in compress(views, (at is None for at in read_at)):
             shown = view
             if is_partial:
-                # With a name, it covers only the same request, not everything that it might have shown.
+                # With a name, the part covers only the same request, not all lines of the file.
                 shown = replace(view, name=view.name or "a part")
             self._views.append((shown, step.index))
         return _first_if_all(earlier), _first_if_all(read_at)
@@ -508,7 +508,7 @@ class Waste:
         return None
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
-        """Forget what was read of the files that were edited; of all files if it is unknown which were."""
+        """Forget what was read of the edited files; of all files if it is unknown which were edited."""
         of_unknown_files = [change for change in changes if isinstance(change, Unrecorded | Restored)]
         may_be_any_file = any(not change.path for change in of_unknown_files)
         if may_be_any_file or not changes:
@@ -547,7 +547,7 @@ class Waste:
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, or of all files if `path` is empty; return the last one's step."""
+        """Forget the edits of a file, or of all if `path` is empty; return the last one's step, if any."""
         restored = list(self._last_edit)
         if path:
             restored = [known for known in restored if same_path(known, path)]
@@ -556,8 +556,8 @@ class Waste:
     def _state(self, what: str, digest: str, index: int, first: str = "") -> int | None:
         """Record the new state of `what`.
 
-        If it had this state before and left it since, return the step that left it; else None. `first` is the
-        state before any step.
+        If `what` has returned to an earlier state, return the step that left that state; otherwise None.
+        `first` is the state before any step.
         """
         states = self._edits.setdefault(what, [(first, -1)] if first else [])
         digests = [known for known, _ in states]

@@ -1,4 +1,4 @@
-"""Finds the texts of raw records that a reader has not put into any field, lest one be lost (decision 47).
+"""Finds the texts of raw records that a reader puts into no field, so that none is lost (decision 47).
 
 A format declares which members it omits on purpose, and why. Every other text of a record is either in a
 field of the step or found by this module, for example in a new member of an event or in a part of a message
@@ -51,9 +51,9 @@ _OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 _SIGNATURES = frozenset(("signature", "encrypted_content", "encrypted_index", "reasoning_signature"))
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _MOST_KEYS = 1024
-"""The number of keys or paths after which those known are forgotten."""
+"""The number of known keys or paths after which all of them are forgotten."""
 _SHORT = 16
-"""Characters below which a text counts as shown only if it is a separate word there."""
+"""The number of characters below which a text counts as shown only if it is shown as a separate word."""
 
 
 def is_label(key: str) -> bool:
@@ -65,7 +65,7 @@ class Leftovers:
     """Finds the texts that a format's steps and headers omit."""
 
     def __init__(self, not_shown: Iterable[NotShown] = ()) -> None:
-        """`not_shown` are the members that they omit on purpose."""
+        """`not_shown` are the members that the format omits on purpose."""
         listed = tuple(not_shown)
         self.not_shown = (*listed, *EVERYWHERE)
         of_records: list[str] = []
@@ -150,7 +150,7 @@ class _Texts:
             elif not isinstance(item, dict):
                 self._walk(below, item, shown, found)
             elif id(item) not in shown:
-                # One call for each level: readers bear as many levels as Python does calls.
+                # One call for each level, so that records may be nested as deeply as Python allows calls.
                 self._walk_object(below, item, shown, found)
 
     def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:

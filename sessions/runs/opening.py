@@ -57,7 +57,7 @@ class ListedRun:
 
     name: str
     size: int = 0
-    """Size of its file in bytes."""
+    """The size of the run's file in bytes."""
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
@@ -67,7 +67,7 @@ class ListedRun:
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder in order, at most `limits.MEMBERS`; of a file, yield the file itself.
+    """Yield the files below a folder in order, at most `limits.MEMBERS`; for a file, yield it alone.
 
     A folder that is itself a run counts as a file. Links to folders are not followed.
     """
@@ -126,7 +126,7 @@ def list_runs(
 
     Files that are named in `paths` and are no runs are listed with their problem; in a folder or archive they
     are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no known
-    format although their suffix is one of runs. `wants` decides which files to list at all.
+    format although their suffix suggests a run. `wants` decides which files to list at all.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -235,9 +235,9 @@ JOURNAL = "journal.jsonl"
 def split_name(name: str) -> tuple[Path, str]:
     """Split `PATH#ID`, and return the path and the encoded id; the id is empty if all of `name` is a path.
 
-    Characters that are printed as signs, such as control characters, may be given as these signs.
+    Characters that are printed as symbols, such as control characters, may be given as these symbols.
     """
-    # A name of a file may contain `#`: the longest path is tried first.
+    # The name of a file may contain `#`, so the longest path is tried first.
     ends = (len(name), *(sign.start() for sign in re.finditer("#", name)))
     for end in ends:
         if _is_there(name[:end]):
@@ -321,7 +321,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
 def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     """Return the probe of a file, and `id`; in an archive, the probe of its member, and the rest of `id`.
 
-    Raises `RunFileError` if there is no such file.
+    Raises `RunFileError` if there is no such file, or if it is a folder that is not a run.
     """
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
@@ -349,7 +349,7 @@ def is_log(archive: Archive) -> bool:
         return True
     if not archive.damage:
         return False
-    # The marks may be missing from a damaged log.
+    # A damaged log may lack these members.
     return any(name.startswith("samples/") for name in archive.members)
 
 
@@ -363,7 +363,7 @@ def _in_archive(path: Path, archive: Archive, id: str) -> tuple[FileProbe, str]:
 
 
 def _only_member(path: Path, archive: Archive) -> str:
-    """Return the name of the only usable member. Raises `RunFileError` if there is none or several."""
+    """Return the name of the only usable member. Raises `RunFileError` if there is none or more than one."""
     members = archive.members.values()
     usable = [member for member in members if not member.refused]
     if len(usable) == 1:

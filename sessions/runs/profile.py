@@ -120,7 +120,7 @@ class TestRunCounts:
     passed: int | None = None
     failed: int | None = None
     went_well: bool | None = None
-    """Whether all tests that were run passed; None if that is unknown."""
+    """Whether tests passed and none failed; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def cost_of(run: Run, profile: Profile) -> float | None:
 
 
 def seconds_of(run: Run, profile: Profile) -> float | None:
-    """Return the seconds that a run took by its header, or else by its steps; None if neither is known."""
+    """Return how many seconds a run took by its header, or else by its steps; None if neither is known."""
     return profile.spent.elapsed_s if run.duration_s is None else run.duration_s
 
 

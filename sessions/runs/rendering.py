@@ -1,6 +1,6 @@
 """Renders a run or a step as plain text for people.
 
-Texts are returned as they are recorded: whoever prints them makes control characters visible.
+Texts are returned as they are recorded: the caller who prints them has to make control characters visible.
 """
 
 from __future__ import annotations
@@ -321,10 +321,10 @@ UNANSWERED = "(no result was recorded)"
 
 
 def unanswered(step: Step) -> frozenset[int]:
-    """Return the positions of the calls of a step without a recorded result.
+    """Return the positions of a step's calls that have no recorded result.
 
     Submissions are left out, because they usually end the run. A result that names no call of the step is
-    taken for that of the first call without one.
+    taken for that of the first call without a result.
     """
     ids = {call.id for call in step.calls} - {""}
     unassigned = sum(result.call_id not in ids for result in step.results)

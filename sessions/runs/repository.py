@@ -1,4 +1,4 @@
-"""The repository as it was at each step of a run, and how its state is known."""
+"""The repository at each step of a run, and how its state is known."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RepositoryState:
     tree: SourceTree | None = None
     """All files, if those at the start are known; a deleted file is empty here and listed in `deleted`."""
     files: Mapping[str, bytes] | None = None
-    """The changed files whose whole text is known."""
+    """The changed files whose whole content is known, by path."""
     deleted: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     """A line for each change that could not be followed, with its step."""
@@ -111,7 +111,7 @@ class RepositoryHistory:
         return self._badge
 
     def end(self, submission: str) -> None:
-        """Use the diff that a run submitted as the state after its last step, unless that was recorded."""
+        """Use the diff that a run submitted as its last state, unless that state was recorded."""
         if not self._fed or self._badge is Badge.RECORDED:
             return
         if _is_diff(submission):
@@ -151,7 +151,10 @@ class RepositoryHistory:
         return self._points[bisect_right(self._points, step, key=lambda point: point.step) - 1]
 
     def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
-        """Return the result of re-executing a step, or of an earlier one since which nothing changed."""
+        """Return the changed files, by path, after a re-executed step; None for any other step.
+
+        A step after which nothing was changed counts as re-executed if the step before it does.
+        """
         last = max((known for known in self._executed if known <= step), default=None)
         if last is None:
             return None
@@ -159,7 +162,7 @@ class RepositoryHistory:
         return None if changed_since else self._executed[last]
 
     def _files(self, step: int) -> Mapping[str, bytes | None]:
-        """Return the files that differ from the start after a step; None for deleted files."""
+        """Return the files that differ from the start after a step, by path; None for deleted files."""
         executed = self._execution(step)
         if executed is not None:
             return executed
@@ -296,7 +299,7 @@ _MOST_LINES = 1_000_000
 
 
 def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
-    """Return the difference between a file's states after two diffs of the same start; None without one.
+    """Return the difference between a file's states after two diffs of one start; None if there is none.
 
     Both diffs are applied to the lines of the start that they show, with a placeholder for every other line.
     That suffices, because each line that changed between the two states is in one of the diffs, with three

@@ -32,7 +32,7 @@ _WRITTEN = (
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
     " turn"
 )
-"""Words that readers themselves write into texts, so that a step may have them and its file may not."""
+"""Words that readers write into texts, so that a step may contain them although its file does not."""
 _LATEST_RESULT = 64
 """The number of steps that the index is ahead of a search, because a result may follow its call late."""
 
@@ -49,7 +49,7 @@ class Hit(NamedTuple):
 
     run: str
     step: int | None
-    """None in the header."""
+    """The index of the step; None for a match in the header."""
     scope: TextScope
     part: int
     start: int
@@ -132,7 +132,7 @@ class Query:
             return self._matches(text)
         if not self._ignore:
             return _places(text, self._plain)
-        # Lowering other letters may change the length of the text, and so the offsets.
+        # Lower-casing other letters may change the length of a text, and so the offsets.
         is_ascii = text.isascii() and self._plain.isascii()
         if not is_ascii:
             return self._matches(text)
@@ -234,7 +234,7 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
     while chunk := blob.read(at, limits.CHUNK):
         window = kept + chunk
         base = at - len(kept)
-        # What lies completely in the kept bytes was found with the chunk before.
+        # What lies completely in the kept bytes was found with the previous chunk.
         starts = (max(wanted - base, len(kept) - len(form) + 1, 0) for form in forms)
         places = [find(window, form, start) for form, start in zip(forms, starts, strict=True)]
         while (place := min((place for place in places if place >= 0), default=-1)) >= 0:

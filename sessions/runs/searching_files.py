@@ -38,7 +38,7 @@ class Sieve:
             return True
 
     def wants_run(self, name: str) -> bool:
-        """Whether a run's file, if it contains several runs, may contain a match; each file is read once."""
+        """Whether a run's file may contain a match; True for a file with one run. Each file is read once."""
         path, id = split_name(name)
         if not id or not self._query.word_form:
             return True

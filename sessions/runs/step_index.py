@@ -17,8 +17,8 @@ Place: TypeAlias = tuple[int, int, int]
 class StepIndex:
     """The records of each step, which need not be adjacent; it grows by one record at a time.
 
-    The columns are arrays, so that a record takes few bytes (decision 5). Those of the first group have an
-    item for each record, `_first` and `_last` one for each step.
+    The columns are arrays, so that a record takes few bytes (decision 5). Those from
+    `_start` to `_owner` have an item for each record, and `_first` and `_last` have one for each step.
     """
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class StepIndex:
         return self._owner[number], end
 
     def _step_by_scan(self, member: int, offset: int) -> int | None:
-        """Return the step whose record contains a byte, for records that are not in the order of the file."""
+        """Return the step whose record contains a byte, by looking at every record; None if there is none."""
         for number in range(len(self._start)):
             if self._member[number] == member and self._start[number] <= offset < self._end[number]:
                 return self._owner[number]

@@ -1,1 +1,1 @@
-"""The study folder: its log, publishing, erasing and auditing its content, and the runs of models in it."""
+"""Opens a study's folder, and publishes, analyses, audits and erases its content."""

@@ -83,7 +83,7 @@ def require_page() -> None:
 
 
 def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
-    """Return the content of a report's files. Raises `CancelledError`."""
+    """Return the content of a report's files. Raises `CancelledError` when cancelled."""
     from gistpoint.sessions.exports.study.report.html import page
 
     run.progress(RunProgress(step="drawing the figures"))
@@ -99,7 +99,7 @@ def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOfStudy(Request):
-    """A request for the power of a study, with the assumptions about its outcomes."""
+    """A request to compute the power of a study, with assumptions about its outcomes."""
 
     people: Count | None = None
     """The number of people; None for several usual numbers."""

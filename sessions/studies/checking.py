@@ -30,13 +30,13 @@ from gistpoint.sessions.studies.people import stratum_in_turn
 PEOPLE = 100
 """The number of simulated enrolments."""
 LEAST_RUNS = 3
-"""The least number of runs of the original that prove a task."""
+"""The smallest number of runs of the original that proves a task."""
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly tasks are spread over a number of people, as the least and the most attempts."""
+    """How evenly tasks are spread over people; each pair is the fewest and the most attempts."""
 
     people: int
     per_task: tuple[int, int]
@@ -125,7 +125,7 @@ def _range(counts: Mapping[object, int], cells: Sequence[object]) -> tuple[int, 
 
 
 def _declaration(study: StudyFolder) -> CheckFinding:
-    """Return the finding on the protocol, and whether it is in force."""
+    """Return the finding on the protocol of the declaration, which may not be in force."""
     detail = f"{study.study.id}, protocol {study.protocol[:12]}"
     in_force = study.ledger.protocol
     changed = study.ledger.opened is not None and in_force != study.protocol
@@ -175,7 +175,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
     yield CheckFinding("tasks", not problems, _first(problems) or read)
     if study.tasks:
         proof = f"all were proven by {LEAST_RUNS} runs of the original or more"
-        # In a simulated study nobody works on the tasks, so that they need no proof.
+        # In a simulated study nobody works on the tasks, so they need no proof.
         needs_no_proof = study.study.simulated and bool(unproven)
         yield CheckFinding(
             "evidence", needs_no_proof or not unproven, _first(unproven) or proof, reduced=needs_no_proof

@@ -103,7 +103,10 @@ def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
 
 
 def close_study(study: StudyFolder) -> None:
-    """Close a study: nobody can continue with it, and outcomes are shown. Raises `StudyError` if not open."""
+    """Close a study: nobody can continue with it, and outcomes are shown.
+
+    Raises `StudyError` unless it is open.
+    """
     require_opened(study)
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed already.", hint=f"gistpoint study report {study.named}")

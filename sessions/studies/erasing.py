@@ -1,4 +1,4 @@
-"""Erases people: all data of a person are in separate files, which are deleted, also if they reappear."""
+"""Erases people: all data of a person are in separate files, which are deleted whenever they reappear."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class PersonsFiles:
 
 
 def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) -> PersonsFiles:
-    """Return the files in a study's folder that belong to people, given by the hashes of their codes.
+    """Return the files in a study's folder that contain the data of some people.
 
-    `begun` are ids of attempts that are theirs according to the log.
+    `erased` are the hashes of the people's codes, and `begun` the ids of the attempts that the log assigns to
+    them.
     """
     if not erased:
         return PersonsFiles()

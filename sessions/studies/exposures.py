@@ -15,7 +15,7 @@ READ_BLIND = "a function of it was read blind"
 
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:
-    """Return the folders of the studies that `exposed_elsewhere` names; None for a folder that is missing."""
+    """Return the folders of the studies that `exposed_elsewhere` names, by name; None if one is missing."""
     found: dict[str, Path | None] = {}
     for name in study.study.design.exposed_elsewhere:
         folder = study.root / name
@@ -26,10 +26,10 @@ def other_studies(study: StudyFolder) -> dict[str, Path | None]:
 def record_exposures(study: StudyFolder, code: str) -> int:
     """Record which tasks of a study a person has seen elsewhere, and return how many are new.
 
-    A person has seen the tasks that they began in other studies, or that those record as exposed, and every
-    task with a corrupted function that they read blind on this machine, in any version or task. Equal codes
-    and names of readers mean the same person. A study whose folder is missing is skipped; `study check`
-    reports it.
+    A person has seen the tasks that they began in other studies, or to which those studies record an
+    exposure, and every task with a corrupted function that they read blind on this machine, in any version or
+    task. Equal codes and names of readers mean the same person. A study whose folder is missing is skipped;
+    `study check` reports it.
     """
     known = {fact.task for fact in study.ledger.person(code).exposures}
     new = 0

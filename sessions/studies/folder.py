@@ -1,4 +1,4 @@
-"""A study's folder: created from a template, or opened with its declaration, tasks, log and attempts."""
+"""Creates a study's folder from a template, or opens it with its declaration, tasks, log and attempts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LocalAttempt:
 
 
 class StudyFolder:
-    """An open study."""
+    """The folder of a study, with its declaration, tasks, log and attempts."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class StudyFolder:
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
-        """Return the task with a whole id, after verifying it. Raises `StudyError` if the study has none."""
+        """Return a task by its whole id, after verifying it. Raises `StudyError` if the study has none."""
         folder = self.read.folders.get(identity)
         if folder is None:
             raise StudyError(
@@ -173,7 +173,10 @@ class StudyFolder:
         return self.store.basis()
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the current journal in an attempt's folder into the study. Raises `StudyError`."""
+        """Copy the current journal in an attempt's folder into the study, and return the outcome.
+
+        Raises `StudyError` if the journal names no participant, or if the copy can't be written.
+        """
         return self.store.publish(folder)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
@@ -205,7 +208,7 @@ class StudyFolder:
         return Erasure(found.logs, tuple(sorted({*found.attempts, *delete_local(here)})))
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people, in the study and on this machine, and return which."""
+        """Delete reappeared data of erased people, in the study and on this machine, and return it."""
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)
         found = self.store.sweep()

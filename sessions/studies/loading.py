@@ -86,7 +86,7 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
 def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[str, ...]]:
     """Return the rows of the published attempts of people, and a sentence for each problem.
 
-    Tasks are not measured, so that it is quick. Raises `StudyError` as `load_study` does.
+    Tasks are not measured, because that takes time. Raises `StudyError` as `load_study` does.
     """
     book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
     problems = [*folder.files.problems, *folder.read.problems]
@@ -171,7 +171,7 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
 
 
 def _heads(content: JournalContent) -> set[str]:
-    """Return the hashes that a journal's last line has had since its end, before each added confirmation."""
+    """Return the hashes of a journal's last line now and before each confirmation that followed its end."""
     found = {content.head}
     for event in reversed(content.events):
         if not isinstance(event.data, PassConfirmed):

@@ -40,7 +40,7 @@ class EnrolPeople(Request):
     number: Count = 1
     stratum: str = ""
     role: Literal["baseline", "author", "qa"] | None = None
-    """The role; None for author if the code belongs to the study's team, and otherwise for baseline."""
+    """The role; if it is None, author for a code of the study's team, and otherwise baseline."""
 
 
 def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
@@ -124,7 +124,7 @@ def _random_codes(study: StudyFolder, number: int) -> list[str]:
 
 
 def require_servable(study: StudyFolder) -> None:
-    """Raise `StudyError` if a study can't be served to people in browsers."""
+    """Raise `StudyError` if a model assists in a condition, as such a study can't be served to browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
             f"{study.study.id} has conditions in which a model assists, and what is served gets no key to"
@@ -134,7 +134,10 @@ def require_servable(study: StudyFolder) -> None:
 
 
 def codes_to_serve(study: StudyFolder) -> list[str]:
-    """Return the codes of the people who may still take part. Raises `StudyError` if there are none."""
+    """Return the codes of the people who may still take part.
+
+    Raises `StudyError` if there are none, or if the study is closed or simulated.
+    """
     study.require_people()
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed: nobody takes part any more.")
@@ -189,7 +192,7 @@ def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignmen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithdrawPerson(Request):
-    """A request to withdraw a person; either `keep` or `erase` their data is set."""
+    """A request to withdraw a person, and either to `keep` or to `erase` their data."""
 
     code: str
     keep: bool = False
@@ -259,7 +262,7 @@ def _known(study: StudyFolder, code: str) -> Person:
 
 
 def people_expired(study: StudyFolder) -> list[str]:
-    """Return the codes of the people whose last operation is before the study's retention period.
+    """Return the codes of the people whose last operation is older than the study's retention period.
 
     Raises `StudyError` if the declaration defines no such period.
     """

@@ -1,7 +1,7 @@
 """Pseudonyms, which replace codes and the ids of attempts and assignments in published data.
 
 They are derived from a key that never leaves the study's folder: all exports of one folder have the same
-pseudonyms, and nobody without the key can test which code belongs to one.
+pseudonyms, and nobody without the key can test which code belongs to a pseudonym.
 """
 
 from __future__ import annotations

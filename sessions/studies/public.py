@@ -46,8 +46,8 @@ _NAME_OF_A_RULE = re.compile(r"[a-z_]{1,40}")
 def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
     """Return a study's data with pseudonyms and weeks, and no free text unless the declaration permits it.
 
-    Only data known to be harmless are included: operations of newer programs are left out, and reviews and
-    readings of attempts.
+    Only data known to be harmless are included: operations of newer programs, reviews, and readings of
+    attempts are left out.
     """
     return StudyData(
         msgspec.structs.replace(data.study, participants=Participants()),
@@ -63,7 +63,7 @@ def _order(row: AttemptRow) -> tuple[str, str, int, str]:
 
 
 def public_week(utc: str) -> str:
-    """Return the Monday of a time in ISO 8601; empty for an empty text."""
+    """Return the Monday of the week of a time, in ISO 8601; empty for an empty text."""
     return utc_text(monday(round(datetime.fromisoformat(utc).timestamp() * 1000))) if utc else ""
 
 

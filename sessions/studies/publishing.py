@@ -23,7 +23,7 @@ from gistpoint.sessions.journal import JOURNAL, decoded
 PUBLISHED = "published.json"
 FORMAT, VERSION = "gistpoint.published", 1
 CONFLICT = "~"
-"""In the name of a folder, separates an attempt's id from the head of a second journal of it."""
+"""Separates, in the name of a folder, an attempt's id from the head of a second journal of the attempt."""
 
 
 class PublishedNote(msgspec.Struct, frozen=True, kw_only=True):

@@ -162,8 +162,8 @@ class ReadingItem:
 def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader: str) -> list[ReadingItem]:
     """Return the queue of a reader: each different passing repair, mixed with the originals of their tasks.
 
-    The order depends on the reader and the study's seed. A repair that is identical to the original is one
-    item with it.
+    The order depends on the reader and the study's seed. A repair that is identical to the original
+    shares an item with the original.
     """
     repairs = {one.repair.key: one.repair for one in passing}
     tasks = {identity: folder.task(identity) for identity in {made.task for made in repairs.values()}}
@@ -178,7 +178,7 @@ def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader
 def decided_before(
     folder: StudyFolder, items: Iterable[ReadingItem], reader: str
 ) -> dict[int, tuple[MergeDecision, str]]:
-    """Return a reader's earlier decisions and reasons, by position among the items."""
+    """Return a reader's earlier decisions, each with its reason, by position among the items."""
     readings = folder.ledger.readings()
     earlier = ((place, readings.get(item.repair.key, {}).get(reader)) for place, item in enumerate(items))
     return {

@@ -1,4 +1,4 @@
-"""An organiser's decisions on attempts: corrected times and exclusions; and the record of models' runs."""
+"""Records an organiser's corrections and exclusions of attempts, and which runs of models were read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gistpoint.sessions.studies.solvers import SolverRuns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleAttempt(Request):
-    """A request for a decision on an attempt, with the reason."""
+    """A request to record a decision on an attempt, with the reason."""
 
     attempt: str
     """The id of the attempt, or the beginning of it."""
@@ -39,7 +39,7 @@ class SettleAttempt(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSpan(Request):
-    """A span of an attempt, in milliseconds of running time since its start, and what it counts as."""
+    """A request to relabel a span of an attempt, in milliseconds of running time since its start."""
 
     start: int
     end: int
@@ -92,7 +92,7 @@ def _settled(study: StudyFolder, wanted: SettleAttempt, kind: StudyOperationKind
 
 
 def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
-    """Return the published attempt with an id or unambiguous prefix. Raises `StudyError` if there is none."""
+    """Return a published attempt by its id or a prefix. Raises `StudyError` unless exactly one matches."""
     found = {one.id: one for one in study.attempts() if named and one.id.startswith(named)}
     if len(found) != 1 and named not in found:
         what = f"is the beginning of {len(found)} attempts" if found else "is no published attempt"

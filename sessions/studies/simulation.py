@@ -304,7 +304,10 @@ class SimulateStudy(Request):
 def simulate_study(
     study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext
 ) -> SimulationCount:
-    """Fill an empty simulated study and return the numbers. Raises `StudyError` for any other study."""
+    """Fill an empty simulated study and return the numbers.
+
+    Raises `StudyError` for any other study, or if it has no tasks.
+    """
     behaviour = wanted.behaviour
     study.require_simulated()
     if study.ledger.people or next(study.attempts(), None) is not None:
@@ -333,7 +336,8 @@ def fill(
 ) -> SimulationCount:
     """Let simulated people and models take part in the study in `root`, and return the numbers.
 
-    `skills` are those of models in logits, by name; others are random. Raises `CancelledError`.
+    `skills` are those of models in logits, by name; others are random. Raises `CancelledError` when
+    cancelled.
     """
     clock = SimulatedTime(FIRST_MS, "simulated")
     study = StudyFolder(root, locations, clock)
@@ -364,8 +368,8 @@ def fill(
 def write_demo_study(root: Path, named: str, locations: Locations, run: RunContext) -> SimulationCount:
     """Write the demo's study into a new or empty folder, and return the numbers of its simulation.
 
-    The folder appears only when it is complete. `named` is the user's name for it. Raises `StudyError` if it
-    is not empty.
+    The folder appears only when it is complete. `named` is the user's name for the folder. Raises
+    `StudyError` if the folder is not empty.
     """
     from gistpoint.core.demo.functions import write_simulated_tasks
 

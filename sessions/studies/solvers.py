@@ -1,4 +1,4 @@
-"""The runs of declared models: found below a study's folder, matched to its tasks, and turned into rows."""
+"""Finds the runs of declared models below a study's folder, matches them to tasks, and makes rows of them."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def _is_named(target: str, name: str) -> bool:
 
 
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
-    """Return the task of each run according to a solver's map; None if the runs name their tasks."""
+    """Return the task of each run, by the run's name, in a solver's map; None if runs name their tasks."""
     if solver.map in ("", _BY_ID):
         return None
     if not solver.map.startswith(_MAP):
@@ -315,7 +315,7 @@ def _without_root(text: str, root: Path) -> str:
 
 
 def _own_task(document: RunDocument, path: str) -> str:
-    """Return the name of the task that a run records; if it also has no id, the name of its file."""
+    """Return the recorded name of a run's task, or the name of its file if it has no id; otherwise empty."""
     header = document.header
     if header.task and "task" not in header.derived:
         return header.task

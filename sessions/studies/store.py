@@ -86,7 +86,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         )
 
     def basis(self) -> dict[str, int]:
-        """Return the number of whole lines that were read of each file, by the hash of the file's writer."""
+        """Return the number of whole lines read from each file, by the hash of the file's writer."""
         return {writer_sha8(writer_of(path)): lines for path, lines in self.lines.items()}
 
     def append(self, operations: Iterable[StudyOperation], *, durable: bool = True) -> int:
@@ -164,7 +164,7 @@ class FolderStore:
 
     @contextmanager
     def alone(self, *, writing: bool = True) -> Iterator[None]:
-        """Lock the log's folder against other processes of this machine; readers share the lock."""
+        """Lock the log's folder against other processes of this machine; unless `writing`, share the lock."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             with suppress(NoLocksError):  # concurrent plans only lose some balance
@@ -191,7 +191,7 @@ class FolderStore:
         return self.log.problems
 
     def basis(self) -> dict[str, int]:
-        """Return the number of lines that were read of each writer, by the writer's hash (8 digits)."""
+        """Return the number of lines that were read from each writer, by the writer's hash (8 digits)."""
         return self.log.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
@@ -237,7 +237,10 @@ class FolderStore:
         return self.root / ATTEMPTS
 
     def publish(self, folder: Path) -> Publication:
-        """Publish the current journal in an attempt's folder, and return the outcome. Raises `StudyError`."""
+        """Publish the current journal in an attempt's folder; return the outcome.
+
+        Raises the errors of `publish`.
+        """
         return publish(folder, self.published, self.machine)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
@@ -249,7 +252,7 @@ class FolderStore:
         return next((attempt for attempt in self.attempts() if attempt.id == identity), None)
 
     def erase(self, code: str) -> Erasure:
-        """Delete all files of a person, and return which.
+        """Delete all files of a person, and return what was deleted.
 
         The hash of the code is recorded first, so that copies that reappear are deleted too.
         """
@@ -269,7 +272,7 @@ class FolderStore:
         return erasure
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people, and return which."""
+        """Delete reappeared data of erased people, and return what was deleted."""
         erased = Ledger(self.operations()).erased
         found = leftovers(self.root, erased.keys())
         if not found.paths:

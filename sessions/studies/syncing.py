@@ -1,4 +1,4 @@
-"""Brings a study's folder up to date: with this machine's journals, another copy, and pending erasures."""
+"""Brings a study's folder up to date with this machine's journals, another copy, and pending erasures."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class SyncEffects:
 def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
     """Publish this machine's journals of a study, and delete data of erased people; return the effects.
 
-    The lines and journals of `other`, another copy of the folder, are merged into it. A repetition changes
-    nothing. Raises `StudyError` if `other` is no study, or if files can't be read or written.
+    The lines and journals of `other`, another copy of the folder, are merged into the study. A repetition
+    changes nothing. Raises `StudyError` if `other` is no study, or if files can't be read or written.
     """
     lines, taken, problems = 0, Counter[Publication](), list[str]()
     study.reload()
@@ -63,7 +63,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
         study.reload()
     erased = [study.sweep()]
     for code, who in study.ledger.people.items():
-        # The program was stopped between withdrawal and erasure.
+        # The program may have been stopped between withdrawal and erasure.
         if who.withdrawn is not None and who.withdrawn.data == ERASE:
             erased.append(study.erase(code))
     done = Counter(study.publish(attempt.folder) for attempt in study.local_attempts())
@@ -76,7 +76,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
 
 
 def _lines_taken(other: Path, own: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:
-    """Merge the lines of another copy of a file into the own one, and return how many are new.
+    """Merge the lines of the file `other` into its copy `own`, and return how many are new.
 
     If one copy is the beginning of the other, the lines keep their order.
     """

@@ -222,11 +222,11 @@ class Participation:
         self._record(StudyOperationKind.SITTING, Sitting(state=ENDED))
 
     def go_on(self, step: BetweenStep) -> None:
-        """Continue with the next task; only this process remembers that, another one would ask again."""
+        """Continue with the next task; only this process remembers that, so another one would ask again."""
         self._went_on_after = step.finished.id
 
     def pass_over(self, step: ReadyStep) -> None:
-        """Record that a training task is skipped. Raises `StudyError` if it can't be."""
+        """Record that a training task is skipped. Raises `StudyError` if it must not be skipped."""
         if not step.may_skip:
             raise StudyError("This training task can't be skipped.")
         self._record(
@@ -245,13 +245,13 @@ class Participation:
         return Role.TRAINING if step.training else Role(self.person.role or Role.BASELINE)
 
     def gist_help(self, step: ReadyStep | AttemptStep) -> HelpGist:
-        """Return the gist that is shown with an assignment's task; it has no text if there is none."""
+        """Return the gist that is shown with an assignment's task; if there is none, one without text."""
         if step.condition.gist_help is GistHelp.NONE:
             return HelpGist()
         return read_help(self.folder.root, step.assignment.task)
 
     def begin(self, step: ReadyStep) -> TakenAttempt:
-        """Record that an assignment was begun, and begin an attempt at it."""
+        """Record that an assignment was begun, and begin and return an attempt at it."""
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
 
@@ -276,7 +276,7 @@ class Participation:
         return self._start(taken, task, judge)
 
     def open(self, step: AttemptStep) -> TakenAttempt:
-        """Continue an attempt: resume its journal, or if there is none, begin it with the id in the log."""
+        """Resume an attempt, or if it has no journal, begin it with the id in the log; return the attempt."""
         task, judge = self._prepared(step)
         if not step.resume:
             return self._begin_what_is_recorded(step, task, judge)

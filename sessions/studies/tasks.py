@@ -83,7 +83,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
-    """Return the metrics in a task's answer: the mean of each over the targets that have it."""
+    """Return the metrics in a task's answer, by name: the mean of each over the targets that have it."""
     values: dict[str, list[float]] = {}
     for target in targets:
         for rank in standings_from_json(answer.metrics, target):

@@ -1,6 +1,6 @@
 """The writers of a study's files: `NAME@MACHINE`, where NAME is a participant's code or the organiser.
 
-With one writer per file, no lock is shared and erasing a person is deleting files (decision 84).
+With one writer per file, no lock is shared, and a person is erased by deleting files (decision 84).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A team's store: a PostgreSQL database that shares tasks, attempts, annotations and studies.
 
-It holds copies of what machines wrote into their files first, so it can be dropped and made again
+It only holds copies of what machines have written into their files, so it can be dropped and made again
 (decision 104).
 """
 

@@ -65,7 +65,7 @@ class StoreAddress:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters of the connection for libpq, including TLS."""
+        """The parameters of the connection for libpq, by name, including TLS."""
         found = {"dbname": self.database, **self.options}
         for name, value in (("host", self.host), ("user", self.user), ("port", str(self.port or ""))):
             if value:
@@ -95,7 +95,7 @@ class StoreAddress:
 
     def _with(self, options: Mapping[str, str]) -> str:
         user = f"{quote(self.user, safe='')}@" if self.user else ""
-        # A socket, an IPv6 address or several hosts can only be an option.
+        # A socket, an IPv6 address or several hosts can only be given as an option.
         is_option = self.host.startswith("/") or any(mark in self.host for mark in ":,")
         place = self.host
         if is_option:

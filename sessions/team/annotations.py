@@ -110,7 +110,7 @@ def send(connection: Connection, stores: Stores, machine: str, operations: Itera
 
 
 def last_numbers(connection: Connection, stores: Stores) -> dict[Source, int]:
-    """Return the number of operations of each person and machine in the store."""
+    """Return the number of operations of each person and machine in the store, by file and writer."""
     return {source: head.number for source, head in heads(connection, stores).items()}
 
 

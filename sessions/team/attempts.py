@@ -223,7 +223,7 @@ class ToPush:
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
-        """Continue after the lines in the store under a `fence`; without it, other lines make a branch."""
+        """Continue after the store's `there` lines under `fence`; if that is 0, more lines go to a branch."""
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
             self.lines = self.lines[there:]
@@ -233,7 +233,7 @@ class ToPush:
             self.target = next(self.targets)
 
     def moves(self) -> tuple[object, ...]:
-        """Return the changes of the attempt's row in the store by the lines, as the values of `_MOVED`."""
+        """Return the changes that the lines make to the attempt's row in the store, as values of `_MOVED`."""
         before, after = self.pushed.position, self.pushed.position.after(self.lines)
         closes = not self.hold and not is_open(self.folder)
         ended = bool(self.lines) and ends(self.lines[-1].data)
@@ -263,8 +263,9 @@ def push_attempts(
 ) -> list[PushResult]:
     """Send the lines of attempts that are missing from the store, and return a result for each.
 
-    Differences are conflicts in the results. `report` receives the number of attempts done, the number of
-    all and the current one; it may raise to stop, and sent lines remain.
+    Differences are conflicts in the results. `report` receives the number of attempts done, the number of all
+    and the current one; it may raise to stop, and sent lines remain. Raises `TeamStoreError` if other
+    processes keep changing an attempt.
     """
     waiting = list(wanted)
     for _ in range(_TRIES):
@@ -373,7 +374,7 @@ class AttemptElsewhereError(TeamStoreError):
 
 
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
-    """Prepare an attempt for being resumed here: fetch the lines that other machines added, take the lease.
+    """Prepare to resume an attempt here: fetch the lines that other machines added, and take the lease.
 
     A journal that differs from the store's is left unchanged, because it is a branch. Raises
     `AttemptElsewhereError` while another machine holds the lease.
@@ -524,7 +525,7 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the attempts with lines missing from the store, and how many; 0 if the store's lines differ."""
+    """Return the folders of attempts with lines missing from the store, and how many; 0 if lines differ."""
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}
@@ -555,5 +556,5 @@ def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Con
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Return the number of lines of each attempt in the store, and the hash of the last line."""
+    """Return the number of lines of each attempt in the store and the hash of the last line, by its id."""
     return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

@@ -27,7 +27,7 @@ _AT_ONCE = 200
 
 
 def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) -> list[str]:
-    """Store the contents of files, unless they are stored already, and return their SHA-256.
+    """Store the contents of files, unless they are stored already, and return the SHA-256 of each.
 
     Readers can't see `secret` blobs.
     """
@@ -46,7 +46,7 @@ def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) ->
 
 
 def blob_sizes(engine: Engine, names: Collection[str], *, public: bool = False) -> Counter[str]:
-    """Return the sizes in bytes of those blobs that are stored; readers must request `public` ones."""
+    """Return the sizes in bytes of the blobs that are stored, by name; readers must set `public`."""
     if not names:
         return Counter()
     kept = _KEPT[public]
@@ -64,7 +64,7 @@ def get_blobs(
     public: bool = False,
     streamed: bool = False,
 ) -> None:
-    """Write the blobs that are stored to files with their names; readers must request `public` ones.
+    """Write the blobs that are stored to files with their names; readers must set `public`.
 
     `streamed` needs less memory and more round trips. `whole_blob` returns the files, after checking them.
     """

@@ -83,7 +83,10 @@ START = Position()
 
 
 def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
-    """Return the whole lines of a journal after a position. Raises `BrokenChainError` and OSError."""
+    """Return the whole lines of a journal after a position.
+
+    Raises `BrokenChainError`, and OSError if the journal can't be read.
+    """
     with path.open("rb") as file:
         file.seek(known.offset)
         data = file.read()
@@ -93,7 +96,7 @@ def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
 def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
     """Return the lines of an attempt after a position that are on the disk, safe from power cuts.
 
-    Raises `BrokenChainError` and OSError.
+    Raises `BrokenChainError`, and OSError if the journal can't be read.
     """
     kept = head_kept(folder) if is_open(folder) else None  # before the journal, which may grow
     if kept is None:
@@ -158,7 +161,7 @@ def branch_of(name: str) -> tuple[str, str]:
 
 
 def header_of(line: bytes) -> dict[str, object] | None:
-    """Return the columns of an attempt from its first line; None if the line does not begin an attempt."""
+    """Return the columns of an attempt, by name, from its first line; None if the line begins no attempt."""
     event = decoded(line)
     if event is None or not isinstance(event.data, AttemptStarted):
         return None

@@ -36,7 +36,7 @@ class LiveState:
     fetched: int = 0
     """The number of operations of others that were fetched so far."""
     problem: str = ""
-    """Why nothing is shared now, in a sentence; empty if it is."""
+    """Why nothing is shared now, in a sentence; empty if sharing works."""
 
 
 class LiveAnnotations:

@@ -1,4 +1,4 @@
-"""An open team's store: the engine, the user's rights, and the difference between the clocks."""
+"""A team's store that was opened: the engine, the user's rights, and the difference between the clocks."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def address_of(locations: Locations) -> StoreAddress:
 def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
     """Connect to the chosen store, record there that this machine has used it, and return the store.
 
-    Raises `UnreachableError` if it does not answer, and `TeamStoreError` if none is chosen, the schema is
-    another one, or the user has no rights.
+    Raises `UnreachableError` if it does not answer, and `TeamStoreError` if none is chosen, the schema has
+    another revision, or the user has no rights.
     """
     address, machine = address_of(locations), machine_of(locations.data)
     engine = engine or engine_of(address)

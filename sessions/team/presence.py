@@ -26,7 +26,7 @@ _NOW = text(
 
 
 def record_reading(connection: Connection, folder: str, reviewer: str, machine: str, subject: str) -> None:
-    """Record what a person is reading on a machine, a run or a task; an empty `subject` is nothing."""
+    """Record the run or task that a person is reading on a machine; an empty `subject` stands for none."""
     about = {"folder": folder, "reviewer": reviewer, "machine": machine}
     if subject:
         connection.execute(_RECORD, about | {"subject": subject})

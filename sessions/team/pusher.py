@@ -1,7 +1,7 @@
 """Mirrors attempts to the team's store while they are written: a thread sends new lines, and nobody waits.
 
 Only the thread imports SQLAlchemy. If lines are unsent when the program exits, an empty file in the data
-folder names the attempt; the next program that opens an attempt sends them, or `gistpoint store sync`.
+folder names the attempt; the next program that opens an attempt, or `gistpoint store sync`, sends them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MirrorState:
     lines: int = 0
     """The number of lines of this program that are missing from the store."""
     since_ms: int = 0
-    """The time since which the store is away or can't be used."""
+    """When the store went away or became unusable, in milliseconds since 1970; 0 if it never did."""
     words: str = ""
     """Why the store can't be used, in a sentence."""
     branches: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class Pusher:
 
     @property
     def state(self) -> MirrorState:
-        """The current state of the mirror; can be called from any thread."""
+        """The current state of the mirror; it can be read from any thread."""
         lines = sum(each.waiting for each in [*self._open.values()])
         branches, conflicts = tuple(self._branches), tuple(self._conflicts)
         return MirrorState(self._phase, lines, self._since_ms, self._words, branches, conflicts)
@@ -287,7 +287,7 @@ class Pusher:
             self._branches[pushed.attempt] = None
 
     def _reached(self) -> Engine:
-        """Return the store's engine, which is made at the first call. Raises `UserError`."""
+        """Return the store's engine, which is made at the first call. Raises `UserError` if that fails."""
         with self._lock:
             if self._engine is None:
                 from gistpoint.sessions.team.connecting import require_extra

@@ -178,8 +178,8 @@ def serialise(connection: Connection, what: str) -> None:
 def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
     """Add the operations whose uuids are missing from the store, numbered after the last of their writers.
 
-    A writer belongs to one machine, whose transactions run one at a time: whoever has seen a number has seen
-    all lower ones.
+    A writer belongs to one machine, whose transactions run one at a time, so a machine that has seen a number
+    has seen all lower ones.
     """
     for some in _batches(lines):
         serialise(connection, machine)
@@ -192,7 +192,7 @@ def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> N
 
 
 def heads(connection: Connection, files: Collection[str]) -> dict[Source, StoreHead]:
-    """Return the last line of each writer in some files."""
+    """Return the last line of each writer in `files`, by file and writer."""
     rows = connection.execute(_HEADS, {"files": list(files)})
     return {
         (file, writer): StoreHead(number, sha256, subject) for file, writer, number, sha256, subject in rows
@@ -212,7 +212,7 @@ def lines_beyond(
 
 
 def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, list[tuple[int, str, str]]]:
-    """Return the number, hash and sender of each line of some writers; the hashes are computed again."""
+    """Return the number, hash and sender of each line, by file and writer; the hashes are computed again."""
     found: dict[Source, list[tuple[int, str, str]]] = {source: [] for source in sources}
     rows = connection.execute(_HASHES, arrays(_PLACE, [(*source, 0) for source in found]))
     for file, writer, number, sha256, machine in rows:

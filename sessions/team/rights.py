@@ -1,8 +1,8 @@
 """The rights in a team's store: the roles of its database, and the rights of the connected user.
 
 Readers must never see an answer. So they can't read secret blobs, baselines, lines of journals, which contain
-solvers' repairs, or lines of annotations, which may quote any of these; and of a study only its id. Only
-lines of studies may be deleted, because people are erased from them.
+solvers' repairs, or lines of annotations, which may quote any of these. Of a study, they see only the id.
+Only lines of studies may be deleted, because people are erased from them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _GRANTS = {
 
 
 class Rights(StrEnum):
-    """The rights of a connection, from the least to the most."""
+    """The rights of a connection, from the weakest to the strongest."""
 
     NONE = "none"
     READER = "reader"

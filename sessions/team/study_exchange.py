@@ -236,7 +236,7 @@ class StudyExchange:
         for claim in claims:
             one = unsent.get(claim.name)
             if one is not None:
-                # This may run in a thread, which must not use the store of another one.
+                # This may run in a thread, which must not use the store of another thread.
                 writing = FolderStore(self.files.root, self.files.machine, self.files.clock)
                 back = TakenBack(target=one.op)
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
@@ -398,7 +398,7 @@ def _claiming_once(
 
 
 def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
-    """Return the error for lines that an index of the store refuses; raise `error` if it is none of these."""
+    """Return the error for lines that an index of the store refuses; raise `error` for other causes."""
     if "beginning_once" in str(error):
         return StudyError(
             "This task was begun on another machine at this moment.",
@@ -430,7 +430,7 @@ def pending_claims(root: Path) -> Iterator[Path]:
 
 
 def is_of(writer: str, people: Collection[str]) -> bool:
-    """Whether a writer is one of some people, by the hashes of their codes."""
+    """Whether a writer is one of `people`, who are given by the hashes of their codes."""
     return _is_person(name_in(writer), people)
 
 

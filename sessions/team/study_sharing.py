@@ -42,7 +42,7 @@ class SharedStudy:
     files: int
     """The number of files in the declaration."""
     new: bool
-    """Whether the store did not contain the study before."""
+    """Whether the store did not contain the study until now."""
     replaced: bool
     """Whether the store contained another declaration of the study."""
 
@@ -128,7 +128,7 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
             else:
                 connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
         elif sha256_of(archive) == row.archive_sha256:
-            put_blobs(connection, [archive], secret=True)  # pieces that the store has lost
+            put_blobs(connection, [archive], secret=True)  # restores pieces that the store has lost
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 
@@ -136,7 +136,10 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
 def _require_same(
     study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
 ) -> None:
-    """Raise `StudyError` unless the store's study with this id is the folder's, and may be changed to it."""
+    """Raise `StudyError` unless the folder may be shared in place of the store's study with this id.
+
+    It may not if that is a different study, or if the folder's declaration was changed without an amendment.
+    """
     is_noted = note is not None and (note.study, note.address) == (study.study.id, address)
     if not is_noted and not copied:
         raise StudyError(
@@ -152,7 +155,10 @@ def _require_same(
 
 
 def fetch(name: str, address: StoreAddress, locations: Locations) -> Path:
-    """Fetch the study with an id into the data folder, and return its folder. Raises `UserError`."""
+    """Fetch the study with an id into the data folder, and return its folder.
+
+    Raises `UserError` if the store can't be used or does not contain the study.
+    """
     place = locations.data / STUDIES / name
     place.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -214,7 +220,7 @@ def _unpacked(
 
 @contextmanager
 def _connected(address: StoreAddress) -> Iterator[Connection]:
-    """Connect to a store for one transaction. Raises `TeamStoreError` if its schema is another one."""
+    """Connect to a store for one transaction. Raises `TeamStoreError` for a schema of another revision."""
     engine = engine_of(address)
     try:
         with reaching(address), engine.begin() as connection:

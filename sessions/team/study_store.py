@@ -90,7 +90,7 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached last time, or how it differs; empty if it is fine."""
+        """Why the store could not be reached last time, or how its data differ; empty if neither is so."""
         return self._unreached or self._conflict
 
     @property
@@ -112,7 +112,7 @@ class TeamStudyStore:
         self._unreached = ""
 
     def _checked_exchange(self, connection: Connection) -> StudyExchange:
-        """Return the exchange of a transaction. Raises `TeamStoreError` if the store's schema is another."""
+        """Return the exchange of a transaction. Raises `TeamStoreError` for a schema of another revision."""
         if not self._checked:
             require_schema(revision_of(connection))
             self._checked = True
@@ -162,7 +162,7 @@ class TeamStudyStore:
         return self.files.operations()
 
     def basis(self) -> Mapping[str, int]:
-        """Return the number of lines that were read of each writer, by the writer's hash (8 digits)."""
+        """Return the number of lines that were read from each writer, by the writer's hash (8 digits)."""
         return self.files.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
@@ -187,7 +187,7 @@ class TeamStudyStore:
     # Writing
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Write the operations that are not known yet, synced to the disk; send them and return how many."""
+        """Write the operations that are not known yet, synced to the disk; send them, and return how many."""
         added = self.files.append(operations)
         self._send_soon()
         return added

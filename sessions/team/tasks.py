@@ -120,7 +120,7 @@ def has_answer(task: Task) -> bool:
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
-    """Return the SHA-256 of `task.toml`, which contains the tree's, and that of the answer, or empty."""
+    """Return the SHA-256 of `task.toml`, which covers the tree, and of the answer; empty without one."""
     public = hashlib.sha256((task.folder / TASK_FILE).read_bytes()).hexdigest()
     answer = [task.folder / name for name in _answer_files(task.folder)]
     if not answer:
