@@ -143,7 +143,7 @@ def against_repositories(rows: Sequence[AttemptRow], hard: set[str]) -> tuple[Nu
     """Return the hard subset's expected rate by its repositories, and its actual rate minus that.
 
     The expected rate is the sum over repositories of their share of the subset's attempts times their rate
-    over all attempts. Both are probabilities with jackknife intervals.
+    over all attempts. Both numbers are fractions of 1 and have jackknife intervals.
     """
     units = Units.of(rows)
     solved = np.array([float(row.solved) for row in rows])

@@ -118,7 +118,8 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
     """Return the median time in minutes by a censored log-normal model with a constant alone.
 
-    Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved.
+    Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved, or
+    if the model can't be fitted, as when all times are equal.
     """
     if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
         return short
@@ -136,7 +137,7 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
 
 
 def primary_findings(data: StudyData) -> Findings:
-    """Return the declared primary estimate, and the one by the tests alone next to it (`primary`)."""
+    """Return the declared primary estimate and, next to it, the estimate by the tests alone (`primary`)."""
     protocol = data.study.protocol
     found = FindingsBuilder()
     if not any(map(countable, data.rows)):
@@ -230,7 +231,7 @@ def _without_rules(data: StudyData) -> Iterator[Variant]:
 
 
 def _other_times(data: StudyData) -> Iterator[Variant]:
-    """Yield the study with uncorrected times, if the outcome is a time, and with the clock not declared."""
+    """If the outcome is a time, yield the study with uncorrected times, and with the other clock's times."""
     protocol = data.study.protocol
     if protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
         yield Variant(
@@ -307,7 +308,10 @@ def _timed(data: StudyData, seconds: Callable[[AttemptRow], float | None]) -> St
 
 
 def _without_each_person(data: StudyData) -> dict[str, Number]:
-    """Return the least and the greatest estimate without one of the persons, none of whom is named."""
+    """Return the least and the greatest estimate without one of the persons, none of whom is named.
+
+    Empty for fewer than two persons, or if no such estimate can be made.
+    """
     persons = sorted({row.participant for row in people_of(data.rows)})
     if len(persons) < 2:
         return {}

@@ -90,7 +90,10 @@ def alone(group: PooledRows, label: str = "") -> Pool:
 
 
 def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
-    """Return a pool for each group of people, and one for the models of each mode and condition."""
+    """Return a pool for each group of people, and one for the models of each mode and condition.
+
+    Simulated models are not pooled with real ones.
+    """
     known = tuple(found)
     # People are pooled only with people of their own condition; models of one condition are pooled as in the
     # paper (decision 86).

@@ -1,4 +1,4 @@
-"""Whether one side solved harder tasks than the other (Breakpoint, sections 4.2.2-4.2.3, figures 13-14)."""
+"""Tests whether one side solved harder tasks than the other (Breakpoint, 4.2.2-4.2.3, figures 13-14)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def people(data: StudyData) -> tuple[AttemptRow, ...]:
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
-    """Return the note that a regression of times needs if somebody gave up; empty otherwise."""
+    """Return the note that a regression of times needs, in a tuple; empty if nobody gave up."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
 
 
@@ -87,9 +87,9 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
 
-    `contrasts` names further linear combinations of the effects, by their weights. The variances are the
-    two-way jackknife's (`intervals.jackknife`), with the likelihood's own variance for single attempts; that
-    one is scaled by the degrees of freedom which the tasks take.
+    `contrasts` maps the name of each further linear combination of the effects to their weights. The
+    variances are the two-way jackknife's (`intervals.jackknife`). That for single attempts is the
+    likelihood's own, scaled by the degrees of freedom that the tasks take.
 
     Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
     separated. Without `interval` nothing is refitted and there is no interval.
@@ -197,9 +197,10 @@ def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
 def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
-    """Return the ratio of the time under a condition to that under its reference.
+    """Return the ratio of the time under `condition` to the time under `reference`.
 
-    The regression is within tasks and has the position in the person's order as a covariate.
+    The regression is within tasks and has the position in the person's order as a covariate. Returns a
+    shortfall if there are no such attempts, or as `regress_times` does.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
@@ -308,7 +309,7 @@ def _of_metric(
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio by least squares of ln t on solved attempts within tasks, with HC3 errors.
 
-    None if the tasks solved under both conditions can't separate them.
+    None if no task was solved under both conditions, or if too few attempts solved such a task.
     """
     solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
@@ -328,7 +329,7 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
     """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
     This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
-    attempts are solved, or all under one condition.
+    solved attempts have a forecast, or if all of those are under one condition.
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
@@ -369,7 +370,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and the ratio of two modes' ratios (`time-mode`)."""
+    """Return the ratio of times in each mode, and for each two modes the ratio of these (`time-mode`)."""
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
