@@ -1,1 +1,1 @@
-"""The study: declaration, log, assignments, and the rows from which its numbers are computed."""
+"""Declares, logs and assigns studies, and makes the rows from which their numbers are computed."""

@@ -1,4 +1,4 @@
-"""The declaration of a study as records, as spelled in `study.toml` and read by `reading`."""
+"""The records of a study's declaration, as spelled in `study.toml` and read by `reading`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     hypotheses: tuple[str, ...] = ()
     primary: PrimaryOutcome = PrimaryOutcome.SOLVE_RATE
     primary_contrast: tuple[str, ...] = ()
-    """The two conditions or solvers that the primary analysis compares; else empty."""
+    """The two conditions or solvers that the primary analysis compares; otherwise empty."""
     primary_time: PrimaryTime = PrimaryTime.ACTIVE
     preregistration: str = ""
     """The address of the pre-registration."""
@@ -241,7 +241,7 @@ class QuestionKind(StrEnum):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of a questionnaire; both ids form the column of its answers, such as `before.editor`."""
+    """One item of a questionnaire; its column has the form's id and its own, as in `before.editor`."""
 
     id: str
     text: str

@@ -116,8 +116,8 @@ class StudyStore(Protocol):
     ) -> StudyOperation:
         """Append an operation with the current time, and return it.
 
-        `name` is the code of the participant whom it concerns, even if the organiser writes it; else
-        `ORGANISER`.
+        `name` is the code of the participant whom it concerns, even if the organiser writes it; otherwise it
+        is `ORGANISER`.
         """
         ...
 
@@ -126,7 +126,7 @@ class StudyStore(Protocol):
         ...
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first; all versions of one in conflict."""
+        """Yield the published journals, the oldest first; of a journal in conflict, all versions."""
         ...
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
