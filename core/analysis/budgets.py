@@ -124,7 +124,10 @@ def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> 
 
 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
-    """Return the share of attempts solved by each time of the primary clock; None if fewer than 5 are."""
+    """Return the share of attempts solved by each time of the primary clock.
+
+    None if fewer than five attempts with a time are solved.
+    """
     timed = [row for row in rows if row.primary_s is not None]
     times = [primary_minutes(row) for row in solved_of(timed)]
     if len(times) < LEAST_SOLVED_OF_SURVIVAL:
