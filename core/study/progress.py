@@ -78,7 +78,7 @@ class StudyProgress:
     open_cells: int
     """The number of pairs of a task and a condition with fewer attempts than the target."""
     people_needed: int
-    """The number of further people who close these cells if each attempts a full set of tasks."""
+    """The number of further people who would close the open cells, if each attempts a full set of tasks."""
     rows: tuple[AttemptRow, ...] = field(default=(), repr=False)
     at_work: tuple[PersonAtWork, ...] = ()
 

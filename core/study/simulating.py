@@ -88,7 +88,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         return 60 * self.median_minutes * ratio * math.exp(self.per_logit * (difficulty - ability))
 
     def chance(self, difficulty: float, ability: float, condition: Condition, limit_s: float) -> float:
-        """Return the probability of solving within a limit in seconds, if patience does not end before."""
+        """Return the probability of solving within a limit in seconds, if patience does not end earlier."""
         return _NORMAL.cdf(math.log(limit_s / self.median_s(difficulty, ability, condition)) / self.sigma)
 
 
@@ -202,7 +202,7 @@ class Crowd:
         return self.behaviour.ability * normal(*self.key("ability", person))
 
     def leaves_at(self, person: str, tasks: int) -> int | None:
-        """Return the number of tasks after which a person withdraws; None for those who stay."""
+        """Return the number of tasks after which a person withdraws; None if the person stays."""
         if tasks < 1 or uniform(*self.key("leaves", person)) >= self.behaviour.leaves:
             return None
         return int(uniform(*self.key("leaves at", person)) * tasks)
