@@ -1,1 +1,1 @@
-"""Metrics of functions: complexity, centrality on the call graph, and the sets they select."""
+"""Metrics of functions: their complexity, their centrality on the call graph, and sets selected by these."""

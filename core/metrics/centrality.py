@@ -50,7 +50,7 @@ class Centrality:
 
 
 def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
-    """Return the centralities of every node of `graph`; recursive calls do not count."""
+    """Return the centralities of every node of `graph`, by the node's name; recursive calls do not count."""
     names = list(graph)
     number = {name: place for place, name in enumerate(names)}
     pairs = sorted((number[caller], number[callee]) for caller, callee in graph.edges if caller != callee)
@@ -135,7 +135,10 @@ def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[
 
 
 def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:
-    """Return the left eigenvector by power iteration on A + 1 from equal values, as networkx does."""
+    """Return the left eigenvector by power iteration on A + 1 from equal values, as networkx does.
+
+    None if there is no cycle, or if the iteration does not converge.
+    """
     size = len(callees)
     # Without a cycle, all values converge to 0.
     if not _has_cycle(callees):

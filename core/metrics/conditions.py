@@ -54,7 +54,7 @@ class FunctionCondition:
     _make: Maker
 
     def over(self, population: Sequence[FunctionMetrics]) -> Test:
-        """Return the test of one function; percentiles are over `population`, interpolated."""
+        """Return the condition as a test of a function; percentiles are interpolated over `population`."""
         return self._make(_Population(population))
 
 
@@ -68,7 +68,10 @@ def filter_rows(
     conditions: Iterable[str],
     population: Sequence[FunctionMetrics] | None = None,
 ) -> list[FunctionMetrics]:
-    """Return the rows that meet every condition; percentiles are over `population`, by default the rows."""
+    """Return the rows that meet every condition; percentiles are over `population`, by default the rows.
+
+    Raises as `read_condition` does.
+    """
     rows = list(rows)
     reference = rows if population is None else population
     tests = [read_condition(text).over(reference) for text in conditions]
