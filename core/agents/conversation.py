@@ -79,7 +79,7 @@ def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
 
 
 def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessage]:
-    """Return the messages of a model's next request: prompt, brief, replies, and the answers to each.
+    """Return the messages of a model's next request: the prompt, the brief, and each reply with its answers.
 
     The brief and the answers equal those that a person reads, byte for byte.
     """

@@ -1,4 +1,4 @@
-"""The static setting of gists: one request with all files of the command, one hand-in (Gistify, 4.3)."""
+"""The static setting of gists: one request with all files of the command, and one hand-in (Gistify, 4.3)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else ""."""
+    """Return the file in a reply: its last fenced block, or the whole text if that is Python.
+
+    Empty if the block is blank, or if there is neither.
+    """
     blocks = _fenced(reply)
     if blocks:
         return blocks[-1] if blocks[-1].strip() else ""

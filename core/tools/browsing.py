@@ -44,7 +44,10 @@ def tree_path(raw: str) -> str:
 
 
 def existing_file(context: ToolContext, raw: str) -> str:
-    """Return the path of a file in the tree. Raises `RefusalError`, naming what is there instead."""
+    """Return the path of a file in the tree.
+
+    Raises `RefusalError`, which names what is there, if the path is not that of a file.
+    """
     path = tree_path(raw)
     if context.tree.is_file(path):
         return path
@@ -59,7 +62,10 @@ def existing_file(context: ToolContext, raw: str) -> str:
 
 
 def existing_folder(context: ToolContext, raw: str) -> str:
-    """Return the path of a folder in the tree. Raises `RefusalError`, naming what is there instead."""
+    """Return the path of a folder in the tree.
+
+    Raises `RefusalError`, which names what is there, if the path is not that of a folder.
+    """
     path = tree_path(raw)
     if context.tree.is_directory(path):
         return path
@@ -122,7 +128,7 @@ def listing(definitions: Iterable[Definition]) -> list[str]:
 
 
 def revealed_functions(definitions: Iterable[Definition]) -> tuple[tuple[str, int, int], ...]:
-    """Return names and spans in the form of `Revealed.functions`."""
+    """Return the names and line spans of definitions in the form of `Revealed.functions`."""
     return tuple((str(d.ref), d.start_line, d.end_line) for d in definitions)
 
 
@@ -165,7 +171,7 @@ def _list_file_functions(context: ToolContext, arguments: Mapping[str, str]) -> 
 
 
 def _listed(head: str, path: str, definitions: Sequence[Definition], most: int) -> ToolOutput:
-    """Return an answer with a first line and the definitions of a file, at most `most`."""
+    """Return an answer with a first line and at most `most` of a file's definitions."""
     shown = definitions[:most]
     lines = [head, *listing(shown)]
     if len(definitions) > most:

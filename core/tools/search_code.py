@@ -1,4 +1,4 @@
-"""`search_code`: lines of Python files that match a regular expression, as in grep, in bounded time."""
+"""Finds the lines of Python files that match a regular expression, as grep does, in bounded time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts of files, with normalised newlines, sorted by path, and the undecodable files."""
+    """The texts of files, with normalised newlines, sorted by path, and the paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -139,7 +139,10 @@ _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\
 
 
 class SearchPattern:
-    """A pattern in the dialect of the `regex` package, matched within single lines."""
+    """A pattern in the dialect of the `regex` package, matched within single lines for at most `seconds`.
+
+    Raises `RefusalError` for a pattern that is empty, invalid or too large.
+    """
 
     def __init__(self, pattern: str, seconds: float) -> None:
         self.seconds = seconds
@@ -154,7 +157,10 @@ class SearchPattern:
         self._deadline = time.monotonic() + self.seconds
 
     def lines(self, text: str) -> Iterator[int]:
-        """Yield the offset of each matching line's start in `text`. Raises `TimeoutError` past the time."""
+        """Yield the offset of each matching line's start in `text`.
+
+        Raises `TimeoutError` once the time that `start` has begun is up.
+        """
         if self.literal is not None:
             return self._literal_lines(text, self.literal)
         if self.required and len(self.required[0]) >= _LEAST_REQUIRED:
