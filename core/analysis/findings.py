@@ -81,7 +81,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line with a band; `steps` draws a step function, `dashed` a dashed one."""
+    """A line with a band; with `steps` it is drawn as a step function, with `dashed` as a dashed line."""
 
     series: str
     x: tuple[float, ...]

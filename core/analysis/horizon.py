@@ -98,7 +98,7 @@ def fit_horizon(
 def run_weights(tasks: Sequence[str], families: Sequence[str]) -> Floats:
     """Return METR's `invsqrt_task_weight` of each run.
 
-    It is 1 / (runs of the task) * 1 / sqrt(tasks of the family).
+    A run's weight is 1 / (runs of the task) * 1 / sqrt(tasks of the family).
     """
     runs = Counter(tasks)
     of_family: dict[str, set[str]] = defaultdict(set)
@@ -119,13 +119,13 @@ class Timed:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow], minutes: Mapping[str, float]) -> Timed:
-        """Return the rows whose tasks have human minutes."""
+        """Return the rows whose tasks have human minutes; `minutes` is by task id."""
         kept = tuple(row for row in rows if row.task in minutes)
         return cls(kept, np.array([minutes[row.task] for row in kept], dtype=float))
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each run: 1 if it is solved, else 0."""
+        """The score of each run: 1 if it is solved, otherwise 0."""
         return np.array([float(row.solved) for row in self.rows])
 
     @cached_property

@@ -91,7 +91,7 @@ class Scale(StrEnum):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest possible value, as printed."""
+        """The least and the greatest possible value, as printed; infinite where there is no limit."""
         return _LIMITS.get(self, (-np.inf, np.inf))
 
     def cut(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -202,7 +202,7 @@ class Spread:
 
     @cached_property
     def flat(self) -> Kept:
-        """Where neither persons nor tasks differ, although single rows do."""
+        """Whether, for each estimate, neither persons nor tasks differ, although single rows do."""
         # Equal means of persons and of tasks leave rounding errors, so the comparison is relative to V_A.
         return (self.by_persons + self.by_tasks <= 1e-12 * self.by_rows) & (self.by_rows > 0)
 

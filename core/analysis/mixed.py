@@ -87,7 +87,8 @@ def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
 def mixed_times(data: StudyData) -> Findings:
     """Return the standard deviations of persons and tasks, and conditions' ratios, of solved attempts.
 
-    The analysis `time-mixed`: standard deviations are of ln minutes; the ratios are exp of the coefficients.
+    The standard deviations are of ln minutes; the ratios are exp of the coefficients. The analysis is
+    `time-mixed`.
     """
     rows = solved_of(people(data))
     if not rows:

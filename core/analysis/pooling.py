@@ -91,7 +91,7 @@ def groups(data: StudyData) -> tuple[PooledRows, ...]:
 
 
 def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
-    """Return the countable ones among `rows` in groups, ordered as those of `groups`."""
+    """Return the countable rows among `rows` in groups, in the order of `groups`."""
     found: dict[tuple[bool, str, str, str, str], list[AttemptRow]] = defaultdict(list)
     # Rows that differ in any part of this key are never pooled.
     for row in rows:
@@ -192,7 +192,7 @@ def persons_of(rows: Iterable[AttemptRow]) -> int:
 
 
 def tasks_of(rows: Iterable[AttemptRow]) -> int:
-    """Count the tasks of some rows."""
+    """Count the tasks of the rows."""
     return len({row.task for row in rows})
 
 

@@ -1,4 +1,4 @@
-"""The precision and power of a design, by simulating the outcomes of its primary analysis.
+"""Estimates the precision and power of a design by simulating the outcomes of its primary analysis.
 
 Success is logistic in the sum of a normal person effect and a normal task effect; times are log-normal with
 the same effects. Each draw is analysed by the two-way jackknife, as the study will be. Times are those of
@@ -248,7 +248,7 @@ class _Drawing:
 def middle_for(rate: float, spread: float) -> float:
     """Return m such that the mean of expit(m + spread z) over normal z is `rate`, by bisection.
 
-    The mean is by Gauss-Hermite quadrature with 60 nodes.
+    The mean is computed by Gauss-Hermite quadrature with 60 nodes.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     low, high = -30.0, 30.0

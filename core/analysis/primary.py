@@ -41,7 +41,7 @@ Estimate = Number | Shortfall
 
 
 def primary(data: StudyData, *, interval: bool = True) -> Estimate:
-    """Return the declared primary estimate, or the shortfall if there are too few data.
+    """Return the declared primary estimate, or a shortfall if the data do not suffice for it.
 
     A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have
     attempted (`difference_by_task`); of times it is their ratio within tasks (`condition_ratio`). Without a

@@ -58,8 +58,8 @@ def run_analyses(
 ) -> tuple[RanAnalysis, ...]:
     """Run the analyses on a study, in order, and return each with its findings.
 
-    Progress is reported before each analysis. One that fails is returned with the reason. Raises `StudyError`
-    if the extra `study` is not installed, and `CancelledError` when cancelled.
+    Progress is reported before each analysis. An analysis that fails is returned with the reason. Raises
+    `StudyError` if the extra `study` is not installed, and `CancelledError` when cancelled.
     """
     found, listed = [], tuple(analyses)
     for done, analysis in enumerate(listed):

@@ -142,8 +142,8 @@ class StandardScores:
 def standard_scores(data: StudyData, metric: str) -> StandardScores:
     """Return the z scores of a metric over all of the study's tasks with functions to be found.
 
-    They use the population standard deviation. Tasks without the metric have no score; none has one if all
-    values are equal.
+    They use the population standard deviation. Tasks without the metric have no score; if all values are
+    equal, no task has one.
     """
     modes = modes_measuring(FOUND)
     values = {
@@ -161,7 +161,10 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
 
 
 def alike_but_for(condition: Condition | None, *fields: str) -> str:
-    """Return a key that is equal for conditions that differ only in `fields`, names and words."""
+    """Return a key that is equal for conditions that differ only in `fields`; empty for None.
+
+    Ids, descriptions, and whether people are given the condition don't count either.
+    """
     if condition is None:
         return ""
     fields_of = msgspec.to_builtins(condition)

@@ -45,7 +45,7 @@ class Times:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> Times:
-        """Return the times of the rows that have one above 0."""
+        """Return the times of those rows whose primary time is above 0."""
         timed = tuple(row for row in rows if primary_minutes(row) > 0)
         ends = [_end(row) for row in timed]
         minutes = np.array([primary_minutes(row) for row in timed], dtype=float)
@@ -53,7 +53,7 @@ class Times:
 
     @property
     def solved(self) -> Kept:
-        """Which attempts solved their task."""
+        """Whether each attempt solved its task."""
         return np.asarray(self.ends == SOLVED)
 
 
@@ -194,9 +194,9 @@ def _numbers(times: Times) -> dict[str, Number]:
 
 
 def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
-    """Return Greenwood's interval of the share solved at a time, by log(-log); None if it is 0 or 1.
+    """Return Greenwood's interval of the share solved at a time, by log(-log).
 
-    The interval treats attempts as independent.
+    The interval treats attempts as independent. None if the share is 0 or 1.
     """
     moments, survival, greenwood, _ = steps(times.minutes, times.ends)
     left, variance = float(_at(moments, survival, when)), float(_at(moments, greenwood, when, 0.0))

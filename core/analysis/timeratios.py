@@ -87,8 +87,8 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
 
-    `contrasts` maps the name of each further linear combination of the effects to their weights. The
-    variances are the two-way jackknife's (`intervals.jackknife`). That for single attempts is the
+    `contrasts` maps the name of each further linear combination to the weights of the effects in it. The
+    variances are the two-way jackknife's (`intervals.jackknife`); the variance for single attempts is the
     likelihood's own, scaled by the degrees of freedom that the tasks take.
 
     Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
@@ -370,7 +370,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and for each two modes the ratio of these (`time-mode`)."""
+    """Return the ratio of times in each mode, and the ratio of every two modes' ratios (`time-mode`)."""
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
