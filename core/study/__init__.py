@@ -1,1 +1,1 @@
-"""Declares, logs and assigns studies, and makes the rows from which their numbers are computed."""
+"""Declares studies, keeps their logs, assigns tasks, and makes the rows from which numbers are computed."""

@@ -141,7 +141,7 @@ class Performance:
         self.attempt.call(tool, None, raw=raw, turn=self.turns)
 
     def _rest(self) -> None:
-        """Take the break, then be idle without a pause."""
+        """Take the break, and then be idle without pausing the attempt."""
         if self.course.pause_s:
             self.attempt.pause(PauseReason.BREAK)
             self.clock.advance(round(1000 * self.course.pause_s))

@@ -54,7 +54,7 @@ def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
 
 
 def _is_left(person: Person, assignment: Assignment) -> bool:
-    """Return whether a person has withdrawn and left an assignment: not begun, or with all data erased."""
+    """Return whether a person withdrew and left an assignment: it was not begun, or all data are erased."""
     if person.withdrawn is None:
         return False
     return person.withdrawn.data == "erase" or assignment.id not in person.begun
@@ -230,7 +230,7 @@ class _Planning:
     def _shares(
         self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
     ) -> list[str]:
-        """Return the conditions of a mode's tasks: as many of each, and the surplus of those least used."""
+        """Return the conditions of a mode's tasks: equally many of each; the least used take the surplus."""
         live = Counter((self._mode(assignment.task), assignment.condition) for assignment in self._live)
         in_all = Counter(assignment.condition for assignment in self._live)
 
@@ -295,7 +295,10 @@ class _Choice:
     of_key: Counter[str] = field(default_factory=Counter)
 
     def admits(self, task: str) -> bool:
-        """Return whether a task shares no function with the chosen ones, and library and quota have room."""
+        """Return whether a task fits.
+
+        It must share no function with the chosen tasks, and its library and its quotas must have room for it.
+        """
         design = self.planning.study.design
         source = self.planning.tasks[task].source
         if task in self.tasks or not self.targets.isdisjoint(self.planning.targets(task)):
@@ -310,7 +313,7 @@ class _Choice:
         return design.tasks_per_person - len(self.tasks) > asked
 
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
-        """Return whether the quotas can still be met after a task, with what each library may still supply.
+        """Return whether the quotas can still be met after a task, given what each library may still supply.
 
         This is not computed, and true is returned, without `per_source` or if a task counts in several
         quotas.
@@ -332,7 +335,7 @@ class _Choice:
         return all(supply.give(name, set()) for name in sorted(wanted.elements()))
 
     def add(self, task: str) -> None:
-        """Choose a task."""
+        """Add a task to the chosen ones."""
         self.tasks.append(task)
         self.targets |= self.planning.targets(task)
         self.of_source[self.planning.tasks[task].source] += 1

@@ -96,7 +96,7 @@ class ChecklistEvidence:
         return count
 
     def compared(self, name: str) -> ComparedHashes:
-        """Compare an attribute of rows between people and models, by task and condition."""
+        """Count the tasks, by condition, for which an attribute of rows is equal for people and models."""
         values: dict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))
@@ -118,5 +118,5 @@ def span(numbers: list[int]) -> str:
 
 
 def operation_words(operation: StudyOperation) -> str:
-    """Return the id and the kind of an operation, for finding it in the log."""
+    """Return the id and the kind of an operation, by which it can be found in the log."""
     return f"operation {operation.op[:8]} ({operation.kind})"

@@ -84,7 +84,7 @@ def _operation(kind: StudyOperationKind, evidence: ChecklistEvidence) -> str:
 
 
 def _compared(name: str, part: str, evidence: ChecklistEvidence) -> Any:
-    """Return a count, or the words, of a hash's comparison between people and models."""
+    """Return a part of a hash's comparison between people and models: one of its counts, or its words."""
     return getattr(evidence.compared(name), part)
 
 
@@ -115,7 +115,7 @@ def _solver_samples(evidence: ChecklistEvidence) -> str:
 
 
 def _power_first(evidence: ChecklistEvidence) -> bool:
-    """Return whether the log holds figures of power from before the study was opened."""
+    """Return whether power was computed before the study was opened, according to the log."""
     power, opened = (
         evidence.operation(StudyOperationKind.POWER),
         evidence.operation(StudyOperationKind.OPENED),

@@ -47,7 +47,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConditionsPer(StrEnum):
-    """Whether each person meets all conditions, or one."""
+    """Whether each person works under all conditions, or under only one."""
 
     WITHIN = "within"
     BETWEEN = "between"
@@ -80,7 +80,7 @@ class Assistance(StrEnum):
 
 
 class GistHelp(StrEnum):
-    """A gist that is shown with a repair."""
+    """The gist, if any, that is shown with a repair."""
 
     NONE = ""
     FIRST_FAILING = "first_failing"
@@ -128,7 +128,7 @@ class Tag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
-    """Tasks attempted before the counted ones."""
+    """The training tasks, and whether they must be ended or solved before the counted tasks."""
 
     tasks: tuple[str, ...] = ()
     must_end: bool = True
@@ -241,7 +241,7 @@ class QuestionKind(StrEnum):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of a questionnaire; its column has the form's id and its own, as in `before.editor`."""
+    """One item of a questionnaire; the column of its answers joins both ids, as in `before.editor`."""
 
     id: str
     text: str
@@ -271,7 +271,7 @@ class Moment(StrEnum):
 
 
 class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
-    """A form; `reading` inserts the items of the blocks in `use` before its own."""
+    """A form; `reading` inserts the items of the blocks in `use` before the form's own."""
 
     id: str
     at: Moment

@@ -28,7 +28,7 @@ class RecordedAttempt:
     fault: str = ""
     """The fault of the journal in a sentence; empty if it is sound."""
     accepted: bool | None = None
-    """The reviewers' ruling on a suspicious pass; None without one."""
+    """The reviewers' ruling on a suspicious pass; None if there is none."""
     decisions: tuple[ReviewerDecision, ...] = ()
     """The last decision of each reviewer on whether the attempt counts."""
     brief_sha256: str = ""

@@ -1,7 +1,7 @@
 """The fold of a study's log: people, their assignments, and organisers' decisions on attempts.
 
 The result depends on the set of operations alone, not on their order: of two operations that can't both hold,
-the one with the smaller (where the last counts, the greater) time and uuid holds.
+the earlier by time and uuid holds or, where the last one counts, the later.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Facts:
-    """The operations that hold on one subject, by kind, each in the order of time and uuid."""
+    """The operations in force on one subject, by kind; those of a kind are ordered by time and uuid."""
 
     by_kind: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 

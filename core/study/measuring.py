@@ -189,7 +189,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
 
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
-    """Return why a person's attempt is not the first one of an assignment of this study; empty if it is."""
+    """Return why a person's attempt is not the first at an assignment of this study; empty if it is."""
     person = evidence.person
     header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:

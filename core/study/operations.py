@@ -75,7 +75,7 @@ ORGANISER = "organiser"
 
 
 def writer_sha8(writer: str) -> str:
-    """Return the name of a writer in a plan's basis: 8 hex digits, which name nobody."""
+    """Return the name of a writer in a plan's basis: 8 hex digits, which identify nobody."""
     return sha256_of_text(writer)[:8]
 
 
@@ -113,7 +113,7 @@ class StudyOpened(Fact, frozen=True, kw_only=True):
 
 
 class Amended(Fact, frozen=True, kw_only=True):
-    """Data of `amended`: the protocol's hash from now on."""
+    """Data of `amended`: the hash of the protocol that is in force from then on, and the reason."""
 
     protocol: str
     why: str = ""
@@ -270,7 +270,7 @@ class Excluded(Fact, frozen=True, kw_only=True):
 
 
 class Included(Fact, frozen=True, kw_only=True):
-    """Data of `included`: readmits an attempt despite flags that exclude."""
+    """Data of `included`: the reason why an attempt counts despite flags that exclude."""
 
     why: str = ""
 
@@ -285,14 +285,14 @@ class Exported(Fact, frozen=True, kw_only=True):
 
 
 class ModelsRead(Fact, frozen=True, kw_only=True):
-    """Data of `models`: the runs of a declared model, by hash of the journal's last line or of the file."""
+    """Data of `models`: a declared model's runs, by the hash of their last journal line or of their file."""
 
     solver: str
     runs: tuple[str, ...] = ()
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair against its original, as `core.tasks.equivalence` reports."""
+    """Data of `compared`: a passing repair compared with the original, as by `core.tasks.equivalence`."""
 
     verdict: str
     recorded: int = 0

@@ -57,7 +57,7 @@ class TaskCoverage:
     """The number of attempts with a flag."""
     solved: int
     median_s: float | None
-    """The median primary time of the solved attempts in seconds; None without any."""
+    """The median primary time of the solved attempts in seconds; None if there are none."""
     by_tests: int = 0
     """The number solved by the tests alone, before reviewers and confirmations."""
     standings: Mapping[str, int] = field(default_factory=dict)

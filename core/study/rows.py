@@ -1,6 +1,6 @@
 """One row for each attempt of a person, model or simulated person; reports are computed from rows.
 
-Rows are computed from journal and log each time and stored nowhere (decision 81).
+Rows are computed each time from the journal and the log, and stored nowhere (decision 81).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     by_tests: bool = False
     """Whether it is solved by the tests alone, before reviewers and confirmations."""
     confirmation: str = ""
-    """The standing of a pass (`core.attempts.results.Standing`); empty without one."""
+    """The standing of a pass (`core.attempts.results.Standing`); empty if there is no pass."""
     score: float | None = None
     """The score of the last submission."""
     best_score: float | None = None

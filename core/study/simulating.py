@@ -11,7 +11,7 @@ distribution function of x is within 0.01 of the logistic one of 1.702 x (Haley 
 solving within the limit is logistic in ability minus difficulty with slope 1. The parameters are thus the
 true values of estimates on either scale.
 
-Nothing is random: every draw is a function of sha256 over the seed and the names of what it is for.
+Nothing is random: every draw is a function of sha256 over the seed and the names of the thing drawn.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class ScreenOutStep:
 
 @dataclass(frozen=True)
 class RulesStep:
-    """Shows the rules; recorded as `sitting` began."""
+    """Shows the rules; recorded as `sitting` with the state `began`."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class FinishStep:
 
 @dataclass(frozen=True)
 class BetweenStep:
-    """The screen between two tasks: feedback on the last one, a break, and the choice to continue."""
+    """The screen between two tasks: feedback on the previous task, a break, and the choice to continue."""
 
     finished: Assignment
     attempt: str
@@ -189,7 +189,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """Ends the sitting until the next one; recorded as `sitting` ended."""
+    """Ends the sitting until the next one; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int

@@ -75,7 +75,7 @@ class TimelineMoment:
 
 @dataclass(frozen=True)
 class AttemptTimeline:
-    """The state after all events, with the spans and the first moments."""
+    """An attempt's state after all events, with its time in spans and the first moments of some events."""
 
     state: AttemptState = field(default_factory=AttemptState)
     spans: tuple[TimelineSpan, ...] = ()
@@ -190,7 +190,7 @@ class _Walk:
         self.spans += reversed(done)
 
     def _notice(self, event: JournalEvent) -> None:
-        """Record the first moments that an event brings."""
+        """Record the moment of an event that is the first of its kind."""
         match event.data:
             case FocusMoved(pane=pane) if pane != Pane.BRIEF:
                 self._first(FirstTime.LEFT_BRIEF, event)
