@@ -123,7 +123,7 @@ class PartialLikelihood:
         )
 
     def fit(self, x: Floats, kept: Kept) -> tuple[float, float] | None:
-        """Return the log hazard ratio of x and its variance, by Newton's method; None if it is not finite."""
+        """Return the log hazard ratio of x and its variance, by Newton's method; None without an estimate."""
         ended = self.solved & kept
         risk, tied, value = self.at_risk[np.ix_(ended, kept)], self.tied[np.ix_(ended, kept)], x[kept]
         rank, ended_x = self.rank[ended], x[ended]

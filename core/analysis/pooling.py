@@ -17,19 +17,19 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_PERSONS = 3
-"""For an interval."""
+"""The least number of persons for an interval."""
 LEAST_TASKS = 3
-"""For an interval."""
+"""The least number of tasks for an interval."""
 LEAST_TASKS_OF_REGRESSION = 10
 LEAST_OF_EACH_OUTCOME = 10
-"""For a logistic regression: at least as many attempts solved, and as many not solved."""
+"""The least number of solved attempts, and of attempts not solved, for a logistic regression."""
 LEAST_TASKS_OF_CORRELATION = 10
 LEAST_SOLVED_OF_RANK_TEST = 5
-"""Per side, for the Mann-Whitney test."""
+"""The least number of solved tasks on each side, for the Mann-Whitney test."""
 LEAST_SOLVED_OF_SURVIVAL = 5
-"""For a Kaplan-Meier curve."""
+"""The least number of solved attempts for a Kaplan-Meier curve."""
 LEAST_SOLVED_OF_TIMES = 10
-"""For a censored regression, and for a log-normal fit."""
+"""The least number of solved attempts for a censored regression, and for a log-normal fit."""
 LEAST_TASKS_OF_HORIZON = 10
 LEAST_ROWS_OF_HEXAGONS = 30
 LEAST_UNITS_OF_KAPPA = 10

@@ -224,7 +224,7 @@ def _without_rules(data: StudyData) -> Iterator[Variant]:
     if out:
         yield Variant("nothing excluded", _taken_back(data, out))
     for reason in sorted(frozenset().union(*out.values())):
-        # Attempts that another rule excludes as well would stay out without this one.
+        # Attempts that another rule also excludes would stay out even without this rule.
         freed = {attempt for attempt, found in out.items() if found == {reason}}
         if 0 < len(freed) < len(out):
             yield Variant(f"without the rule {reason}", _taken_back(data, freed))
@@ -272,7 +272,7 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
         (one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule
     ):
         by_people.add("reviewers")
-    # An attempt that the design leaves out as well would stay excluded without the rule.
+    # An attempt that the design also leaves out would stay excluded even without the rule.
     found = rules | by_people
     return frozenset(found) if row.exclusion in found else frozenset()
 
