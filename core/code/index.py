@@ -167,7 +167,7 @@ class Definition:
 
     @property
     def signature(self) -> str:
-        """The source text of the header, from `def`, `async` or `class` to its colon, exclusive."""
+        """The source text of the header, from `def`, `async` or `class` up to, but without, its colon."""
         start, end = self.header_range
         return self.document.text[start : end - 1]
 

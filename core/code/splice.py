@@ -37,7 +37,7 @@ def _unit_of(definition: Definition) -> str:
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
-    """Return lines, re-indented by `unit` if their blocks use tabs where it uses spaces, or vice versa."""
+    """Return lines, re-indented by `unit` if their blocks use tabs and `unit` spaces, or vice versa."""
     own = block_unit(lines)
     if own is None or set(own) == set(unit):
         return list(lines)

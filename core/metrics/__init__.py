@@ -1,1 +1,1 @@
-"""Metrics of functions: their complexity, their centrality on the call graph, and sets selected by these."""
+"""Measures functions: their complexity and their centrality on the call graph; selects sets by metrics."""

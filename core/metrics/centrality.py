@@ -28,8 +28,8 @@ class Centrality:
 
     - `harmonic_out`: 1/(n-1) * sum of 1/d(f, g) over functions g reachable from f (the Breakpoint paper's
       appendix C, the default);
-    - `harmonic_in_raw`: sum of 1/d(g, f) over functions that reach f (its section 3.5); `harmonic_in`: the
-      same over n-1;
+    - `harmonic_in_raw`: sum of 1/d(g, f) over functions that reach f (the paper's section 3.5);
+      `harmonic_in`: the same over n-1;
     - `distance_discount`: sum of 0.5 ** d(f, g);
     - `pagerank`: damping 0.85, callers vote for callees, functions without calls for all alike;
     - `betweenness`: shares of shortest paths through f, not normalised;

@@ -51,7 +51,7 @@ class Complexity:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a measure of this version is missing."""
+        """Whether measures are missing because an earlier version did not compute them."""
         return self.halstead_volume_paper is None
 
 

@@ -59,7 +59,10 @@ class FunctionCondition:
 
 
 def read_condition(text: str) -> FunctionCondition:
-    """Return the condition in a text. Raises `ConditionError`, or `ColumnError` for an unknown column."""
+    """Return the condition in a text.
+
+    Raises `ConditionError` if it can't be parsed, and `ColumnError` for an unknown column.
+    """
     return FunctionCondition(text, _Reader(text).all())
 
 
@@ -79,7 +82,7 @@ def filter_rows(
 
 
 class _Population:
-    """The percentiles of columns, each sorted once."""
+    """The percentiles of columns, each of which is sorted once."""
 
     def __init__(self, rows: Sequence[FunctionMetrics]) -> None:
         self._rows = rows
@@ -113,7 +116,7 @@ class _Reader:
         self._depth = 0
 
     def all(self) -> Maker:
-        """Return the maker of the whole text's test."""
+        """Return the function that makes the whole condition's test from a population."""
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
         maker = self._any()
@@ -147,7 +150,7 @@ class _Reader:
         return _joined(parts, all)
 
     def _one(self) -> Maker:
-        # Conditions are typed by people: a deep one must not hit Python's recursion limit.
+        # Conditions are typed by people: a deeply nested one must not hit Python's recursion limit.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")

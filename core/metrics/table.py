@@ -169,7 +169,7 @@ def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMN
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Return a percentile with linear interpolation, as numpy's default. Raises `ValueError` if empty."""
+    """Return a percentile, interpolated linearly as by numpy's default. Raises `ValueError` if empty."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values")
