@@ -151,7 +151,7 @@ class _Patience(CancelToken):
             return
         self._paused = True
         began = time.monotonic()
-        with suppress(AttemptError):  # its time is up, which the reply will show
+        with suppress(AttemptError):  # the attempt's time is up, which the reply will show
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
             yield
@@ -243,7 +243,7 @@ class _Work:
                 asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id}
             )
         except AttemptError:
-            if not attempt.state.ended:  # its time was up
+            if not attempt.state.ended:  # the attempt's time was up
                 raise
 
     def _ask(self) -> Left | None:
@@ -299,7 +299,7 @@ class _Work:
         try:
             attempt.model_turn(turn)
         except AttemptError:
-            if not attempt.state.ended:  # its time was up
+            if not attempt.state.ended:  # the attempt's time was up
                 raise
             self.lost += self._priced(reply.usage + reply.lost)
         self._report()
@@ -357,7 +357,7 @@ class _Work:
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
-    """Return the code if a model has given up, from the kinds of its last replies without calls.
+    """Return why a model has given up, by the kinds of its last replies without calls; None if it has not.
 
     Replies of different kinds are counted together, so that no mixture of them continues for ever.
     """

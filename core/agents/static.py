@@ -62,7 +62,10 @@ def require_fitting(task: Task, settings: AgentSettings) -> None:
 
 
 def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessage]:
-    """Return the messages of the single request. Raises `StaticRefusedError` if there can be none."""
+    """Return the messages of the single request.
+
+    Raises `StaticRefusedError` if the task is not a gist or exceeds the context.
+    """
     require_fitting(attempt.task, settings)
     return [ChatMessage("user", static_prompt(attempt.task))]
 
@@ -110,5 +113,5 @@ def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) 
     try:
         attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
     except AttemptError:
-        if not attempt.state.ended:  # its time was up
+        if not attempt.state.ended:  # the attempt's time was up
             raise

@@ -28,7 +28,7 @@ _MAX_PATH = 1_024
 def tree_path(raw: str) -> str:
     """Return `raw` as a normalised path in the repository, whose root is the empty string.
 
-    Raises `RefusalError` for a path that is absolute, leads upwards or is too long.
+    Raises `RefusalError` for a path that is absolute, leads upwards, is too long or holds a NUL character.
     """
     shown = visible_line(raw[:200])
     if len(raw) > _MAX_PATH:
@@ -100,7 +100,7 @@ _DOCSTRING_CHARACTERS = 100
 
 
 def indexed(context: ToolContext, path: str) -> FileIndex:
-    """Return the index of a Python file. Raises `RefusalError` if it can't be parsed."""
+    """Return the index of a Python file. Raises `RefusalError` if it is no Python or can't be parsed."""
     if not path.endswith((".py", ".pyi")):
         raise RefusalError(f"{path} is not a Python file; read_file shows it.")
     try:
@@ -115,7 +115,7 @@ def _indexed(path: str, source: bytes) -> FileIndex:
 
 
 def listing(definitions: Iterable[Definition]) -> list[str]:
-    """Return one line per definition: lines, name, kind, and the beginning of its docstring."""
+    """Return one line per definition, with its lines, name and kind, and the beginning of its docstring."""
     lines = []
     for definition in definitions:
         summary = " ".join((definition.docstring or "").split())
@@ -171,7 +171,7 @@ def _list_file_functions(context: ToolContext, arguments: Mapping[str, str]) -> 
 
 
 def _listed(head: str, path: str, definitions: Sequence[Definition], most: int) -> ToolOutput:
-    """Return an answer with a first line and at most `most` of a file's definitions."""
+    """Return an answer with the line `head` and at most `most` of a file's definitions."""
     shown = definitions[:most]
     lines = [head, *listing(shown)]
     if len(definitions) > most:

@@ -219,7 +219,7 @@ class Tool:
         return BoundCall(self, bound)
 
     def usage(self) -> str:
-        """Return the call in the form for typing, with optional arguments in brackets."""
+        """Return the form in which a call is typed, with optional arguments in brackets."""
         shown = [a.name if a.default is None else f"[{a.name}]" for a in self.arguments]
         return " ".join([self.name, *shown])
 

@@ -106,7 +106,10 @@ def required_literals(pattern: str) -> tuple[str, ...]:
 
 
 def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
-    """Return whether the token at `at` is literal, its text, its size (0: unknown) and change of nesting."""
+    """Return whether the token at `at` is literal, its text, its size and its change of nesting.
+
+    The size is 0 if it is unknown.
+    """
     char = pattern[at]
     if char == "\\":
         following = pattern[at + 1 : at + 2]
@@ -153,13 +156,13 @@ class SearchPattern:
         self._deadline = 0.0
 
     def start(self) -> None:
-        """Start the time that all searches share."""
+        """Start the clock that all searches of this pattern share."""
         self._deadline = time.monotonic() + self.seconds
 
     def lines(self, text: str) -> Iterator[int]:
         """Yield the offset of each matching line's start in `text`.
 
-        Raises `TimeoutError` once the time that `start` has begun is up.
+        Raises `TimeoutError` once `seconds` have passed since `start`.
         """
         if self.literal is not None:
             return self._literal_lines(text, self.literal)
