@@ -25,7 +25,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
 class StaticRefusedError(UserError):
-    """A task can't be put into one request."""
+    """A task can't be sent in a single request."""
 
 
 def static_prompt(task: Task) -> str:

@@ -123,7 +123,10 @@ class PartialLikelihood:
         )
 
     def fit(self, x: Floats, kept: Kept) -> tuple[float, float] | None:
-        """Return the log hazard ratio of x and its variance, by Newton's method; None without an estimate."""
+        """Return the log hazard ratio of x and its variance, by Newton's method.
+
+        None if the ratio is infinite or not identified, or if the method does not converge.
+        """
         ended = self.solved & kept
         risk, tied, value = self.at_risk[np.ix_(ended, kept)], self.tied[np.ix_(ended, kept)], x[kept]
         rank, ended_x = self.rank[ended], x[ended]

@@ -151,7 +151,7 @@ def _climb(
 ) -> tuple[Floats, _State] | None:
     """Halve the step until it does not lower the likelihood, and return the point reached, with its state.
 
-    None if even the last of 30 halvings lowers it.
+    None if each of 30 ever shorter steps lowers the likelihood or leads to singular information.
     """
     for _ in range(_HALVINGS):
         there = at + step

@@ -125,7 +125,7 @@ class StandardScores:
     mean: float
     sd: float
     of: Mapping[str, float]
-    """The score of each task."""
+    """The score of each task, by id."""
 
     def values(self, rows: Iterable[AttemptRow]) -> list[float]:
         """Return the score of each row's task."""

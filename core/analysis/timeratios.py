@@ -270,7 +270,7 @@ _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
     FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
-"""Answers of people whose effects are estimated: the words for one unit, and the column made of an answer."""
+"""By the item of an answer whose effect is estimated, the words for one unit and the transformation."""
 
 
 def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
@@ -309,7 +309,7 @@ def _of_metric(
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio by least squares of ln t on solved attempts within tasks, with HC3 errors.
 
-    None if no task was solved under both conditions, or if too few attempts solved such a task.
+    None if no task was solved under both conditions, or if there are too few solved attempts.
     """
     solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks

@@ -81,7 +81,7 @@ class SourceText:
         return len(self.bom) + len(self.text[:offset].encode(self.encoding))
 
     def encode(self, text: str) -> bytes:
-        """Return `text` in the file's encoding. Raises `CodeError` for characters outside of it."""
+        """Return `text` in the file's encoding. Raises `CodeError` for characters that it can't represent."""
         try:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:

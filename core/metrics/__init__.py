@@ -1,1 +1,1 @@
-"""Measures functions: their complexity and their centrality on the call graph; selects sets by metrics."""
+"""Measures the complexity of functions and their centrality on the call graph, and selects by metrics."""

@@ -46,7 +46,7 @@ class Complexity:
     halstead_volume: float
     nesting: int
     halstead_difficulty_paper: float | None = None
-    """None if measured before this was counted, like the volume."""
+    """None, like the volume, in records made before this was measured."""
     halstead_volume_paper: float | None = None
 
     @property

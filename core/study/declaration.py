@@ -241,7 +241,10 @@ class QuestionKind(StrEnum):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of a questionnaire; the column of its answers joins both ids, as in `before.editor`."""
+    """One item of a questionnaire.
+
+    The column of its answers is named by the form's id, a dot, and the item's id, as in `before.editor`.
+    """
 
     id: str
     text: str

@@ -18,12 +18,12 @@ class Publication(StrEnum):
 
     NEW = "new"
     EXTENDED = "extended"
-    """The published journal is a prefix of it and was replaced."""
+    """The published journal was a prefix of the new one, and was replaced by it."""
     SAME = "same"
     OLDER = "older"
-    """It is a prefix of the published journal, which stays."""
+    """The new journal is a prefix of the published one, which stays."""
     CONFLICT = "conflict"
-    """Neither is a prefix of the other: both are kept."""
+    """Neither journal is a prefix of the other, and both are kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class PersonAtWork:
     task: str = ""
     attempt: str = ""
     begun_ms: int | None = None
-    """When it was begun, in milliseconds of UTC."""
+    """When the attempt was begun, in milliseconds of UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class TaskCoverage:
     by_tests: int = 0
     """The number solved by the tests alone, before reviewers and confirmations."""
     standings: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of these passes by standing: `confirmed`, `not asked` and so on."""
+    """The numbers of passes by the tests for each standing: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:

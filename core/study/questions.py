@@ -118,7 +118,7 @@ def limits(question: Question) -> tuple[float | None, float | None]:
 def scale_of(question: Question) -> str:
     """Return the meaning of a scale's ends, such as "from 0 (very low) to 100 (very high)".
 
-    Empty if the scale has no limit on a side, or no labels for its two ends.
+    Empty unless the scale has limits on both sides and exactly two labels.
     """
     low, high = limits(question)
     if low is None or high is None:

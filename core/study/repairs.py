@@ -24,7 +24,7 @@ class AttemptRepair:
     task: str
     """The full id of the task."""
     replacements: tuple[Replacement, ...]
-    """A later one of the same function supersedes an earlier one."""
+    """The replacements; a later one of the same function supersedes an earlier one."""
 
     @property
     def key(self) -> str:

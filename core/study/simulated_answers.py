@@ -1,4 +1,4 @@
-"""Answers questionnaires for simulated people: those of the bank by the attempt, others by draws."""
+"""Answers questionnaires for simulated people: the bank's by person and attempt, all others by draws."""
 
 from __future__ import annotations
 

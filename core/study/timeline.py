@@ -190,7 +190,7 @@ class _Walk:
         self.spans += reversed(done)
 
     def _notice(self, event: JournalEvent) -> None:
-        """Record the moment of an event that is the first of its kind."""
+        """Record the functions that an event touches, and its moment if it is the first of its kind."""
         match event.data:
             case FocusMoved(pane=pane) if pane != Pane.BRIEF:
                 self._first(FirstTime.LEFT_BRIEF, event)

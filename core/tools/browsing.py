@@ -100,7 +100,10 @@ _DOCSTRING_CHARACTERS = 100
 
 
 def indexed(context: ToolContext, path: str) -> FileIndex:
-    """Return the index of a Python file. Raises `RefusalError` if it is no Python or can't be parsed."""
+    """Return the index of a Python file.
+
+    Raises `RefusalError` if the file is not Python or can't be parsed.
+    """
     if not path.endswith((".py", ".pyi")):
         raise RefusalError(f"{path} is not a Python file; read_file shows it.")
     try:
