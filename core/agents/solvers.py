@@ -19,7 +19,7 @@ ModelMaker = Callable[[AgentSettings], ChatModel]
 
 @dataclass(frozen=True, slots=True)
 class AgentSolver:
-    """A model by name: behind an endpoint, or built in."""
+    """A named model, which is behind an endpoint or built in."""
 
     name: str
     models: Callable[[], ModelMaker]

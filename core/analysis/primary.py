@@ -119,7 +119,8 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
     """Return the median time in minutes by a censored log-normal model with a constant alone.
 
     Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved, or
-    if the model can't be fitted, as when all times are equal.
+    if the model can't be fitted, as when all times are equal. Without `interval` nothing is refitted and
+    there is no interval.
     """
     if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
         return short

@@ -87,9 +87,10 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
 
-    `contrasts` maps the name of each further linear combination to the weights of the effects in it. The
-    variances are the two-way jackknife's (`intervals.jackknife`); the variance for single attempts is the
-    likelihood's own, scaled by the degrees of freedom that the tasks take.
+    Without `within_tasks` there is a single constant. `contrasts` maps the name of each further linear
+    combination to the weights of the effects in it. The variances are the two-way jackknife's
+    (`intervals.jackknife`); the variance for single attempts is the likelihood's own, scaled by the degrees
+    of freedom that the tasks take.
 
     Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
     separated. Without `interval` nothing is refitted and there is no interval.
@@ -187,7 +188,10 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the centred place in the person's order as a column; empty unless all are known and differ."""
+    """Return the centred place in the person's order as the column `POSITION`.
+
+    Empty if a place is unknown, or if all places are equal.
+    """
     places = [row.position for row in rows if row.position is not None]
     if len(places) < len(rows) or len(set(places)) < 2:
         return {}
@@ -200,7 +204,7 @@ def condition_ratio(
     """Return the ratio of the time under `condition` to the time under `reference`.
 
     The regression is within tasks and has the position in the person's order as a covariate. Returns a
-    shortfall if there are no such attempts, or as `regress_times` does.
+    shortfall if there are no such attempts, or as `regress_times` does; for `interval` see there.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"

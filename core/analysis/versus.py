@@ -51,8 +51,8 @@ def difference_by_task(
 ) -> TaskDifference | Shortfall:
     """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
 
-    The interval is the two-way jackknife's; the independent one is Wald's. Returns a shortfall if no task was
-    attempted by both.
+    The interval is the two-way jackknife's; the independent one is Wald's. Without `interval` nothing is
+    refitted and there is no interval. Returns a shortfall if no task was attempted by both.
     """
     shared = {row.task for row in first} & {row.task for row in second}
     if short := too_few(what, ("task attempted by both", 1, len(shared))):

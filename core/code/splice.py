@@ -141,7 +141,10 @@ def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> So
 
 
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
-    """Return the text of the file with `new` in place of `definition`, without checks."""
+    """Return the text of the file with `new` in place of `definition`, without checks.
+
+    With `keep_decorators`, the decorators of the file stay in place of those of `new`.
+    """
     document, replacement = index.document, new.definition
     _check_place(definition)
     old = code_lines(document, definition.start_line, definition.end_line)

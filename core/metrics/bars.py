@@ -76,7 +76,7 @@ TOP = 30
 def hard_subset(
     calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP
 ) -> tuple[set[str], set[str]]:
-    """Return the `top` tasks with the most calls, and those with the most files; ties are broken by name."""
+    """Return the `top` tasks with the most calls, and those with the most files; ties are broken by id."""
 
     def most(values: Mapping[str, float]) -> set[str]:
         return set(sorted(values, key=lambda task: (-values[task], task))[:top])

@@ -149,7 +149,10 @@ def with_complexity(
 def sort_rows(
     rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True
 ) -> list[FunctionMetrics]:
-    """Return the rows sorted by a column, those without a value last, ties by name."""
+    """Return the rows sorted by a column, from the greatest value if `descending`.
+
+    Ties are sorted by name; rows without a value come last.
+    """
     named = sorted(rows, key=lambda row: row.function)
     # Sorting is stable, so equal values stay ordered by name in both directions.
     measured = [row for row in named if row.cell(column) is not None]
