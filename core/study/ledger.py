@@ -139,7 +139,7 @@ class Person:
 
     @property
     def withdrawn(self) -> Withdrawn | None:
-        """The withdrawal, if any; one that erases data takes precedence over one that keeps them."""
+        """The withdrawal; None if there is none. Erasing the data takes precedence over keeping them."""
         found = self.facts.all(Withdrawn)
         erasing = [fact for fact in found if fact.data == "erase"]
         return next(iter([*erasing, *found]), None)
