@@ -42,7 +42,7 @@ _ASKED_AGAIN = {ReplyKind.NO_CALL: NO_CALL, ReplyKind.CUT_OFF: CUT_OFF, ReplyKin
 
 
 def kind_of_reply(turn: ModelTurn) -> ReplyKind:
-    """Return the kind of a reply; calls in a refused or filtered one are ignored."""
+    """Return the kind of a reply; calls in a refused or filtered reply are ignored."""
     if turn.finish == NOT_SUPPORTED:
         return ReplyKind.NOT_SUPPORTED
     if turn.refusal or turn.finish == "content_filter":
@@ -79,7 +79,7 @@ def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
 
 
 def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessage]:
-    """Return the messages of a model's next request: prompt, brief, replies, and the answers to each.
+    """Return the messages of a model's next request: the prompt, the brief, and each reply with its answers.
 
     The brief and the answers equal those that a person reads, byte for byte.
     """

@@ -1,7 +1,7 @@
-"""The loop of a model at work: request, journalled reply, calls, until the attempt ends.
+"""Lets a model work: sends requests, journals replies and makes their calls until the attempt ends.
 
 Requests are folded from the journal (`conversation`), so a process that resumes an attempt sends what the
-last one would have sent. An endpoint's failure is never the solver's: the attempt stays as it is.
+previous process would have sent. An endpoint's failure is never the solver's: the attempt stays as it is.
 """
 
 from __future__ import annotations
@@ -106,19 +106,19 @@ def work(
     on_turn: OnTurn | None = None,
     run: RunContext = UNATTENDED,
 ) -> Left:
-    """Let a model work on an attempt until it ends, halts or is stopped; begun calls are finished.
+    """Let a model work on an attempt until it ends, halts or is stopped, and return how the work ended.
 
-    `may_ask` is called before each request with its highest possible cost. `stop` is called between calls,
-    and often during requests, which are dropped when it returns true: it must be fast. `on_turn` receives the
-    state after each reply and call. `run` is the context of the tools; cancelling it also stops the work. The
-    model waits with the token it receives (`CancelToken.sleep`): that time is journalled as a pause. Raises
-    `UserError` for a task that does not fit the settings.
+    Begun calls are finished. `may_ask` is called before each request with its highest possible cost. `stop`
+    is called between calls, and often during requests, which are dropped when it returns true: it must be
+    fast. `on_turn` receives the state after each reply and call. `run` is the context of the tools;
+    cancelling it also stops the work. The model waits with the token it receives (`CancelToken.sleep`): that
+    time is journalled as a pause. Raises `UserError` for a task that does not fit the settings.
     """
     return _Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
-    """The token of a request: it stops with the work, sends heartbeats, and pauses the attempt in waits."""
+    """The token of a request: stops with the work, sends heartbeats, and pauses the attempt during waits."""
 
     def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class _Patience(CancelToken):
             return
         self._paused = True
         began = time.monotonic()
-        with suppress(AttemptError):  # its time is up, which the reply will show
+        with suppress(AttemptError):  # the attempt's time is up, which the reply will show
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
             yield
@@ -183,7 +183,7 @@ class _Work:
     run: RunContext
     lost: Usage = field(default_factory=Usage)
     submissions: int = 0
-    """The number of submissions made before."""
+    """The number of submissions made before this process resumed the attempt."""
 
     def done(self) -> Left:
         attempt = self.attempt
@@ -225,7 +225,10 @@ class _Work:
         return None
 
     def _not_judged(self) -> str | None:
-        """Return why this process's last submission could not be judged; None if it could, or without one."""
+        """Return why the last submission could not be judged; None if it could.
+
+        Only submissions of this process count; None if it has made none.
+        """
         submissions = self.attempt.state.submissions[self.submissions :]
         if submissions and not submissions[-1].counts:
             return submissions[-1].reason or "The submission could not be judged."
@@ -240,7 +243,7 @@ class _Work:
                 asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id}
             )
         except AttemptError:
-            if not attempt.state.ended:  # its time was up
+            if not attempt.state.ended:  # the attempt's time was up
                 raise
 
     def _ask(self) -> Left | None:
@@ -273,9 +276,9 @@ class _Work:
         return conversation(self.attempt.state, self.settings)
 
     def _failed(self, failure: ChatFailure) -> Left | None:
-        """End the attempt if the conversation is too long; other failures are the endpoint's.
+        """End the attempt if the conversation is too long; otherwise return that the work halts.
 
-        See decision 74.
+        All other failures are the endpoint's and not the solver's (decision 74).
         """
         self.lost += self._priced(failure.usage)
         problem = failure.problem
@@ -296,7 +299,7 @@ class _Work:
         try:
             attempt.model_turn(turn)
         except AttemptError:
-            if not attempt.state.ended:  # its time was up
+            if not attempt.state.ended:  # the attempt's time was up
                 raise
             self.lost += self._priced(reply.usage + reply.lost)
         self._report()
@@ -354,7 +357,7 @@ class _Work:
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
-    """Return the code if a model has given up, from the kinds of its last replies without calls.
+    """Return why a model has given up, by the kinds of its last replies without calls; None if it has not.
 
     Replies of different kinds are counted together, so that no mixture of them continues for ever.
     """
@@ -388,7 +391,7 @@ def _characters(message: ChatMessage) -> int:
 
 
 def _offered_before(state: AttemptState) -> tuple[str, ...]:
-    """Return the names of the tools offered with the last reply; before the first, the attempt's."""
+    """Return the names of the tools offered with the last reply; before the first reply, the attempt's."""
     names = state.header.tool_names
     for turn in state.turns:
         if turn.tools is not UNSET:
@@ -399,7 +402,7 @@ def _offered_before(state: AttemptState) -> tuple[str, ...]:
 
 
 def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
-    """Return a sentence if an endpoint counted fewer tokens for a longer conversation; else None.
+    """Return a sentence if an endpoint counted fewer tokens for a longer conversation; otherwise None.
 
     Some servers silently drop the beginning of a conversation that does not fit (Ollama). A change of the
     offered tools also makes a request shorter, and estimates prove nothing.

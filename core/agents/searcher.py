@@ -86,7 +86,7 @@ class Searcher:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply:
-        """Return a reply with the next call, or one without a call if there is nothing left to try.
+        """Return a reply with the next call, or a reply without a call if there is nothing left to try.
 
         Tasks other than discovery end as `not_supported`.
         """
@@ -185,7 +185,7 @@ class _Search:
 
     @property
     def may_read(self) -> bool:
-        """Whether another look leaves all submissions possible, and nothing was submitted yet."""
+        """Whether another look leaves all submissions possible, and nothing has been submitted yet."""
         if any(call.tool == _SUBMIT for call in self.made):
             return False
         latest = self.made[-1].text if self.made else self.brief
@@ -196,7 +196,11 @@ class _Search:
         return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the next look: at failing tests, for names they use, at files that define those; or None."""
+        """Return the tool and the arguments of the next look; None if there is nothing left to look at.
+
+        It reads the failing tests, searches for the names that they use, and reads the files that define
+        those names.
+        """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
         files = [path for path, _ in tests.most_common(_MOST_TEST_FILES)]
@@ -213,7 +217,7 @@ class _Search:
         return None
 
     def _found(self) -> Counter[str]:
-        """Return the non-test files in tracebacks or search results, with counts."""
+        """Return the non-test files in tracebacks or search results, each with its number of occurrences."""
         found = Counter(path for path, _ in _FRAME.findall(self.brief))
         for call in self.made:
             if call.tool == _SEARCH:
@@ -241,7 +245,7 @@ class _Search:
                 yield from ((index, definition) for definition in index.definitions)
 
     def _tests(self) -> Iterator[tuple[str, str, set[str]]]:
-        """Yield path, name and used names of each test in the files read."""
+        """Yield the path, the name and the used names of each test in the files read."""
         for path, index in self.indexes.items():
             if not is_test_path(path):
                 continue
@@ -256,7 +260,7 @@ class _Search:
             return set()
 
     def _reached(self, names: set[str]) -> dict[Definition, int]:
-        """Return the functions reachable by names from some names, with the number of steps."""
+        """Return the functions that can be reached from some names by name, with the number of steps."""
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
             if definition.kind is DefinitionKind.CLASS:
@@ -277,7 +281,7 @@ class _Search:
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
-        """Return the suspicion of functions: by tests that reach them, their distance, and tracebacks."""
+        """Return how suspicious functions are, by tests that reach them, distance and tracebacks."""
         failed = Counter[Definition]()
         passed = Counter[Definition]()
         nearest = dict[Definition, int]()

@@ -51,7 +51,7 @@ def prompt_hashes() -> dict[str, str]:
 
 
 class TokenPrice(msgspec.Struct, frozen=True):
-    """US dollars per million tokens."""
+    """The price of tokens, in US dollars per million."""
 
     input: float
     output: float
@@ -95,7 +95,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         return OUTPUT_RESERVE if most is None else most
 
     def estimate(self, prompt_tokens: int) -> Estimate:
-        """Return the highest cost of a request with this many tokens."""
+        """Return the most tokens and the highest cost of a request with a prompt of this many tokens.
+
+        The cost is None if there is no price.
+        """
         usage = Usage(prompt_tokens, self.output_reserve)
         return Estimate(
             prompt_tokens, self.output_reserve, None if self.price is None else self.price.cost(usage)

@@ -19,7 +19,7 @@ ModelMaker = Callable[[AgentSettings], ChatModel]
 
 @dataclass(frozen=True, slots=True)
 class AgentSolver:
-    """A model by name: behind an endpoint, or built in."""
+    """A named model, which is behind an endpoint or built in."""
 
     name: str
     models: Callable[[], ModelMaker]
@@ -33,7 +33,7 @@ class AgentSolver:
     """The price from the user's settings, if any."""
 
     def model(self) -> ChatModel:
-        """Return the model, behind a gate of its own. Raises `EndpointError` if a package is missing."""
+        """Return the model, behind its own gate. Raises `EndpointError` if a package is missing."""
         return self.models()(AgentSettings())
 
 

@@ -1,4 +1,4 @@
-"""The static setting of gists: one request with all files of the command, one hand-in (Gistify, 4.3)."""
+"""The static setting of gists: one request with all files of the command, and one hand-in (Gistify, 4.3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
 class StaticRefusedError(UserError):
-    """A task can't be put into one request."""
+    """A task can't be sent in a single request."""
 
 
 def static_prompt(task: Task) -> str:
@@ -62,13 +62,19 @@ def require_fitting(task: Task, settings: AgentSettings) -> None:
 
 
 def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessage]:
-    """Return the messages of the single request. Raises `StaticRefusedError` if there can be none."""
+    """Return the messages of the single request.
+
+    Raises `StaticRefusedError` if the task is not a gist or exceeds the context.
+    """
     require_fitting(attempt.task, settings)
     return [ChatMessage("user", static_prompt(attempt.task))]
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else ""."""
+    """Return the file in a reply: its last fenced block, or the whole text if that is Python.
+
+    Empty if the block is blank, or if there is neither.
+    """
     blocks = _fenced(reply)
     if blocks:
         return blocks[-1] if blocks[-1].strip() else ""
@@ -107,5 +113,5 @@ def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) 
     try:
         attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
     except AttemptError:
-        if not attempt.state.ended:  # its time was up
+        if not attempt.state.ended:  # the attempt's time was up
             raise

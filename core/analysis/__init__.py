@@ -1,1 +1,1 @@
-"""Estimates from a study's rows: intervals, the figures of both papers, times, people against models."""
+"""Computes a study's estimates: the figures of both papers, times, and comparisons of people with models."""

@@ -1,4 +1,4 @@
-"""Solved repairs beyond the tests: their equivalence to the original, and readers' merge decisions."""
+"""Judges solved repairs beyond the tests: by their equivalence to the original, and by readers' decisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ TESTS, INPUTS, READERS = "pass the tests", "equivalent, of those", "merged by re
 
 
 def beyond_tests(data: StudyData) -> Findings:
-    """Return the shares that pass, are equivalent to the original, and are merged (`beyond-tests`)."""
+    """Return the shares that pass, are equivalent to the original, and are merged (`beyond-tests`).
+
+    The findings are empty if no solved repair was compared with the original or read, and no original was
+    read.
+    """
     if not data.equivalences and not data.readings:
         return Findings()
     verdicts = {one.attempt: one for one in data.equivalences}
@@ -35,8 +39,8 @@ def beyond_tests(data: StudyData) -> Findings:
     )
     for group in groups(data):
         _add_group(found, table, group, verdicts, readings)
-    # Originals were read unmarked among the repairs: their share merged measures the readers' own strictness
-    # (decision 80).
+    # Originals were read among the repairs without a mark, so the share of them that was merged measures how
+    # strict the readers are (decision 80).
     if readings[""]:
         golden = found.number(f"{ORIGINALS}/{READERS}", _of_originals(readings[""]))
         table.row(ORIGINALS, "", None, None, golden, 0, 0)
@@ -89,8 +93,8 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
     """Return the mean over repairs of the share of their readings that decide to merge."""
     shares = [_merges(readings[row.attempt]) for row in rows]
-    # If each repair's readings agree, the shares are all 0 or 1, and `share` has the exact interval for all
-    # or none.
+    # If each repair's readings agree, the shares are all 0 or 1; then `share` returns the exact interval if
+    # all or none were merged.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)

@@ -33,9 +33,9 @@ SUBMISSION_NOTE = (
 
 
 def success_by_budget(data: StudyData) -> Findings:
-    """Return the share solved under each budget, and its difference within tasks to 16/4.
+    """Return the share solved under each budget, and its difference within tasks from a base budget.
 
-    Breakpoint, figure 7.
+    The base is 16/4 if the solver has that budget, otherwise its least one. Breakpoint, figure 7.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -54,8 +54,8 @@ def success_by_budget(data: StudyData) -> Findings:
             key = f"{series.label}/{series.mode}/{budget}"
             gap: Number | str = "base"
             p = None
-            # Compared within tasks, between attempts made under each budget: an attempt cut short was planned
-            # for another one.
+            # Attempts that were made under each budget are compared, within tasks. Attempts under a larger
+            # budget can't be cut short instead, since their solvers planned for the larger one.
             if budget != base:
                 pair = group.rows, members[base].rows
                 gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))
@@ -107,12 +107,12 @@ def success_by_submission(data: StudyData) -> Findings:
 
 
 def counting(row: AttemptRow) -> tuple[bool, ...]:
-    """Return, for each submission that counts in order, whether it solved the task."""
+    """Return whether each submission that counts solved the task, in the order of the submissions."""
     return tuple(one.solved for one in sorted(row.submitted, key=lambda one: one.number) if one.counts)
 
 
 def solved_by(row: AttemptRow, number: int) -> bool:
-    """Return whether the task is solved, by one of the first `number` submissions that count."""
+    """Return whether the attempt is solved and was so by its first `number` submissions that count."""
     return row.solved and any(counting(row)[:number])
 
 
@@ -124,7 +124,10 @@ def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> 
 
 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
-    """Return the share of attempts solved by each time of the primary clock; None below five solved ones."""
+    """Return the share of attempts solved by each time of the primary clock.
+
+    None if fewer than five attempts with a time are solved.
+    """
     timed = [row for row in rows if row.primary_s is not None]
     times = [primary_minutes(row) for row in solved_of(timed)]
     if len(times) < LEAST_SOLVED_OF_SURVIVAL:

@@ -90,11 +90,11 @@ class FindingsBuilder:
         return short is not None
 
     def not_estimated(self, what: str, short: str, needs: float, has: float) -> None:
-        """Record a shortfall."""
+        """Record that `what` is not estimated: it needs at least `needs` of `short`, and there are `has`."""
         self._short.append(Shortfall(what, short, needs, has))
 
     def estimated(self, found: Estimate | Shortfall) -> Estimate | None:
-        """Return an estimate; record a shortfall in its place and return None."""
+        """Return an estimate; if it is a shortfall, record that and return None."""
         if isinstance(found, Shortfall):
             self._short.append(found)
             return None
@@ -103,7 +103,7 @@ class FindingsBuilder:
     def findings(self, *, without_rows: bool = False) -> Findings:
         """Return the findings; if no table has a row, only the shortfalls.
 
-        Plots and notes explain the rows; `without_rows` includes them even if there are none.
+        With `without_rows`, numbers, plots and notes are returned even if no table has a row.
         """
         short = tuple(self._short)
         if not self.has_rows and not without_rows:

@@ -1,4 +1,4 @@
-"""The catalogue of analyses: id, title, place in a paper, function, and the data that each needs."""
+"""The catalogue of analyses, each with its id, title, place in a paper, and the data that it needs."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _LAST: tuple[Analysis, ...] = (
 
 
 def analyses() -> tuple[Analysis, ...]:
-    """Return every analysis in the report's order: those of the kinds of task come between the others."""
+    """Return every analysis in the report's order; those of the kinds of task are in the middle."""
     return (*_FIRST, *(own for kind in all_kinds() for own in kind.analyses), *_LAST)
 
 

@@ -35,9 +35,10 @@ def fit_censored(
 ) -> CensoredFit | None:
     """Fit log times on the columns of `x`; attempts that are not solved are censored at their time.
 
-    Newton's method on (b / sigma, 1 / sigma), in which the log-likelihood is concave (Olsen 1978,
-    Econometrica 46). None if the columns are dependent, if nothing is solved, if nothing varies, or if the
-    maximum is at infinity.
+    The method is Newton's on (b / sigma, 1 / sigma), in which the log-likelihood is concave (Olsen 1978,
+    Econometrica 46); `start` is an earlier fit from which it begins. None if there are no more rows than
+    columns, if the columns are dependent, if nothing is solved, if nothing varies, or if the maximum is at
+    infinity.
     """
     rows, columns = x.shape
     if rows <= columns or not solved.any():

@@ -62,7 +62,10 @@ def metric_correlations(data: StudyData) -> Findings:
 def _add_outcomes(
     found: FindingsBuilder, table: TableBuilder, pool: Pool, metrics: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
-    """Add the correlations of success and time with metrics; return both outcomes' means by task."""
+    """Add the correlations of success and time with metrics.
+
+    Returns the means by task of each outcome that has enough tasks; the keys name the outcome and the pool.
+    """
     columns: dict[str, Mapping[str, float]] = {}
     for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
@@ -126,7 +129,7 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
 
 
 def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
-    """Return the mean by task of `SOLVED` (0 or 1) or `TIME` (natural logarithm of minutes)."""
+    """Return, by task id, the mean of `SOLVED` (0 or 1) or of `TIME` (natural logarithm of minutes)."""
     values: dict[str, list[float]] = {}
     for row in rows:
         values.setdefault(row.task, []).append(_outcome(row, outcome))

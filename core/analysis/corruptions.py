@@ -88,7 +88,7 @@ def _add_trend(
 
 
 def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None]:
-    """Return the shares that found all corrupted functions, and that also solved the task.
+    """Return the share of rows that found all corrupted functions, and the share that also solved the task.
 
     Both are None if no row records which functions were found.
     """
@@ -122,7 +122,7 @@ def _all_found(row: AttemptRow) -> bool:
 
 
 def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
-    """Return the rows of discovery by solver, condition and budget, with both briefs pooled."""
+    """Return the rows of discovery by a label of solver, conditions and budget; both briefs are pooled."""
     discovery = [row for row in data.rows if is_searched(row.mode) and row.task in data.tasks]
     alike_groups: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
     for group in groups_of(discovery):

@@ -65,7 +65,7 @@ def hazard_ratio(
     """Return the hazard ratio of two conditions, and the p of proportionality (Schoenfeld's residuals).
 
     Only tasks attempted under both conditions are used. Returns a shortfall if fewer than ten attempts at
-    them are solved.
+    them are solved, or if the model can't be fitted; p is None if lifelines does not converge.
     """
     pair = under(rows, condition, reference)
     ways = {(row.task, row.condition) for row in pair}
@@ -76,8 +76,8 @@ def hazard_ratio(
     if short := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
         return short
     helped = np.array([float(row.condition == condition) for row in pair])
-    # The likelihood of this module, which tests compare with lifelines: lifelines takes 0.2 s per fit, and
-    # the jackknife refits without each person and task (decision 87).
+    # This module's own likelihood is fitted, and tests compare it with lifelines: lifelines takes 0.2 s per
+    # fit, and the jackknife refits without each person and task (decision 87).
     partial = PartialLikelihood.of(pair)
     everything = np.ones(len(pair), dtype=bool)
     full = partial.fit(helped, everything)
@@ -96,7 +96,10 @@ def hazard_ratio(
 
 @dataclass(frozen=True)
 class PartialLikelihood:
-    """Cox's partial likelihood of one effect, stratified by task, ties by Efron's method (1977, JASA 72)."""
+    """Cox's partial likelihood of one effect, stratified by task.
+
+    Ties are treated by Efron's method (1977, JASA 72).
+    """
 
     solved: Kept
     at_risk: Kept
@@ -120,7 +123,10 @@ class PartialLikelihood:
         )
 
     def fit(self, x: Floats, kept: Kept) -> tuple[float, float] | None:
-        """Return the log hazard ratio of x and its variance, by Newton's method; None if it is not finite."""
+        """Return the log hazard ratio of x and its variance, by Newton's method.
+
+        None if the ratio is infinite or not identified, or if the method does not converge.
+        """
         ended = self.solved & kept
         risk, tied, value = self.at_risk[np.ix_(ended, kept)], self.tied[np.ix_(ended, kept)], x[kept]
         rank, ended_x = self.rank[ended], x[ended]

@@ -1,4 +1,4 @@
-"""Finding and repairing the corrupted function (Breakpoint, figure 6)."""
+"""Measures how often the corrupted function is found and repaired (Breakpoint, figure 6)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ MOMENTS_NOTE = (
 
 
 def diagnosis(data: StudyData) -> Findings:
-    """Return the shares found, changed, solved, and solved of those found, in discovery (figure 6)."""
+    """Return the shares that found, changed and repaired a corrupted function, in discovery (figure 6).
+
+    Also returns the share solved of those that found one and, for people, the minutes and calls until they
+    did.
+    """
     builder = FindingsBuilder()
     table = builder.table(
         "Finding and repairing",

@@ -87,8 +87,9 @@ def _add_models(
     null = null_log_likelihood(np.array([float(row.solved) for row in pool.rows]))
     solvers = len(set(pool.solver_of))
     for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
-        # With the solver's mean and without: the paper's code includes it, its text does not mention it
-        # (decision 86). The solver of people is their group, so there is no mean to adjust for.
+        # Models are fitted with and without the solver's mean: the paper's code includes it, and the text
+        # does not mention it (decision 86). The solver of people is their group, so there is no mean to
+        # adjust for.
         columns = {one.metric: one.values(pool.rows) for one in subset}
         if with_mean:
             columns[SOLVER_MEAN] = list(pool.solver_means)

@@ -52,7 +52,7 @@ def solver_curves(data: StudyData) -> Findings:
 
 
 def budget_curves(data: StudyData) -> Findings:
-    """Return these curves for each solver that has several budgets, one per budget (Breakpoint, figure 9)."""
+    """Return the curves of each solver that has several budgets, one per budget (Breakpoint, figure 9)."""
     found = []
     for series in budget_series(data, measuring(data, FOUND)):
         found += [(f"{series.label}, {budget}", group) for budget, group in series.members]
@@ -70,7 +70,10 @@ class BudgetSeries:
 
 
 def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetSeries, ...]:
-    """Return the series of at least two budgets; groups with more than one budget are left out."""
+    """Return the series of at least two budgets.
+
+    Groups without one common budget are left out, and so are series in which two groups have the same budget.
+    """
     together: dict[tuple[str, str, str], dict[tuple[int, int], list[PooledRows]]] = {}
     for group in found:
         budgets = {(row.tool_use_budget, row.submission_budget) for row in group.rows}
@@ -174,8 +177,8 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
 def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
     """Return the log odds on the grid `AT` of each converged bootstrap fit, and how many did not converge.
 
-    Resamples are of attempts with replacement. All are fitted by Newton's method without a penalty at once; a
-    fit has diverged when a coefficient exceeds 15 in absolute value.
+    Resamples are of attempts with replacement. All are fitted at once, by Newton's method without a penalty;
+    a fit has diverged when a coefficient exceeds 15 in absolute value.
     """
     draw = np.random.default_rng(seed)
     counts = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)

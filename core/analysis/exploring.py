@@ -1,4 +1,4 @@
-"""Exploration before the first submission against success, among attempts at the same task."""
+"""Relates exploration before the first submission to success, among attempts at the same task."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ STEP = 10.0
 
 
 def looks(row: AttemptRow) -> tuple[int, int]:
-    """Count an attempt's views and searches before its first submission, without refused calls."""
+    """Return the numbers of views and of searches before the first submission, without refused calls."""
     first = min((call.number for call in row.calls if call.kind == SUBMIT), default=inf)
     before = [call.kind for call in row.calls if not call.refused and call.number < first]
     return before.count(VIEW), before.count(SEARCH)
 
 
 def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return values less the mean of their task, and those means."""
+    """Return each value's deviation from the mean of its task, and that mean, in the order of the values."""
     given = np.asarray(values, dtype=float)
     places = Units.named([""] * len(tasks), tasks).tasks
     means = (np.bincount(places, weights=given) / np.bincount(places))[places]
@@ -40,7 +40,8 @@ def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
 def exploration(data: StudyData) -> Findings:
     """Return odds ratios of solving per information call and per share of searches (`explore`).
 
-    By logistic regression with the task's mean of each as a covariate (Mundlak 1978), thus within tasks.
+    The logistic regression has the task's mean of each as a covariate (Mundlak 1978), so the ratios are
+    within tasks.
     """
     found = FindingsBuilder()
     table = found.table(

@@ -35,7 +35,7 @@ def or_nan(value: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """An estimate that could not be made: the number that is too small, its least value, and its value."""
+    """An estimate that could not be made because a number, such as that of persons, is too small."""
 
     what: str
     short: str
@@ -81,7 +81,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line with a band; `steps` draws a step function, `dashed` a dashed one."""
+    """A line with a band; with `steps` it is drawn as a step function, with `dashed` as a dashed line."""
 
     series: str
     x: tuple[float, ...]
@@ -125,7 +125,7 @@ class Hexagons:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Values by row and column, each with its count."""
+    """Values by row and column, such as correlations, each with the number of tasks that it is based on."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -175,5 +175,5 @@ class Findings:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to print because the study has no such data."""
+        """Whether there is nothing to print: no number, table, plot or shortfall."""
         return not (self.numbers or self.tables or self.plots or self.not_estimated)

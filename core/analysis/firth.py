@@ -93,7 +93,8 @@ def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
 def penalised_ratio(x: Floats, y: Floats, column: int) -> float | None:
     """Return the penalised likelihood-ratio statistic of a column: chi-squared with one degree of freedom.
 
-    Source: Heinze & Schemper 2002; as in `logistf`, the smaller model keeps the penalty of all columns.
+    Source: Heinze & Schemper 2002; as in `logistf`, the smaller model keeps the penalty of all columns. None
+    as for `fit_logit`.
     """
     full, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
     return None if full is None or without is None else max(0.0, 2 * (full.penalised - without.penalised))
@@ -148,7 +149,10 @@ class _State:
 def _climb(
     x: Floats, y: Floats, at: Floats, step: Floats, state: _State, firth: bool
 ) -> tuple[Floats, _State] | None:
-    """Return the first point that does not lower the likelihood, halving the step; None if there is none."""
+    """Halve the step until it does not lower the likelihood, and return the point reached, with its state.
+
+    None if each of 30 ever shorter steps lowers the likelihood or leads to singular information.
+    """
     for _ in range(_HALVINGS):
         there = at + step
         moved = _State.at(x, y, there)

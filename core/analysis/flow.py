@@ -113,7 +113,7 @@ _BY_TESTS = ("by the tests alone", "of these not asked")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Count the rows that are solved, solved by the tests alone, and never put to a confirmation."""
+    """Return how many rows are solved, solved by the tests alone, and passed without a request to confirm."""
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),

@@ -29,7 +29,10 @@ CHANCE, FELT = "forecast_chance", "felt_minutes"
 
 
 def forecasts(data: StudyData) -> Findings:
-    """Return forecasts against outcomes, felt against measured minutes, ease against times (`forecast`)."""
+    """Return forecasts against outcomes, felt against measured minutes, and ease against times.
+
+    The analysis is `forecast`.
+    """
     found = FindingsBuilder()
     table = found.table("Forecasts and impressions", ("what", "estimate", "spread (factor of one sd)"))
     rows = people(data)

@@ -1,4 +1,4 @@
-"""Gists under two conditions with one difference: tools or none, test given or not (Gistify, 3.4 and 4.3)."""
+"""Compares gists between conditions that differ in tools or in the given test (Gistify, 3.4 and 4.3)."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def _curves(data: StudyData, metric: str, identity: str) -> Findings:
         x = [log(values[row.task]) for row in rows]
         at = np.linspace(min(x), max(x), _POINTS)
         grid = np.column_stack([np.ones(_POINTS), at])
-        # Always with Firth's penalty: curves with it only where data are separated would not be comparable
-        # between groups (decision 86).
+        # Firth's penalty is always applied: if it were applied only to separated data, the curves of
+        # different groups would not be comparable (decision 86).
         model = regress(rows, {name: x}, firth=True, grid=grid)
         if model is None:
             continue
@@ -143,7 +143,7 @@ def against_repositories(rows: Sequence[AttemptRow], hard: set[str]) -> tuple[Nu
     """Return the hard subset's expected rate by its repositories, and its actual rate minus that.
 
     The expected rate is the sum over repositories of their share of the subset's attempts times their rate
-    over all attempts. Both are probabilities with jackknife intervals.
+    over all attempts. Both numbers are fractions of 1 and have jackknife intervals.
     """
     units = Units.of(rows)
     solved = np.array([float(row.solved) for row in rows])

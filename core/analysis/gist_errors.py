@@ -54,7 +54,7 @@ def errors(data: StudyData) -> Findings:
 
 
 def category_of(row: AttemptRow) -> str:
-    """Return the category of a failed gist; one never handed in counts as not created."""
+    """Return the category of a failed gist; a gist that was never handed in counts as not created."""
     if row.text("error") in ERROR.values:
         return row.text("error")
     if row.is_true("mocked"):
@@ -63,7 +63,7 @@ def category_of(row: AttemptRow) -> str:
 
 
 def flags_of(row: AttemptRow) -> frozenset[str]:
-    """Return the names of a gist's flags; a gist that was not created has none."""
+    """Return the names of a gist's flags, including `MOCKED`; a gist that was not created has none."""
     if row.text("error") == NOT_CREATED:
         return frozenset()
     return frozenset(row.names("gist_flags")) | ({MOCKED} if row.is_true("mocked") else set())

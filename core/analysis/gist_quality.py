@@ -98,7 +98,7 @@ def _add_scaffolds(table: TableBuilder, found: Iterable[PooledRows]) -> None:
 
 
 def conditions(data: StudyData) -> Findings:
-    """Return a row for each condition of each solver, with its difference to the base (Gistify, table 3).
+    """Return a row for each condition of each solver, with its difference from the base (Gistify, table 3).
 
     The base is the first declared condition under which the solver has rows.
     """

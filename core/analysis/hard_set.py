@@ -45,7 +45,7 @@ def hard_set(
 ) -> HardSet:
     """Split tasks by whether all metrics reach the 90th percentile of the functions of their own library.
 
-    `candidates` holds the metrics of each library's functions.
+    `candidates` holds the metrics of each function of a library, by the library's name.
     """
     bars: dict[str, dict[str, float]] = {}
     # The comparison is with the task's own library: a degree of 9 is high in a small one and low in a large
@@ -66,9 +66,10 @@ def hard_set(
 
 
 def hard_tasks(data: StudyData) -> Findings:
-    """Return each solver's share on hard tasks and on the others, by both definitions of hard.
+    """Return each solver's shares on hard tasks and on the others, with their difference and their ratio.
 
-    With the difference and the ratio of the two shares.
+    A task is hard by the metrics that the study declares, by those of the paper's text, and by those of its
+    code.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -131,7 +132,7 @@ def _add_sides(
 def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Number, Number]:
     """Return the difference and the ratio of the shares solved on hard and on other tasks.
 
-    The interval of the ratio is taken on the log scale; it has no value if either share is 0.
+    The interval of the ratio is computed on the log scale; the ratio has no value if either share is 0.
     """
     rows = [*hard, *rest]
     of_hard = np.arange(len(rows)) < len(hard)

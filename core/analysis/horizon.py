@@ -47,9 +47,9 @@ class HorizonFit:
     intercept: float
 
     def at(self, chance: float) -> float:
-        """Return the human minutes at which success has a probability; NaN if it does not fall with time.
+        """Return the human minutes at which success has the probability `chance`.
 
-        Infinite if the slope is so small that the minutes overflow.
+        NaN if success does not fall with time; infinite if the slope is so small that the minutes overflow.
         """
         if self.slope >= 0:
             return np.nan
@@ -63,7 +63,7 @@ def fit_horizon(
     """Fit the penalised logistic regression by Newton's method; a score is between 0 and 1.
 
     A fractional score counts as that much of a success and the rest of a failure. None if the maximum is at
-    infinity: without the penalty, where times separate successes from failures.
+    infinity, as it is without the penalty if times separate successes from failures.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -98,7 +98,7 @@ def fit_horizon(
 def run_weights(tasks: Sequence[str], families: Sequence[str]) -> Floats:
     """Return METR's `invsqrt_task_weight` of each run.
 
-    It is 1 / (runs of the task) * 1 / sqrt(tasks of the family).
+    A run's weight is 1 / (runs of the task) * 1 / sqrt(tasks of the family).
     """
     runs = Counter(tasks)
     of_family: dict[str, set[str]] = defaultdict(set)
@@ -119,13 +119,13 @@ class Timed:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow], minutes: Mapping[str, float]) -> Timed:
-        """Return the rows whose tasks have human minutes."""
+        """Return the rows whose tasks have human minutes; `minutes` is by task id."""
         kept = tuple(row for row in rows if row.task in minutes)
         return cls(kept, np.array([minutes[row.task] for row in kept], dtype=float))
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each run: 1 if it is solved, else 0."""
+        """The score of each run: 1 if it is solved, otherwise 0."""
         return np.array([float(row.solved) for row in self.rows])
 
     @cached_property
@@ -134,7 +134,10 @@ class Timed:
         return run_weights([row.task for row in self.rows], [row.source for row in self.rows])
 
     def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
-        """Fit chosen rows, repeated ones as often as they are chosen, each with its weight on all rows."""
+        """Fit the chosen rows, each as often as it is chosen, with the weights that they have among all rows.
+
+        None if no row is chosen, or as for `fit_horizon`.
+        """
         scores = self.scores[chosen]
         return (
             fit_horizon(self.minutes[chosen], scores, self.weights[chosen], penalty) if len(scores) else None
@@ -175,7 +178,7 @@ def _middle(values: Sequence[float]) -> tuple[float, float]:
 
 
 def horizons(data: StudyData) -> Findings:
-    """Return the models' horizons by the people's times in this study (`horizon`)."""
+    """Return the horizons of models, measured by the times of people in this study (`horizon`)."""
     all_groups = groups(data)
     times = task_times(unassisted(data, all_groups))
     models: dict[tuple[str, str, str], list[AttemptRow]] = defaultdict(list)
@@ -221,7 +224,7 @@ def _add_fits(
         fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
         if fit is None:
             continue
-        # The bootstrap takes a thousand refits, so only the figure that papers print has one.
+        # The bootstrap takes a thousand refits, so it is computed only for the figure that papers print.
         is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
         p50, p80 = _horizons(timed, penalty, bootstrap(timed, seed) if is_metrs else None)
         found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})

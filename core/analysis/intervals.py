@@ -91,7 +91,7 @@ class Scale(StrEnum):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest possible value, as printed."""
+        """The least and the greatest possible value, as printed; infinite where there is no limit."""
         return _LIMITS.get(self, (-np.inf, np.inf))
 
     def cut(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -184,7 +184,10 @@ class Spread:
 
     @cached_property
     def variance(self) -> Floats:
-        """max(V_P + V_T - V_A, V_P, V_T); V_A where `flat`, so that no interval has zero width."""
+        """max(V_P + V_T - V_A, V_P, V_T).
+
+        It is V_T if all rows are of models, and V_A where `flat`, so that no interval has zero width.
+        """
         # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
@@ -199,7 +202,7 @@ class Spread:
 
     @cached_property
     def flat(self) -> Kept:
-        """Where neither persons nor tasks differ, although single rows do."""
+        """Whether, for each estimate, neither persons nor tasks differ, although single rows do."""
         # Equal means of persons and of tasks leave rounding errors, so the comparison is relative to V_A.
         return (self.by_persons + self.by_tasks <= 1e-12 * self.by_rows) & (self.by_rows > 0)
 
@@ -308,7 +311,7 @@ def _vector(values: ArrayLike) -> Floats:
 
 
 def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
-    """Return the mean of values with its jackknife variances: equal to `jackknife`, in closed form."""
+    """Return the mean of values with the same variances as `jackknife` computes, in closed form."""
     given = np.asarray(values, dtype=float)
     total, count = float(given.sum()), len(given)
     mean = total / count if count else np.nan
@@ -357,7 +360,8 @@ def share(
     """Return the share of rows that succeeded, a probability, with Wilson's as the independent interval.
 
     If all or none succeeded, the jackknife has no width: the interval is then the exact one (Clopper-Pearson)
-    for min(persons, tasks) trials, and the independent one that for as many trials as rows.
+    for min(persons, tasks) trials, and the independent one that for as many trials as rows. The number has no
+    value if there are no rows.
     """
     units = Units.of(rows)
     outcomes = [float(succeeded(row)) for row in rows]
@@ -383,7 +387,7 @@ def share(
 
 
 def mean(rows: Sequence[AttemptRow], values: Sequence[float], scale: Scale = Scale.PLAIN) -> Number:
-    """Return the mean of one value per row with its jackknife interval.
+    """Return the mean of one value per row with its jackknife interval; the number has no value without rows.
 
     On the log scale `values` are natural logarithms, and the result is their geometric mean.
     """

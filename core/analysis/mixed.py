@@ -1,4 +1,4 @@
-"""A linear mixed model of the log times of solved attempts: variance of persons and of tasks."""
+"""A linear mixed model of the log times of solved attempts, with variances for persons and for tasks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MixedFit:
     """The fit of ln minutes = constant + condition + person + task + noise, by REML."""
 
     effects: dict[str, tuple[float, float]]
-    """For each condition, its coefficient against the first and the standard error."""
+    """For each condition but the first, its coefficient against the first, and its standard error."""
     person_sd: float
     task_sd: float
     sigma: float
@@ -49,8 +49,8 @@ class MixedFit:
 def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit | None:
     """Fit crossed random effects of persons and tasks by restricted maximum likelihood (REML).
 
-    All rows form one group with two variance components, because `groups=` would nest one factor in the
-    other. None if no optimiser converges.
+    `conditions` are all conditions but the first, which is the reference. All rows form one group with two
+    variance components, because `groups=` would nest one factor in the other. None if no optimiser converges.
     """
     exog = pd.DataFrame({"the constant": np.ones(len(rows))})
     for name in conditions:
@@ -87,7 +87,8 @@ def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
 def mixed_times(data: StudyData) -> Findings:
     """Return the standard deviations of persons and tasks, and conditions' ratios, of solved attempts.
 
-    The analysis `time-mixed`: standard deviations are of ln minutes; the ratios are exp of the coefficients.
+    The standard deviations are of ln minutes; the ratios are exp of the coefficients. The analysis is
+    `time-mixed`.
     """
     rows = solved_of(people(data))
     if not rows:

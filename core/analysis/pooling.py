@@ -1,4 +1,4 @@
-"""Which rows count, which may be pooled, and the least numbers that analyses need.
+"""Determines which rows count and which may be pooled, and declares the least numbers that analyses need.
 
 Attempts of people, of models and of simulated people are never pooled with each other, nor those under
 different conditions, modes or condition keys (budgets, time limit, tools, template; a model's settings).
@@ -17,19 +17,19 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_PERSONS = 3
-"""For an interval."""
+"""The least number of persons for an interval."""
 LEAST_TASKS = 3
-"""For an interval."""
+"""The least number of tasks for an interval."""
 LEAST_TASKS_OF_REGRESSION = 10
 LEAST_OF_EACH_OUTCOME = 10
-"""For a logistic regression: at least as many attempts solved, and as many not solved."""
+"""The least number of solved attempts, and of attempts not solved, for a logistic regression."""
 LEAST_TASKS_OF_CORRELATION = 10
 LEAST_SOLVED_OF_RANK_TEST = 5
-"""Per side, for the Mann-Whitney test."""
+"""The least number of solved tasks on each side, for the Mann-Whitney test."""
 LEAST_SOLVED_OF_SURVIVAL = 5
-"""For a Kaplan-Meier curve."""
+"""The least number of solved attempts for a Kaplan-Meier curve."""
 LEAST_SOLVED_OF_TIMES = 10
-"""For a censored regression, and for a log-normal fit."""
+"""The least number of solved attempts for a censored regression, and for a log-normal fit."""
 LEAST_TASKS_OF_HORIZON = 10
 LEAST_ROWS_OF_HEXAGONS = 30
 LEAST_UNITS_OF_KAPPA = 10
@@ -41,8 +41,8 @@ WITHOUT_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReaso
 def countable(row: AttemptRow) -> bool:
     """Return whether an analysis uses a row.
 
-    It then is a first exposure, was assigned, was made in the role of a participant, is not excluded, and has
-    an end that counts.
+    Such a row is a first exposure, was assigned, was made in the role of a participant, is not excluded, and
+    has an end that counts.
     """
     return row.counted and row.end not in WITHOUT_ROW
 
@@ -63,7 +63,7 @@ class PooledRows:
 
     @property
     def tasks(self) -> frozenset[str]:
-        """The ids of the tasks of its rows."""
+        """The ids of the tasks of the group's rows."""
         return frozenset(row.task for row in self.rows)
 
     @property
@@ -91,7 +91,7 @@ def groups(data: StudyData) -> tuple[PooledRows, ...]:
 
 
 def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
-    """Return the groups of the countable ones among `rows`, in the order of `groups`."""
+    """Return the countable rows among `rows` in groups, in the order of `groups`."""
     found: dict[tuple[bool, str, str, str, str], list[AttemptRow]] = defaultdict(list)
     # Rows that differ in any part of this key are never pooled.
     for row in rows:
@@ -138,7 +138,7 @@ class OfMode(Protocol):
 
     @property
     def mode(self) -> str:
-        """The mode."""
+        """The mode of these rows."""
         ...
 
 
@@ -146,7 +146,7 @@ Rows = TypeVar("Rows", bound=OfMode)
 
 
 def by_mode(found: Iterable[Rows]) -> Mapping[str, tuple[Rows, ...]]:
-    """Return the groups of each mode, in the order of their first."""
+    """Return the groups by their mode; the modes are in the order of their first group."""
     modes: dict[str, list[Rows]] = defaultdict(list)
     for group in found:
         modes[group.mode].append(group)
@@ -154,7 +154,7 @@ def by_mode(found: Iterable[Rows]) -> Mapping[str, tuple[Rows, ...]]:
 
 
 def shared_tasks(found: Iterable[PooledRows]) -> frozenset[str]:
-    """Return the tasks that every solver has attempted under each of its conditions, in any settings."""
+    """Return the ids of tasks that every solver attempted under each of its conditions, in any settings."""
     sets: dict[tuple[str, str], frozenset[str]] = {}
     for group in found:
         sets[group.who, group.condition] = sets.get((group.who, group.condition), frozenset()) | group.tasks
@@ -192,7 +192,7 @@ def persons_of(rows: Iterable[AttemptRow]) -> int:
 
 
 def tasks_of(rows: Iterable[AttemptRow]) -> int:
-    """Count the tasks of some rows."""
+    """Count the tasks of the rows."""
     return len({row.task for row in rows})
 
 

@@ -1,4 +1,4 @@
-"""The precision and power of a design, by simulating the outcomes of its primary analysis.
+"""Estimates the precision and power of a design by simulating the outcomes of its primary analysis.
 
 Success is logistic in the sum of a normal person effect and a normal task effect; times are log-normal with
 the same effects. Each draw is analysed by the two-way jackknife, as the study will be. Times are those of
@@ -139,9 +139,10 @@ def power_of(
     draws: int = DRAWS,
     run: RunContext = UNATTENDED,
 ) -> PowerFigure:
-    """Simulate a design's outcomes and analyse each draw with a seed of its own.
+    """Simulate a design's outcomes, analyse each draw, and return the precision and the power.
 
-    Raises `CancelledError` when cancelled, and `StudyError` if the assumed effect is impossible.
+    Each draw has its own seed, derived from `seed`. Raises `CancelledError` when cancelled, and `StudyError`
+    if the assumed effect is impossible.
     """
     drawing = _Drawing(design, assumed)
     halves: list[float] = []
@@ -188,7 +189,7 @@ class _Drawing:
             )
 
     def analysed(self, draw: np.random.Generator) -> Spread | None:
-        """Return the estimate of one draw; None if fewer than two attempts are solved in time."""
+        """Return the estimate of one draw; None if fewer than two times are within the limit."""
         design, assumed = self.design, self.assumed
         persons = np.repeat(np.arange(design.people), design.each)
         places = np.arange(design.people * design.each)
@@ -210,7 +211,7 @@ class _Drawing:
         low, high = (
             mean_log_odds_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
-        # Against a model all people have the effect; between conditions, only the second one has it.
+        # Compared with a model, all people have the effect; of two conditions, only the second has it.
         middle: float | Floats = low
         if design.with_model:
             middle = high
@@ -247,7 +248,7 @@ class _Drawing:
 def mean_log_odds_for(rate: float, spread: float) -> float:
     """Return m such that the mean of expit(m + spread z) over normal z is `rate`, by bisection.
 
-    The mean is by Gauss-Hermite quadrature with 60 nodes.
+    The mean is computed by Gauss-Hermite quadrature with 60 nodes.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     low, high = -30.0, 30.0

@@ -41,7 +41,7 @@ Estimate = Number | Shortfall
 
 
 def primary(data: StudyData, *, interval: bool = True) -> Estimate:
-    """Return the declared primary estimate, or the shortfall if there are too few data.
+    """Return the declared primary estimate, or a shortfall if the data do not suffice for it.
 
     A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have
     attempted (`difference_by_task`); of times it is their ratio within tasks (`condition_ratio`). Without a
@@ -118,7 +118,9 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
     """Return the median time in minutes by a censored log-normal model with a constant alone.
 
-    Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved.
+    Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved, or
+    if the model can't be fitted, as when all times are equal. Without `interval` nothing is refitted and
+    there is no interval.
     """
     if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
         return short
@@ -136,7 +138,7 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
 
 
 def primary_findings(data: StudyData) -> Findings:
-    """Return the declared primary estimate, and the one by the tests alone next to it (`primary`)."""
+    """Return the declared primary estimate and, next to it, the estimate by the tests alone (`primary`)."""
     protocol = data.study.protocol
     found = FindingsBuilder()
     if not any(map(countable, data.rows)):
@@ -223,14 +225,14 @@ def _without_rules(data: StudyData) -> Iterator[Variant]:
     if out:
         yield Variant("nothing excluded", _taken_back(data, out))
     for reason in sorted(frozenset().union(*out.values())):
-        # Attempts that another rule excludes as well would stay out without this one.
+        # Attempts that another rule also excludes would stay out even without this rule.
         freed = {attempt for attempt, found in out.items() if found == {reason}}
         if 0 < len(freed) < len(out):
             yield Variant(f"without the rule {reason}", _taken_back(data, freed))
 
 
 def _other_times(data: StudyData) -> Iterator[Variant]:
-    """Yield the study with uncorrected times, if the outcome is a time, and with the clock not declared."""
+    """If the outcome is a time, yield the study with uncorrected times, and with the other clock's times."""
     protocol = data.study.protocol
     if protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
         yield Variant(
@@ -271,7 +273,7 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
         (one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule
     ):
         by_people.add("reviewers")
-    # An attempt that the design leaves out as well would stay excluded without the rule.
+    # An attempt that the design also leaves out would stay excluded even without the rule.
     found = rules | by_people
     return frozenset(found) if row.exclusion in found else frozenset()
 
@@ -307,7 +309,10 @@ def _timed(data: StudyData, seconds: Callable[[AttemptRow], float | None]) -> St
 
 
 def _without_each_person(data: StudyData) -> dict[str, Number]:
-    """Return the least and the greatest estimate without one of the persons, none of whom is named."""
+    """Return the least and the greatest estimate without one of the persons, none of whom is named.
+
+    Empty for fewer than two persons, or if no such estimate can be made.
+    """
     persons = sorted({row.participant for row in people_of(data.rows)})
     if len(persons) < 2:
         return {}

@@ -53,7 +53,7 @@ def iid_words(number: Number) -> str:
 
 
 def number_words(number: Number) -> str:
-    """Return an estimate on one line: value, interval, extent, note."""
+    """Return an estimate on one line, with its interval, extent and note."""
     extent = Extent(number.persons, number.tasks, number.rows).words
     parts = [
         value_words(number.value),
@@ -109,12 +109,12 @@ class Extent:
 
 
 def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of a table: of its own numbers, else of the analysis, else of the study."""
+    """Return the extent of a table's numbers; if it has none, that of the analysis."""
     numbers = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
     return Extent.of(numbers) if numbers else extent_of(findings, of_study)
 
 
 def extent_of(findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of an analysis: of its numbers, else of the study."""
+    """Return the extent of an analysis's numbers; that of the study if they rest on no task."""
     found = Extent.of(findings.numbers.values())
     return found if found.tasks else of_study

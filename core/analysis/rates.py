@@ -16,7 +16,7 @@ SAME, ALL = "same tasks", "all tasks"
 
 
 def solve_rates(data: StudyData) -> Findings:
-    """Return the share solved by solver and mode, with passes by standing (Breakpoint, figure 2)."""
+    """Return the share solved by solver and mode, and the passes by standing (Breakpoint, figure 2)."""
     all_groups = groups(data)
     found = FindingsBuilder()
     solved = found.table(
@@ -54,7 +54,7 @@ STANDINGS = tuple(str(standing) for standing in Standing if standing is not Stan
 
 
 def _by_tests(group: PooledRows, found: FindingsBuilder) -> tuple[Number | int, ...]:
-    """Return the number of rows that the tests alone call solved, their share, and the count per standing."""
+    """Return the number of rows solved by the tests alone, their share, and their count for each standing."""
     rows = [row.by_the_tests for row in group.rows]
     rate = found.number(f"{group.label}/{group.mode}/tests", share(rows))
     standings = Counter(row.confirmation for row in rows if row.solved)

@@ -1,4 +1,4 @@
-"""Models with several runs per task: the probabilities that one run, one of k, or all of k solve it."""
+"""Estimates, for models with several runs per task, how likely one run, one of k, or all of k solve it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def repeated_tasks(group: PooledRows) -> tuple[RepeatedTask, ...]:
 
 
 def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number:
-    """Return the mean over tasks with its jackknife interval over tasks.
+    """Return the mean of one value per task with its jackknife interval over tasks.
 
     If all values are 0 or all are 1, the interval is the exact one (Clopper-Pearson).
     """

@@ -43,7 +43,7 @@ def agreement_of_reviewers(data: StudyData) -> Findings:
             return or_nan(cohen_kappa(pairs[place] for place in np.flatnonzero(kept)))
 
         # The attempts that two reviewers share are clustered by person and task, so the jackknife is over
-        # these (decision 87).
+        # persons and tasks (decision 87).
         units = Units.of([rows[attempt] for attempt in shared])
         kappa = found.number(key, jackknife(units, estimate).number(Scale.DIFFERENCE))
         table.row(key, len(shared), agreed / len(shared), kappa)

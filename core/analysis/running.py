@@ -21,7 +21,7 @@ _PACKAGES = frozenset({"numpy", "scipy", "pandas", "statsmodels", "lifelines", "
 
 @dataclass(frozen=True, slots=True)
 class RanAnalysis:
-    """An analysis that was run, with its findings or the reason of its failure."""
+    """An analysis that was run, with its findings or the reason why it failed."""
 
     analysis: Analysis
     findings: Findings = field(default_factory=Findings)
@@ -56,10 +56,10 @@ def chosen(names: Sequence[str], known: Sequence[Analysis] | None = None) -> tup
 def run_analyses(
     data: StudyData, analyses: Iterable[Analysis], run: RunContext = UNATTENDED
 ) -> tuple[RanAnalysis, ...]:
-    """Run the analyses on a study, reporting progress before each one.
+    """Run the analyses on a study, in order, and return each with its findings.
 
-    An analysis that fails is returned with its failure. Raises `StudyError` if the extra `study` is not
-    installed, and `CancelledError` when cancelled.
+    Progress is reported before each analysis. An analysis that fails is returned with the reason. Raises
+    `StudyError` if the extra `study` is not installed, and `CancelledError` when cancelled.
     """
     found, listed = [], tuple(analyses)
     for done, analysis in enumerate(listed):

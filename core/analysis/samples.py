@@ -90,7 +90,10 @@ def alone(group: PooledRows, label: str = "") -> Pool:
 
 
 def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
-    """Return a pool for each group of people, and one for the models of each mode and condition."""
+    """Return a pool for each group of people, and one for the models of each mode and condition.
+
+    Simulated models are not pooled with real ones.
+    """
     known = tuple(found)
     # People are pooled only with people of their own condition; models of one condition are pooled as in the
     # paper (decision 86).
@@ -122,7 +125,7 @@ class StandardScores:
     mean: float
     sd: float
     of: Mapping[str, float]
-    """The score of each task."""
+    """The score of each task, by id."""
 
     def values(self, rows: Iterable[AttemptRow]) -> list[float]:
         """Return the score of each row's task."""
@@ -139,8 +142,8 @@ class StandardScores:
 def standard_scores(data: StudyData, metric: str) -> StandardScores:
     """Return the z scores of a metric over all of the study's tasks with functions to be found.
 
-    They use the population standard deviation. Tasks without the metric have no score; none has one if all
-    values are equal.
+    They use the population standard deviation. Tasks without the metric have no score; if all values are
+    equal, no task has one.
     """
     modes = modes_measuring(FOUND)
     values = {
@@ -158,7 +161,10 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
 
 
 def alike_but_for(condition: Condition | None, *fields: str) -> str:
-    """Return a key that is equal for conditions that differ only in `fields`, names and words."""
+    """Return a key that is equal for conditions that differ only in `fields`; empty for None.
+
+    Ids, descriptions, and whether people are given the condition don't count either.
+    """
     if condition is None:
         return ""
     fields_of = msgspec.to_builtins(condition)

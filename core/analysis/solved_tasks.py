@@ -1,4 +1,4 @@
-"""Whether one side solved harder tasks than the other (Breakpoint, sections 4.2.2-4.2.3, figures 13-14)."""
+"""Tests whether one side solved harder tasks than the other (Breakpoint, 4.2.2-4.2.3, figures 13-14)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def pairs_implied(p: float, r: float) -> float:
 
 
 def solved_by_solvers(data: StudyData) -> Findings:
-    """Compare the solved tasks of each pair of solvers of a condition (Breakpoint, 4.2.2 and figure 14)."""
+    """Compare the tasks solved by each pair of solvers under a condition (Breakpoint, 4.2.2, figure 14)."""
     found = measuring(data, FOUND)
     pairs = [
         (one, other, one.label, other.label)

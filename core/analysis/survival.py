@@ -1,6 +1,6 @@
 """Curves of the time to solve, with numbers at risk and bands, under two treatments of giving up.
 
-Giving up is not independent censoring, since whoever gives up would have taken longer. (a) Treated as
+Giving up is not independent censoring, since people who give up would have taken longer. (a) Treated as
 censoring, the curve estimates the share solved if nobody gave up (Kaplan-Meier); (b) as a competing event,
 the share that solves without ever giving up (Aalen-Johansen). The truth lies between the two.
 """
@@ -45,7 +45,7 @@ class Times:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> Times:
-        """Return the times of the rows that have one above 0."""
+        """Return the times of those rows whose primary time is above 0."""
         timed = tuple(row for row in rows if primary_minutes(row) > 0)
         ends = [_end(row) for row in timed]
         minutes = np.array([primary_minutes(row) for row in timed], dtype=float)
@@ -53,7 +53,7 @@ class Times:
 
     @property
     def solved(self) -> Kept:
-        """Which attempts solved their task."""
+        """Whether each attempt solved its task."""
         return np.asarray(self.ends == SOLVED)
 
 
@@ -94,7 +94,8 @@ def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> 
 def not_yet_solved(minutes: Floats, ends: Integers, when: ArrayLike, *, competing: bool = False) -> Floats:
     """Return the shares not yet solved at given times, in minutes.
 
-    By Kaplan-Meier, or with giving up as a competing event (Aalen-Johansen).
+    The estimate is Kaplan-Meier's; if `competing`, it is Aalen-Johansen's, with giving up as a competing
+    event.
     """
     times, survival, _, incidence = steps(minutes, ends)
     return _at(times, incidence if competing else survival, when)
@@ -119,7 +120,10 @@ def _log_minus_log(values: Floats) -> Floats:
 
 
 def band(times: Times, when: Floats, *, competing: bool = False) -> Spread:
-    """Return the curve at given times with its jackknife variances, on log(-log); NaN at 0 and 1."""
+    """Return the curve at given times with its jackknife variances, on log(-log).
+
+    The estimates are NaN where the share is 0 or 1. For `competing` see `not_yet_solved`.
+    """
     return jackknife(
         times.units,
         lambda kept: _log_minus_log(
@@ -190,9 +194,9 @@ def _numbers(times: Times) -> dict[str, Number]:
 
 
 def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
-    """Return Greenwood's interval of the share solved at a time, by log(-log); None at 0 and 1.
+    """Return Greenwood's interval of the share solved at a time, by log(-log).
 
-    It treats attempts as independent.
+    The interval treats attempts as independent. None if the share is 0 or 1.
     """
     moments, survival, greenwood, _ = steps(times.minutes, times.ends)
     left, variance = float(_at(moments, survival, when)), float(_at(moments, greenwood, when, 0.0))
@@ -204,7 +208,7 @@ def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
 
 
 def _solved_share(left: Number, value: float, iid: tuple[float, float] | None) -> Number:
-    """Return the share solved, from the share that is not."""
+    """Return the share solved, with its interval, from the share not yet solved."""
     note = left.note or ("" if left.low is not None else "no interval: all are solved")
     low, high = (None, None) if left.low is None or left.high is None else (1 - left.high, 1 - left.low)
     return Number(1 - value, low, high, left.persons, left.tasks, left.rows, iid, note)

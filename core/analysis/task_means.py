@@ -17,10 +17,11 @@ Measure = Callable[[AttemptRow], float | None]
 
 
 def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
-    """Return the mean over tasks of the means within tasks of a percentage; rows without it are left out.
+    """Return the mean over tasks of the means within tasks of a percentage.
 
-    The interval is the two-way jackknife's; the independent one is the mean of the rows plus or minus 1.96
-    standard errors. Both are clipped to 0 and 100.
+    Rows without a value are left out; if all are, the number has no value. The interval is the two-way
+    jackknife's; the independent one is the mean of the rows plus or minus 1.96 standard errors. Both are
+    clipped to 0 and 100.
     """
     measured = [(row, value) for row in rows if (value := measure(row)) is not None]
     if not measured:
@@ -81,7 +82,7 @@ def percent(number: Number) -> Number:
 
 
 def solved(row: AttemptRow) -> float:
-    """Return 1 for a solved attempt, else 0."""
+    """Return 1 for a solved attempt, otherwise 0."""
     return float(row.solved)
 
 
@@ -95,7 +96,7 @@ def difference_within_tasks(
     the reason.
     """
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
-    # Only shared tasks are compared: otherwise whoever had the easier ones would look better.
+    # Only shared tasks are compared: otherwise the side with the easier tasks would look better.
     shared = sides[0] & sides[1]
     measured = [
         (row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None

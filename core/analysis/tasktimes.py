@@ -63,7 +63,10 @@ class TaskTime:
 
 
 def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
-    """Return the time of each task in `rows` of people, ordered by task."""
+    """Return the estimated times of the tasks in `rows` of people, ordered by task id.
+
+    Rows without a time are left out.
+    """
     timed = Times.of(rows).rows
     fitted = _log_normal(timed)
     found = []
@@ -84,10 +87,10 @@ def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
 
 
 def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
-    """Return, for each task that somebody solved, the log median with its standard error.
+    """Return the log median and its standard error of each task that somebody solved, by task id.
 
-    By a censored log-normal regression on tasks with one sigma; empty if too few attempts are solved or
-    repeated.
+    They are estimated by a censored log-normal regression on tasks with one sigma. Empty if too few attempts
+    are solved or repeated, or if the regression can't be fitted.
     """
     # A task that nobody solved has no finite median; its longest attempt is reported as a bound.
     solved_tasks = {row.task for row in rows if row.solved}

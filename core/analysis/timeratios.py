@@ -67,7 +67,7 @@ def people(data: StudyData) -> tuple[AttemptRow, ...]:
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
-    """Return the note that a regression of times needs if somebody gave up; empty otherwise."""
+    """Return the note that a regression of times needs, in a tuple; empty if nobody gave up."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
 
 
@@ -87,9 +87,10 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
 
-    `contrasts` names further linear combinations of the effects, by their weights. The variances are the
-    two-way jackknife's (`intervals.jackknife`), with the likelihood's own variance for single attempts; that
-    one is scaled by the degrees of freedom which the tasks take.
+    Without `within_tasks` there is a single constant. `contrasts` maps the name of each further linear
+    combination to the weights of the effects in it. The variances are the two-way jackknife's
+    (`intervals.jackknife`); the variance for single attempts is the likelihood's own, scaled by the degrees
+    of freedom that the tasks take.
 
     Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
     separated. Without `interval` nothing is refitted and there is no interval.
@@ -187,7 +188,10 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the centred place in the person's order as a column; empty unless all are known and differ."""
+    """Return the centred place in the person's order as the column `POSITION`.
+
+    Empty if a place is unknown, or if all places are equal.
+    """
     places = [row.position for row in rows if row.position is not None]
     if len(places) < len(rows) or len(set(places)) < 2:
         return {}
@@ -197,9 +201,10 @@ def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
 def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
-    """Return the ratio of the time under a condition to that under its reference.
+    """Return the ratio of the time under `condition` to the time under `reference`.
 
-    The regression is within tasks and has the position in the person's order as a covariate.
+    The regression is within tasks and has the position in the person's order as a covariate. Returns a
+    shortfall if there are no such attempts, or as `regress_times` does; for `interval` see there.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
@@ -269,7 +274,7 @@ _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
     FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
-"""Answers of people whose effects are estimated: the words for one unit, and the column made of an answer."""
+"""By the item of an answer whose effect is estimated, the words for one unit and the transformation."""
 
 
 def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
@@ -308,7 +313,7 @@ def _of_metric(
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio by least squares of ln t on solved attempts within tasks, with HC3 errors.
 
-    None if the tasks solved under both conditions can't separate them.
+    None if no task was solved under both conditions, or if there are too few solved attempts.
     """
     solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
@@ -328,7 +333,7 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
     """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
     This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
-    attempts are solved, or all under one condition.
+    solved attempts have a forecast, or if all of those are under one condition.
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
@@ -369,7 +374,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and the ratio of two modes' ratios (`time-mode`)."""
+    """Return the ratio of times in each mode, and the ratio of every two modes' ratios (`time-mode`)."""
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(

@@ -27,7 +27,7 @@ DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools ar
 
 
 def information_and_submissions(data: StudyData) -> Findings:
-    """Return the mean information calls of an attempt with its mean submissions (Breakpoint, figure 10)."""
+    """Return the mean numbers of information calls and of submissions (Breakpoint, figure 10)."""
     found = FindingsBuilder()
     title = "Calls for information, and submissions"
     table = found.table(title, ("group", "mode", "information calls", "submissions"), NOTE)
@@ -81,7 +81,7 @@ def calls_by_tool(data: StudyData) -> Findings:
 
 
 def kinds_of_calls(data: StudyData) -> Findings:
-    """Return the calls of a gist attempt, and the percentages by kind of call (Gistify, table 7).
+    """Return the mean calls of a gist attempt, and the percentage of each kind of call (Gistify, table 7).
 
     As in the paper, the rows with and without execution are also averaged where a solver has both.
     """
@@ -120,10 +120,10 @@ def information_calls(row: AttemptRow) -> int:
 
 
 def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
-    """Return the mean calls of an attempt, and the percentages of all calls that each of `KINDS` has.
+    """Return the mean number of calls of an attempt (`calls`), and the percentage of each of `KINDS`.
 
-    The percentages sum to 100. Of several sides, such as with and without execution, each figure is the
-    unweighted mean over the sides.
+    The percentages are of all calls and sum to 100. Of several sides, such as with and without execution,
+    each figure is the unweighted mean over the sides.
     """
     rows = [row for side in sides for row in side]
     counted = [

@@ -1,4 +1,4 @@
-"""People and models on the same tasks: the mean difference of their rates, task by task."""
+"""Compares people and models on the same tasks, by the mean over tasks of the difference of their rates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Measure = Callable[[AttemptRow], float]
 
 
 def solved(row: AttemptRow) -> float:
-    """Return 1 if an attempt is solved, else 0."""
+    """Return 1 if an attempt is solved, otherwise 0."""
     return float(row.solved)
 
 
@@ -37,7 +37,7 @@ class TaskDifference:
 
     @property
     def sign_p(self) -> float:
-        """The two-sided p of the exact sign test over tasks, without ties."""
+        """The two-sided p of the exact sign test over tasks; ties are left out."""
         return sign_test(self.better, self.worse)
 
 
@@ -51,8 +51,8 @@ def difference_by_task(
 ) -> TaskDifference | Shortfall:
     """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
 
-    The interval is the two-way jackknife's; the independent one is Wald's. Returns a shortfall if no task was
-    attempted by both.
+    The interval is the two-way jackknife's; the independent one is Wald's. Without `interval` nothing is
+    refitted and there is no interval. Returns a shortfall if no task was attempted by both.
     """
     shared = {row.task for row in first} & {row.task for row in second}
     if short := too_few(what, ("task attempted by both", 1, len(shared))):
@@ -87,7 +87,7 @@ def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, f
 
 
 def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
-    """Return, for each task, the first side's mean less the second's; NaN where one has no row."""
+    """Return, for each task, the first side's mean less the second's; NaN where a side has no row."""
     size = int(units.tasks.max()) + 1
     means = []
     for chosen in (kept & side, kept & ~side):
@@ -111,9 +111,9 @@ def sign_test(better: int, worse: int) -> float:
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
     """Return the groups of people to compare a model with.
 
-    Those under the same budgets, else those in the same condition, else all.
+    They are those under the same budgets; if there are none, those under the same condition; otherwise all.
     """
-    # Equal budgets come first: otherwise the difference is also one of budgets.
+    # Equal budgets come first: under other budgets, the difference could also be due to the budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
     if same:
@@ -123,7 +123,7 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 
 def people_and_models(data: StudyData) -> Findings:
-    """Return people minus each model on shared tasks, and in thirds of the metrics (`versus`)."""
+    """Return people's rates less each model's on shared tasks, and in each third by a metric (`versus`)."""
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(

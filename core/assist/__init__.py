@@ -1,1 +1,1 @@
-"""The chat of an assisted condition: the context of its model, and the exchanges."""
+"""The chat of an assisted condition: the context that its model sees, and the exchanges with it."""

@@ -1,7 +1,7 @@
-"""The context sent to the assistant's model: what the person was shown, the editor, the conversation.
+"""Makes the assistant's context from what the person was shown, the editor and the conversation.
 
-A pure function of the attempt's state, so that an audit can rebuild each context from the journal. The model
-gets no tools: it must not know more than the person was shown (decision 85).
+The context is a pure function of the attempt's state, so that an audit can rebuild it from the journal. The
+model gets no tools: it must not know more than the person was shown (decision 85).
 """
 
 from __future__ import annotations

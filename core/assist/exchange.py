@@ -62,7 +62,8 @@ class Assistant:
     def ask(self, question: str, buffer: str = "", *, cancel: CancelToken = NEVER) -> AssistExchange:
         """Ask a question and return the exchange with its answer or problem, both synced to the disk.
 
-        Blocks until the model has replied. Raises `AttemptError` if no question is allowed now.
+        Blocks until the model has replied. Raises `AttemptError` if the question is empty or too long, or if
+        no question is allowed now.
         """
         text = question.strip()
         if not text or len(text) > LONGEST_QUESTION:

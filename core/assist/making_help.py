@@ -40,8 +40,7 @@ def make_help(
     """Return the gist of the first failing test that yields one, or the reason why none does.
 
     Tests are tried in the order of the brief, all parameters of a test at once. The reason is that of the
-    last one.
-    Raises `CancelledError`.
+    last test. Raises `CancelledError` when cancelled.
     """
     tree = SourceTree.open(task.tree_path)
     repository = Repository(task.source, tree, task.environment)
@@ -70,7 +69,10 @@ def make_help(
 
 
 def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:
-    """Return a line of an original function that is in a gist and not in the corrupted tree; else ""."""
+    """Return a line of an original function that is in a gist and not in the corrupted tree.
+
+    Empty if there is none.
+    """
     lines = {line.strip() for line in gist.splitlines()}
     corrupted = {
         line.strip()

@@ -1,1 +1,1 @@
-"""The code model: functions by `path::qualname`, their positions, and their replacement in place."""
+"""Models code as functions by `path::qualname`, with their positions, and replaces them in place."""

@@ -1,4 +1,4 @@
-"""The names that code binds (language reference, section 4.2.1): by a single node, and overall.
+"""Finds the names that a node or a piece of code binds (language reference, section 4.2.1).
 
 `core/code/scopes.py` finds the scope that binds a name.
 """

@@ -26,7 +26,7 @@ def same_program(a: str, b: str) -> bool:
 
 
 def normalised(code: str) -> ast.Module:
-    """Return the syntax tree of code without the parts whose change does not change a function.
+    """Return the syntax tree of code without the parts that do not affect what a function does.
 
     Removes docstrings and other bare constants, `pass` next to other statements, and annotations of
     parameters, results and local variables; numbers local names in order of first use. Parameters keep their

@@ -112,7 +112,7 @@ class Definition:
 
     @property
     def end(self) -> int:
-        """The offset in the text of the end of its last line, before the line end."""
+        """The offset in the text of the end of its last line, before the line ending."""
         return self.document.line_range(self.end_line)[1]
 
     @property
@@ -127,7 +127,7 @@ class Definition:
 
     @property
     def source(self) -> str:
-        """The exact lines in the file, with decorators and indentation, without the last line end."""
+        """The exact lines in the file, with decorators and indentation, without the last line ending."""
         return self.document.text[self.start : self.end]
 
     @property
@@ -167,7 +167,7 @@ class Definition:
 
     @property
     def signature(self) -> str:
-        """The source text of the header, from `def`, `async` or `class` to its colon, exclusive."""
+        """The source text of the header, from `def`, `async` or `class` up to, but without, its colon."""
         start, end = self.header_range
         return self.document.text[start : end - 1]
 
@@ -311,7 +311,7 @@ class FileIndex:
 
     @property
     def text(self) -> str:
-        """The decoded file, without a byte order mark, with its line ends unchanged."""
+        """The decoded file, without a byte order mark, with its line endings unchanged."""
         return self.document.text
 
     @property
@@ -321,14 +321,14 @@ class FileIndex:
 
     @property
     def newline(self) -> str:
-        """The line end of most lines of the file."""
+        """The line ending that most lines of the file use."""
         return self.document.newline
 
     def get(self, qualname: str) -> Definition:
         """Return the definition with exactly this qualname; without a number, the first of several.
 
-        For names from a `FunctionRef`; names typed by a person or a model go to `find`. Raises
-        `NotDefinedError`.
+        This is for names from a `FunctionRef`; for names typed by a person or a model use `find`. Raises
+        `NotDefinedError` if the file has no such definition.
         """
         plain, number = split_number(qualname)
         found = self.by_qualname.get(numbered(plain, number or 1))
@@ -340,8 +340,8 @@ class FileIndex:
         """Return the one definition that `name` refers to.
 
         A string is a qualified name, or its last parts, with or without `<locals>`; `#1` after it selects the
-        first of several. A `FunctionRef` is exact. Raises `NotDefinedError` for none, and `CodeError` with
-        the candidates for several.
+        first of several. A `FunctionRef` is exact. Raises `NotDefinedError` if there is no such definition,
+        and `CodeError` with the candidates if there are several.
         """
         # A reference is exact; a typed name may be the end of a qualified name.
         if isinstance(name, FunctionRef):

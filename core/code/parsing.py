@@ -2,8 +2,8 @@
 
 CPython up to 3.12 counts the depth of a syntax tree under construction in one place for all threads
 (python/cpython#106905), and likewise keeps the filters of warnings. A thread that is interrupted in the
-middle of a tree, by a finalizer or a callback of the garbage collector, resumes with another thread's count:
-`SystemError`.
+middle of a tree, by a finalizer or a callback of the garbage collector, resumes with another thread's count
+and raises `SystemError`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ _WALKED = {*_DEFINITIONS, *_BLOCKS}
 def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
     """Parse `text`, called `what` in messages; its first line has the number `first_line`.
 
-    Raises `CodeError` with the line. Warnings of Python's parser are suppressed.
+    Raises `CodeError` with the line if that fails. Warnings of Python's parser are suppressed.
     """
     try:
         return parse(text)
@@ -155,7 +155,7 @@ def compile_problem(text: str) -> CodeError | None:
 
 @dataclass(frozen=True, slots=True)
 class FoundDefinition:
-    """One definition; `parent` is the index of the enclosing one in source order, or -1."""
+    """One definition; `parent` is the index of the enclosing definition in source order, or -1."""
 
     node: DefinitionNode
     qualname: str

@@ -74,7 +74,10 @@ def at_left_margin(code: str) -> str:
 
 
 def parse_snippet(code: str) -> list[ast.stmt]:
-    """Return the statements of a piece of code at any margin. Raises `CodeError` with the line."""
+    """Return the statements of a piece of code at any margin.
+
+    Raises `CodeError` if the code is empty or, with the line, if it can't be parsed.
+    """
     return _statements(code)[1]
 
 

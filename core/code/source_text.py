@@ -27,7 +27,7 @@ class SourceText:
     encoding: str = "utf-8"
     bom: bytes = b""
     newline: str = "\n"
-    """The line end of most lines: LF, CRLF or CR."""
+    """The ending of most lines: LF, CRLF or CR."""
     line_starts: Sequence[int] = field(default=(0,), repr=False)
     is_reversible: bool = True
     """Whether encoding `text` restores the bytes read; false for some stateful encodings."""
@@ -36,7 +36,7 @@ class SourceText:
     def of(
         cls, path: str, text: str, encoding: str = "utf-8", bom: bytes = b"", *, is_reversible: bool = True
     ) -> SourceText:
-        """Index the lines of `text`, split as by Python's parser."""
+        """Return a text with its lines indexed, split as by Python's parser."""
         if "\r" not in text:
             starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
             return cls(path, text, encoding, bom, "\n", starts, is_reversible)
@@ -49,12 +49,12 @@ class SourceText:
         return cls(path, text, encoding, bom, newline, starts, is_reversible)
 
     def line(self, number: int) -> str:
-        """Return the text of a line without its end."""
+        """Return the text of a line without its ending."""
         start, end = self.line_range(number)
         return self.text[start:end]
 
     def line_end(self, number: int) -> str:
-        """Return the characters that end a line; empty for a last line without one."""
+        """Return the ending of a line; empty for a last line without one."""
         _, end = self.line_range(number)
         return self.text[end : self.line_starts[number]] if number < len(self.line_starts) else ""
 
@@ -77,11 +77,11 @@ class SourceText:
         return start + len(text.encode()[:column].decode(errors="replace"))
 
     def byte_offset(self, offset: int) -> int:
-        """Return the offset in the file's bytes of a code point's offset in the text."""
+        """Return the offset in the file's bytes that corresponds to an offset in the text."""
         return len(self.bom) + len(self.text[:offset].encode(self.encoding))
 
     def encode(self, text: str) -> bytes:
-        """Return `text` in the file's encoding. Raises `CodeError` for characters outside of it."""
+        """Return `text` in the file's encoding. Raises `CodeError` for characters that it can't represent."""
         try:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -100,7 +100,10 @@ class SourceText:
 
 
 def read_document(path: str, source: bytes) -> SourceText:
-    """Decode a Python file as the interpreter would (PEP 263). Raises `CodeError` with the line."""
+    """Decode a Python file as the interpreter would (PEP 263).
+
+    Raises `CodeError`, with the line, if it can't be decoded or holds a null byte.
+    """
     head = _FIRST_TWO_LINES.match(source)
     lines = iter((head[0] if head else b"").splitlines(keepends=True))
     try:
@@ -151,18 +154,18 @@ class CodeLine:
 
     raw: str
     end: str
-    """The line end in the file; empty for a last line without one."""
+    """The line's ending in the file; empty for a last line without one."""
     shown: str
     in_string: bool
     """Whether it starts inside a string, so that its white space is text."""
     level: int | None
-    """Its depth in blocks below the definition if it starts a statement; else None."""
+    """Its depth in blocks below the definition if it starts a statement; otherwise None."""
 
 
 def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
     """Return the lines of the definition from `first` to `last`, both counted from 1 and inclusive.
 
-    Raises `CodeError` if they can't be separated.
+    Raises `CodeError` if Python's tokenizer can't split them into tokens.
     """
     numbers = range(first, last + 1)
     raws = [document.line(number) for number in numbers]

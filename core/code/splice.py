@@ -24,7 +24,7 @@ def block_unit(lines: Sequence[CodeLine]) -> str | None:
 
 
 def file_unit(definitions: Sequence[Definition]) -> str:
-    """Return the white space that indents the first definition's body in a file; four spaces if unknown."""
+    """Return the white space that indents the first indented body in a file; four spaces if there is none."""
     return next(filter(None, map(_unit_of, definitions)), _FOUR_SPACES)
 
 
@@ -37,7 +37,7 @@ def _unit_of(definition: Definition) -> str:
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
-    """Return lines, re-indented by `unit` if their blocks use tabs where it uses spaces, or vice versa."""
+    """Return lines, re-indented by `unit` if their blocks use tabs and `unit` spaces, or vice versa."""
     own = block_unit(lines)
     if own is None or set(own) == set(unit):
         return list(lines)
@@ -62,9 +62,9 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
 
 
 def moved_text(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> str:
-    """Return `new` at `margin`, without the first line's margin and the last line's end.
+    """Return `new` at `margin`, without the first line's margin and the last line's ending.
 
-    A line that is also in `old` keeps its bytes, including its line end and irregular white space.
+    A line that is also in `old` keeps its bytes, including its ending and irregular white space.
     """
     texts = [_at_margin(line, margin, first=position == 0) for position, line in enumerate(new)]
     ends = [newline] * len(new)
@@ -82,7 +82,7 @@ def _at_margin(line: CodeLine, margin: str, *, first: bool) -> str:
 
 
 def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> dict[int, CodeLine]:
-    """Return the old lines to keep, by index in `new`; none if moving gives the same bytes anyway."""
+    """Return the old lines to keep, by index in `new`; empty if moving yields the same bytes anyway."""
     irregular = any(
         line.end not in ("", newline) or line.raw != _at_margin(line, margin, first=position == 0)
         for position, line in enumerate(old)
@@ -117,9 +117,9 @@ def replace_definition(
 ) -> bytes:
     """Return the bytes of the file with `new_code` in place of `definition`.
 
-    The new code is one definition of the same name and sort, at any margin, with any line ends. Without
+    The new code is one definition of the same name and sort, at any margin, with any line endings. Without
     decorators it keeps those of the file; with decorators they must be the same, unless
-    `allow_decorator_change`. Encoding, byte order mark, line ends and everything outside of the definition
+    `allow_decorator_change`. Encoding, byte order mark, line endings and everything outside of the definition
     stay. Raises `CodeError`, with the line, for any other code, or if the structure of the file around it
     would change.
     """
@@ -141,7 +141,10 @@ def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> So
 
 
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
-    """Return the text of the file with `new` in place of `definition`, without checks."""
+    """Return the text of the file with `new` in place of `definition`, without checks.
+
+    With `keep_decorators`, the decorators of the file stay in place of those of `new`.
+    """
     document, replacement = index.document, new.definition
     _check_place(definition)
     old = code_lines(document, definition.start_line, definition.end_line)
@@ -243,7 +246,10 @@ def _check_result(
 
 
 def _others(index: FileIndex, definition: Definition) -> list[str]:
-    """Return the unnumbered names of the definitions outside of one, in source order, and its position."""
+    """Return the unnumbered names of the definitions outside of `definition`, and its position as a text.
+
+    The names are in source order; the position is the number of those that precede it.
+    """
     names: list[str] = []
     position = 0
     own = index.get(definition.qualname)

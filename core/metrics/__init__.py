@@ -1,1 +1,1 @@
-"""Metrics of functions: complexity, centrality on the call graph, and the sets they select."""
+"""Measures the complexity of functions and their centrality on the call graph, and selects by metrics."""

@@ -1,4 +1,4 @@
-"""The functions beyond bars on several metrics, such as the hard set."""
+"""Selects the functions at or beyond bars on several metrics, such as the hard set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gistpoint.core.metrics.table import FunctionMetrics, percentile
 
 
 class MetricEnd(StrEnum):
-    """The end of a metric's range to select."""
+    """The end of a metric's range at which functions are selected."""
 
     HIGH = "high"
     LOW = "low"
@@ -44,9 +44,9 @@ def at_bars(
 ) -> list[FunctionMetrics]:
     """Return the candidates at or beyond every bar, in their order.
 
-    A bar at the high end is the percentile `percent`, one at the low end the percentile 100 - `percent`, over
-    the candidates with a value of every metric, interpolated. The paper's hard set has the 90th of two
-    metrics. Candidates without a value meet no bar.
+    A bar at the high end is the percentile `percent`, a bar at the low end the percentile 100 - `percent`,
+    over the candidates with a value of every metric, interpolated. The paper's hard set uses the 90th
+    percentiles of two metrics. Candidates without a value meet no bar.
     """
     values = {bar.metric: _known(candidates, bar.metric) for bar in bars}
     # Percentiles are over candidates with a value of every metric: otherwise each bar would have its own
@@ -76,7 +76,7 @@ TOP = 30
 def hard_subset(
     calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP
 ) -> tuple[set[str], set[str]]:
-    """Return the `top` tasks with the most calls, and those with the most files; ties are broken by name."""
+    """Return the `top` tasks with the most calls, and those with the most files; ties are broken by id."""
 
     def most(values: Mapping[str, float]) -> set[str]:
         return set(sorted(values, key=lambda task: (-values[task], task))[:top])

@@ -28,8 +28,8 @@ class Centrality:
 
     - `harmonic_out`: 1/(n-1) * sum of 1/d(f, g) over functions g reachable from f (the Breakpoint paper's
       appendix C, the default);
-    - `harmonic_in_raw`: sum of 1/d(g, f) over functions that reach f (its section 3.5); `harmonic_in`: the
-      same over n-1;
+    - `harmonic_in_raw`: sum of 1/d(g, f) over functions that reach f (the paper's section 3.5);
+      `harmonic_in`: the same over n-1;
     - `distance_discount`: sum of 0.5 ** d(f, g);
     - `pagerank`: damping 0.85, callers vote for callees, functions without calls for all alike;
     - `betweenness`: shares of shortest paths through f, not normalised;
@@ -50,7 +50,7 @@ class Centrality:
 
 
 def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
-    """Return the centralities of every node of `graph`; recursive calls do not count."""
+    """Return the centralities of every node of `graph`, by the node's name; recursive calls do not count."""
     names = list(graph)
     number = {name: place for place, name in enumerate(names)}
     pairs = sorted((number[caller], number[callee]) for caller, callee in graph.edges if caller != callee)
@@ -135,7 +135,10 @@ def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[
 
 
 def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:
-    """Return the left eigenvector by power iteration on A + 1 from equal values, as networkx does."""
+    """Return the left eigenvector by power iteration on A + 1 from equal values, as networkx does.
+
+    None if there is no cycle, or if the iteration does not converge.
+    """
     size = len(callees)
     # Without a cycle, all values converge to 0.
     if not _has_cycle(callees):

@@ -46,12 +46,12 @@ class Complexity:
     halstead_volume: float
     nesting: int
     halstead_difficulty_paper: float | None = None
-    """None if measured before this was counted, like the volume."""
+    """None, like the volume, in records made before this was measured."""
     halstead_volume_paper: float | None = None
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a measure of this version is missing."""
+        """Whether measures are missing because an earlier version did not compute them."""
         return self.halstead_volume_paper is None
 
 

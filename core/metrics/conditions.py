@@ -54,12 +54,15 @@ class FunctionCondition:
     _make: Maker
 
     def over(self, population: Sequence[FunctionMetrics]) -> Test:
-        """Return the test of one function; percentiles are over `population`, interpolated."""
+        """Return the condition as a test of a function; percentiles are interpolated over `population`."""
         return self._make(_Population(population))
 
 
 def read_condition(text: str) -> FunctionCondition:
-    """Return the condition in a text. Raises `ConditionError`, or `ColumnError` for an unknown column."""
+    """Return the condition in a text.
+
+    Raises `ConditionError` if it can't be parsed, and `ColumnError` for an unknown column.
+    """
     return FunctionCondition(text, _Reader(text).all())
 
 
@@ -68,7 +71,10 @@ def filter_rows(
     conditions: Iterable[str],
     population: Sequence[FunctionMetrics] | None = None,
 ) -> list[FunctionMetrics]:
-    """Return the rows that meet every condition; percentiles are over `population`, by default the rows."""
+    """Return the rows that meet every condition; percentiles are over `population`, by default the rows.
+
+    Raises as `read_condition` does.
+    """
     rows = list(rows)
     reference = rows if population is None else population
     tests = [read_condition(text).over(reference) for text in conditions]
@@ -76,7 +82,7 @@ def filter_rows(
 
 
 class _Population:
-    """The percentiles of columns, each sorted once."""
+    """The percentiles of columns, each of which is sorted once."""
 
     def __init__(self, rows: Sequence[FunctionMetrics]) -> None:
         self._rows = rows
@@ -110,7 +116,7 @@ class _Reader:
         self._depth = 0
 
     def all(self) -> Maker:
-        """Return the maker of the whole text's test."""
+        """Return the function that makes the whole condition's test from a population."""
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
         maker = self._any()
@@ -144,7 +150,7 @@ class _Reader:
         return _joined(parts, all)
 
     def _one(self) -> Maker:
-        # Conditions are typed by people: a deep one must not hit Python's recursion limit.
+        # Conditions are typed by people: a deeply nested one must not hit Python's recursion limit.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")

@@ -76,7 +76,7 @@ class Halstead:
 def measure_halstead(function: Definition) -> Halstead:
     """Return Halstead's measures of a function.
 
-    Operators are signs (including those of assignment, attribute, call, subscript and display) and the
+    Operators are symbols (including those of assignment, attribute, call, subscript and display) and the
     keywords of statements; operands are names (including those of attributes and arguments) and constants.
     Nested functions count; decorators, annotations, docstrings and the function's own `def` and name do not.
     """

@@ -1,4 +1,4 @@
-"""Functions with their metrics as rows, sorted, written as CSV, and measured before a corruption."""
+"""Measures functions as rows of metrics, sorts the rows, and writes them as CSV."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def percentile_rank(values: Sequence[Number], value: Number) -> float:
 
 
 def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict[str, tuple[MetricRank, ...]]:
-    """Return the ranks of each function's metrics among all rows; functions without a row are left out."""
+    """Return the ranks of each function's metrics among all rows, by function.
+
+    Functions without a row are left out.
+    """
     all_rows = list(rows)
     by_name = {row.function: row for row in all_rows}
     columns = {
@@ -60,9 +63,9 @@ def _ranks(row: FunctionMetrics, columns: Mapping[str, Sequence[Number]]) -> Ite
 
 
 def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[MetricRank, ...]:
-    """Return the metrics of a function in a task's answer, below `functions` or at its top.
+    """Return the metrics of a function that a task's answer records, under `functions` or at its top level.
 
-    A metric may also be a plain number, without a percentile.
+    A metric may also be a plain number, without a percentile. Empty if the function has no metrics.
     """
     functions = metrics.get("functions")
     values = (functions if isinstance(functions, Mapping) else metrics).get(function)
@@ -91,7 +94,7 @@ COLUMNS = ("function", "kind", "line", *COMPLEXITY, *CENTRALITY)
 
 
 class ColumnError(UserError):
-    """A column, or a condition on one, is unknown."""
+    """There is no column of a requested name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class FunctionMetrics:
 def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[FunctionMetrics]:
     """Return a row for every function of `graph`, in its order.
 
-    Centrality is measured on the graph without module code, because no task could be about that.
+    Centrality is measured on the graph without module code, because no task can be about module code.
     """
     complexity = measure_complexity(files)
     centrality = measure_centrality(graph.to_networkx(modules=False))
@@ -146,7 +149,10 @@ def with_complexity(
 def sort_rows(
     rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True
 ) -> list[FunctionMetrics]:
-    """Return the rows sorted by a column, those without a value last, ties by name."""
+    """Return the rows sorted by a column, from the greatest value if `descending`.
+
+    Ties are sorted by name; rows without a value come last.
+    """
     named = sorted(rows, key=lambda row: row.function)
     # Sorting is stable, so equal values stay ordered by name in both directions.
     measured = [row for row in named if row.cell(column) is not None]
@@ -166,7 +172,7 @@ def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMN
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Return a percentile with linear interpolation, as numpy's default. Raises `ValueError` if empty."""
+    """Return a percentile, interpolated linearly as by numpy's default. Raises `ValueError` if empty."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values")

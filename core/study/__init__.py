@@ -1,1 +1,1 @@
-"""The study: declaration, log, assignments, and the rows from which its numbers are computed."""
+"""Declares studies, keeps their logs, assigns tasks, and makes the rows from which numbers are computed."""

@@ -1,7 +1,7 @@
 """Carries out simulated courses: people and models work on real tasks through the real engine.
 
 Information calls are answered from the task's own tree, and texts are typed and submitted. Only the clock and
-the runs of tests and commands are simulated; their results are as the course decides.
+the runs of tests and commands are simulated; the course decides their results.
 """
 
 from __future__ import annotations
@@ -102,7 +102,10 @@ class Performance:
         return self.scene.look(number, self.course.looks, *self.about, finds=self.course.finds)
 
     def _submissions(self) -> Iterator[tuple[float, bool, str, str, float]]:
-        """Yield each submission: time in seconds, whether it is right, name, text, share of tests passing."""
+        """Yield each submission as (time, whether it is right, name, text, share of tests that pass).
+
+        The times are seconds of active time.
+        """
         course = self.course
         for number, (at, near) in enumerate(zip(course.wrong_at, course.near, strict=True), start=1):
             yield at, False, *self.scene.wrong(number, finds=course.finds), near
@@ -138,7 +141,7 @@ class Performance:
         self.attempt.call(tool, None, raw=raw, turn=self.turns)
 
     def _rest(self) -> None:
-        """Take the break, then be idle without a pause."""
+        """Take the break, and then be idle without pausing the attempt."""
         if self.course.pause_s:
             self.attempt.pause(PauseReason.BREAK)
             self.clock.advance(round(1000 * self.course.pause_s))
@@ -152,7 +155,7 @@ class Performance:
             self.attempt.answer_idle(away=True)
 
     def _until(self, seconds: float) -> None:
-        """Advance the clock to a moment of active time, in seconds, but not up to the time limit."""
+        """Advance the clock to a moment of active time, in seconds, or to 1 ms before the time limit."""
         limit = self.attempt.state.budgets.time_limit_s
         wanted = round(1000 * seconds)
         if limit is not None:

@@ -1,9 +1,9 @@
 """Assigns tasks, conditions and order to a person: a pure function of the declaration and the log.
 
-Minimisation after Pocock & Simon (1975, Biometrics 31), with ties broken by hashes. It uses no random
-generator and no floating point, so that each plan can be derived again from the log that its planner had
-read, and nobody can draw until the result suits (decision 82). Assignments that are returned, or left by a
-person who withdraws, are free for the next person.
+The method is minimisation after Pocock & Simon (1975, Biometrics 31), with ties broken by hashes. It uses no
+random generator and no floating point, so that each plan can be derived again from the log that its planner
+had read, and nobody can repeat the draw until its result suits (decision 82). Assignments that are returned,
+or left by a person who withdraws, are free for the next person.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
 
 
 def _is_left(person: Person, assignment: Assignment) -> bool:
-    """Return whether a person has withdrawn and left an assignment: not begun, or with all data erased."""
+    """Return whether a person withdrew and left an assignment: it was not begun, or all data are erased."""
     if person.withdrawn is None:
         return False
     return person.withdrawn.data == "erase" or assignment.id not in person.begun
 
 
 def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
-    """Return the ids of the study's tasks that a person has seen: begun here, or exposed elsewhere."""
+    """Return the ids of the study's tasks that a person has begun here, or was exposed to elsewhere."""
     sources = {fact.source for fact in person.exposures} - {""}
     seen = {task_named(fact.task, tasks) for fact in person.exposures if fact.task}
     seen |= {assignment.task for assignment in person.assignments if assignment.id in person.begun}
@@ -74,7 +74,7 @@ def plan_tasks(
 ) -> tuple[Assignment, ...]:
     """Return a person's assignments, ordered by position.
 
-    They are fewer than the design demands if fewer tasks are eligible, and none if none is.
+    There are fewer than the design demands if too few tasks are eligible.
     """
     return _Planning(study, tasks, ledger, ledger.person(code)).plan()
 
@@ -135,9 +135,9 @@ class _Planning:
     def _chosen(self) -> list[str]:
         """Return the tasks, chosen one by one: each time the eligible one with the fewest live attempts.
 
-        Ties are broken by live attempts in the stratum, then by the library with the most tasks behind,
-        because `per_source` limits how many of it can be assigned at once. A task after which the quotas
-        could not be met is passed over if another one fits.
+        Ties are broken by live attempts in the stratum, then in favour of the library that has the most tasks
+        with the fewest attempts, because `per_source` limits how many of its tasks can be assigned at once. A
+        task after which the quotas could not be met is passed over if there is one after which they can.
         """
         attempts = Counter(assignment.task for assignment in self._live)
         in_stratum = Counter(assignment.task for assignment in self._in_stratum)
@@ -174,7 +174,7 @@ class _Planning:
 
     @cached_property
     def quota_keys(self) -> dict[str, frozenset[str]]:
-        """The names under which quotas count each task."""
+        """The names under which quotas count each task, by the task's id."""
         names = self.study.design.quota.keys()
         return {one: keys_of(self.study, task, self.tasks) & names for one, task in self.tasks.items()}
 
@@ -195,7 +195,7 @@ class _Planning:
     # In which conditions
 
     def _rated(self, source: str) -> int:
-        """Return the person's highest rating of a library; 0 without one."""
+        """Return the person's highest rating of a library; 0 if there is none."""
         highest = 0
         for form in self.study.questionnaire:
             answers = self.person.answers(form.id)
@@ -230,7 +230,7 @@ class _Planning:
     def _shares(
         self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
     ) -> list[str]:
-        """Return the conditions for a mode's tasks: equally many of each, the surplus to those least used."""
+        """Return the conditions of a mode's tasks: equally many of each; the least used take the surplus."""
         live = Counter((self._mode(assignment.task), assignment.condition) for assignment in self._live)
         in_all = Counter(assignment.condition for assignment in self._live)
 
@@ -286,7 +286,7 @@ class _Planning:
 
 @dataclass
 class _Choice:
-    """The tasks chosen so far, and the test whether another one fits."""
+    """The tasks chosen so far, and the test whether another task fits."""
 
     planning: _Planning
     tasks: list[str] = field(default_factory=list)
@@ -295,7 +295,10 @@ class _Choice:
     of_key: Counter[str] = field(default_factory=Counter)
 
     def admits(self, task: str) -> bool:
-        """Return whether a task fits: no function chosen before, and both library and quota have room."""
+        """Return whether a task fits.
+
+        It must share no function with the chosen tasks, and its library and its quotas must have room for it.
+        """
         design = self.planning.study.design
         source = self.planning.tasks[task].source
         if task in self.tasks or not self.targets.isdisjoint(self.planning.targets(task)):
@@ -310,7 +313,11 @@ class _Choice:
         return design.tasks_per_person - len(self.tasks) > asked
 
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
-        """Return whether the quotas can still be met after a task, as far as the libraries' shares decide."""
+        """Return whether the quotas can still be met after a task, given what each library may still supply.
+
+        This is not computed, and true is returned, without `per_source` or if a task counts in several
+        quotas.
+        """
         planning = self.planning
         design = self.planning.study.design
         most_keys = max((len(self._keys(other)) for other in others), default=0)
@@ -328,7 +335,7 @@ class _Choice:
         return all(supply.give(name, set()) for name in sorted(wanted.elements()))
 
     def add(self, task: str) -> None:
-        """Choose a task."""
+        """Add a task to the chosen ones."""
         self.tasks.append(task)
         self.targets |= self.planning.targets(task)
         self.of_source[self.planning.tasks[task].source] += 1
@@ -340,7 +347,7 @@ class _Choice:
 
 @dataclass
 class _Supply:
-    """The tasks that each library has under each quota name, and how many it may still supply."""
+    """The number of tasks that each library has under each quota name, and how many it may still supply."""
 
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     room: dict[str, int] = field(default_factory=dict)

@@ -23,7 +23,7 @@ UNREPORTED = "Unknown/Unreported"
 
 
 class ChecklistItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A numbered item of the checklist, with a short title of this program."""
+    """A numbered item of the checklist, with a short title in this program's words."""
 
     number: str
     title: str
@@ -44,7 +44,7 @@ class _Checklist(msgspec.Struct, frozen=True):
 class ChecklistAnswer:
     """An item with its answer and the evidence.
 
-    An open item has an empty answer, and its evidence describes what would be one.
+    An open item has an empty answer, and its evidence describes a suitable one.
     """
 
     item: ChecklistItem

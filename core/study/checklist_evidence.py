@@ -1,4 +1,4 @@
-"""A study's evidence for its checklist answers: counted attempts, operations, matching hashes."""
+"""A study's evidence for its checklist answers, such as counted attempts, operations and hashes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class ComparedHashes:
-    """The numbers of tasks attempted by people and models in one condition, by equality of a hash."""
+    """The numbers of tasks that people and models attempted in one condition, by whether a hash is equal."""
 
     equal: int
     unequal: int
@@ -45,7 +45,7 @@ class ComparedHashes:
 
     @property
     def all_equal(self) -> bool:
-        """Whether the hash is known and equal for every such task, and there is one."""
+        """Whether there are such tasks, and the hash is known and equal for all of them."""
         return self.equal > 0 and not self.unequal and not self.unknown
 
     @property
@@ -96,7 +96,7 @@ class ChecklistEvidence:
         return count
 
     def compared(self, name: str) -> ComparedHashes:
-        """Compare an attribute of rows between people and models, by task and condition."""
+        """Count the tasks, by condition, for which an attribute of rows is equal for people and models."""
         values: dict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))
@@ -109,7 +109,7 @@ class ChecklistEvidence:
 
 
 def span(numbers: list[int]) -> str:
-    """Return the range of sorted numbers in words."""
+    """Return the range of sorted numbers in words; `0` if there are none."""
     if not numbers:
         return "0"
     if numbers[0] == numbers[-1]:
@@ -118,5 +118,5 @@ def span(numbers: list[int]) -> str:
 
 
 def operation_words(operation: StudyOperation) -> str:
-    """Return the id and the kind of an operation, for finding it in the log."""
+    """Return the id and the kind of an operation, by which it can be found in the log."""
     return f"operation {operation.op[:8]} ({operation.kind})"

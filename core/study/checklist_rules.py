@@ -51,7 +51,7 @@ def _answer(cases: tuple[Case, ...], evidence: ChecklistEvidence) -> EvidencedAn
 
 
 class _Figures(Mapping[str, Any]):
-    """The figures that rules name: those in `FIGURES`, else a fact of the study, which is 0 if missing."""
+    """The figures that rules name: those in `FIGURES`, or facts of the study, which are 0 if missing."""
 
     def __init__(self, evidence: ChecklistEvidence) -> None:
         self._evidence = evidence
@@ -84,7 +84,7 @@ def _operation(kind: StudyOperationKind, evidence: ChecklistEvidence) -> str:
 
 
 def _compared(name: str, part: str, evidence: ChecklistEvidence) -> Any:
-    """Return a count, or the words, of a hash's comparison between people and models."""
+    """Return a part of a hash's comparison between people and models: one of its counts, or its words."""
     return getattr(evidence.compared(name), part)
 
 
@@ -115,7 +115,7 @@ def _solver_samples(evidence: ChecklistEvidence) -> str:
 
 
 def _power_first(evidence: ChecklistEvidence) -> bool:
-    """Return whether the log holds figures of power from before the study was opened."""
+    """Return whether power was computed before the study was opened, according to the log."""
     power, opened = (
         evidence.operation(StudyOperationKind.POWER),
         evidence.operation(StudyOperationKind.OPENED),
@@ -331,7 +331,7 @@ _BRIEF_HASHES = "hashes of briefs recorded: {brief_hashes}; rules and consent ar
 
 
 def _alike(hashes: str) -> tuple[Case, ...]:
-    """Return the cases for a hash that is equal for all tasks of people and models, some, or none."""
+    """Return the cases for a hash that is equal for all, some or none of the tasks of people and models."""
     words = f"hashes of {hashes} {{{hashes}}}"
     return (
         _OF_MODELS,

@@ -1,4 +1,4 @@
-"""A task under a condition: its settings, its budgets, and the enrolment of an attempt."""
+"""Applies a condition to a task: to its settings, its budgets, and the enrolment of an attempt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN_EDITOR = "external_editor"
 
 
 def settings_under(condition: Condition) -> dict[str, Any]:
-    """Return the settings that a condition sets; the others remain the task's."""
+    """Return, by name, the settings that a condition sets; the others remain the task's."""
     given = {
         "execution": condition.execution,
         "tools": condition.tools,

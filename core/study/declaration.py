@@ -1,4 +1,4 @@
-"""The declaration of a study as records, as spelled in `study.toml` and read by `reading`."""
+"""The records of a study's declaration, as spelled in `study.toml` and read by `reading`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     hypotheses: tuple[str, ...] = ()
     primary: PrimaryOutcome = PrimaryOutcome.SOLVE_RATE
     primary_contrast: tuple[str, ...] = ()
-    """The two conditions or solvers that the primary analysis compares; else empty."""
+    """The two conditions or solvers that the primary analysis compares; otherwise empty."""
     primary_time: PrimaryTime = PrimaryTime.ACTIVE
     preregistration: str = ""
     """The address of the pre-registration."""
@@ -47,7 +47,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConditionsPer(StrEnum):
-    """Whether each person meets all conditions, or one."""
+    """Whether each person works under all conditions, or under only one."""
 
     WITHIN = "within"
     BETWEEN = "between"
@@ -80,7 +80,7 @@ class Assistance(StrEnum):
 
 
 class GistHelp(StrEnum):
-    """A gist that is shown with a repair."""
+    """The gist, if any, that is shown with a repair."""
 
     NONE = ""
     FIRST_FAILING = "first_failing"
@@ -128,7 +128,7 @@ class Tag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
-    """Tasks attempted before the counted ones."""
+    """The training tasks, and whether they must be ended or solved before the counted tasks."""
 
     tasks: tuple[str, ...] = ()
     must_end: bool = True
@@ -241,7 +241,10 @@ class QuestionKind(StrEnum):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of a questionnaire; both ids form the column of its answers, such as `before.editor`."""
+    """One item of a questionnaire.
+
+    The column of its answers is named by the form's id, a dot, and the item's id, as in `before.editor`.
+    """
 
     id: str
     text: str
@@ -271,7 +274,7 @@ class Moment(StrEnum):
 
 
 class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
-    """A form; `reading` inserts the items of the blocks in `use` before its own."""
+    """A form; `reading` inserts the items of the blocks in `use` before the form's own."""
 
     id: str
     at: Moment

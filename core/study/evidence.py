@@ -20,7 +20,7 @@ from gistpoint.core.study.timeline import AttemptTimeline, timeline_of
 
 @dataclass(frozen=True)
 class RecordedAttempt:
-    """An attempt as read: its journal, and facts from outside of it."""
+    """An attempt's journal as read, with facts about the attempt from other records."""
 
     events: tuple[JournalEvent, ...]
     head: str = ""
@@ -28,7 +28,7 @@ class RecordedAttempt:
     fault: str = ""
     """The fault of the journal in a sentence; empty if it is sound."""
     accepted: bool | None = None
-    """The reviewers' ruling on a suspicious pass; None without one."""
+    """The reviewers' ruling on a suspicious pass; None if there is none."""
     decisions: tuple[ReviewerDecision, ...] = ()
     """The last decision of each reviewer on whether the attempt counts."""
     brief_sha256: str = ""
@@ -39,7 +39,7 @@ class RecordedAttempt:
 
 @dataclass(frozen=True)
 class AttemptEvidence:
-    """Everything that a row is computed from."""
+    """The evidence on one attempt, from which its row is computed."""
 
     study: Study
     task: StudyTask
@@ -88,14 +88,14 @@ class AttemptEvidence:
 
     @property
     def started_ms(self) -> int:
-        """When the attempt began, in milliseconds of UTC; 0 without events."""
+        """When the attempt began, in milliseconds of UTC; 0 if it has no events."""
         if self.recorded.events:
             return self.recorded.events[0].utc_ms
         return 0
 
     @property
     def person(self) -> Person:
-        """The participant according to the log; one without a code for a model."""
+        """The participant according to the log; for a model's run, a person without a code."""
         return self.ledger.person(self.header.participant or "")
 
     @cached_property
@@ -112,7 +112,7 @@ class AttemptEvidence:
 
     @property
     def condition(self) -> str:
-        """The id of the attempt's condition."""
+        """The id of the attempt's condition; empty if it is not recorded."""
         if self.solver is not None:
             return self.solver.condition
         return self.header.condition or (self.assignment.condition if self.assignment else "")

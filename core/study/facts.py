@@ -1,4 +1,4 @@
-"""The facts of a study besides its estimates, and the texts made of them: methods, pre-registration."""
+"""The facts of a study besides its estimates, and the methods and pre-registration written from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLOCKS = {
 
 
 def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, FactValue]:
-    """Return the facts known before anybody takes part: those of the declaration and the tasks."""
+    """Return, by key, the facts known before anybody takes part: those of the declaration and the tasks."""
     design = study.design
     people = study.participants
     quality = study.quality
@@ -251,12 +251,12 @@ _METHODS = "methods-1.md"
 
 
 def methods_template() -> str:
-    """Return the template."""
+    """Return the template of the methods section."""
     return (files("gistpoint.core.study") / _METHODS).read_text(encoding="utf-8")
 
 
 def methods_text(facts: Facts) -> tuple[Passage, ...]:
-    """Return the methods section of a study from its facts."""
+    """Return the passages of a study's methods section, written from its facts."""
     return written(methods_template(), facts)
 
 
@@ -267,7 +267,7 @@ _PREREGISTRATION = "prereg-1.md"
 
 
 def prereg_template() -> str:
-    """Return the template."""
+    """Return the template of the pre-registration."""
     return (files("gistpoint.core.study") / _PREREGISTRATION).read_text(encoding="utf-8")
 
 

@@ -125,7 +125,7 @@ def _aid_admitted(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _answered_yes(evidence: AttemptEvidence, questions: Collection[str]) -> list[str]:
-    """Return the columns, among the answers on this task to the given questions, answered with yes."""
+    """Return the columns of this task's answers to the given questions in which the answer is yes."""
     answers = task_answers(evidence)
     asked = [column for column in answers if column.rpartition(".")[2] in questions]
     return [column for column in asked if _says_yes(answers[column])]

@@ -1,7 +1,7 @@
 """The fold of a study's log: people, their assignments, and organisers' decisions on attempts.
 
 The result depends on the set of operations alone, not on their order: of two operations that can't both hold,
-the one with the smaller (where the last counts, the greater) time and uuid holds.
+the earlier by time and uuid holds or, where the last one counts, the later.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Facts:
-    """The operations that hold on one subject, by kind, each in the order of time and uuid."""
+    """The operations in force on one subject, by kind; those of a kind are ordered by time and uuid."""
 
     by_kind: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class Facts:
         return bool(self.by_kind.get(kind))
 
     def when(self, kind: StudyOperationKind) -> int | None:
-        """Return the time of the last fact of a kind, in milliseconds of UTC; None without one."""
+        """Return the time of the last fact of a kind, in milliseconds of UTC; None if there is none."""
         found = self.by_kind.get(kind)
         if not found:
             return None
@@ -121,7 +121,7 @@ class Person:
 
     @property
     def consent(self) -> Consented | None:
-        """The last consent; None without one."""
+        """The last consent; None if there is none."""
         return self.facts.last(Consented)
 
     @property
@@ -139,7 +139,7 @@ class Person:
 
     @property
     def withdrawn(self) -> Withdrawn | None:
-        """The withdrawal, if any; one that erases data takes precedence over one that keeps them."""
+        """The withdrawal; None if there is none. Erasing the data takes precedence over keeping them."""
         found = self.facts.all(Withdrawn)
         erasing = [fact for fact in found if fact.data == "erase"]
         return next(iter([*erasing, *found]), None)
@@ -176,7 +176,7 @@ class Person:
         return {fact.assignment: fact for fact in self.facts.all(Returned)}
 
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:
-        """Return the last answers to a questionnaire; None without any.
+        """Return the last answers to a questionnaire; None if there are none.
 
         `assignment` selects the task for a form that is asked after each task.
         """
@@ -187,12 +187,12 @@ class Person:
 
     @property
     def exposures(self) -> tuple[Exposed, ...]:
-        """Tasks and sources seen elsewhere."""
+        """The records of tasks and libraries that the person has seen elsewhere."""
         return self.facts.all(Exposed)
 
     @property
     def sitting(self) -> Sitting | None:
-        """The last change of the sitting; None without any."""
+        """The last beginning or end of a sitting; None if there is none."""
         return self.facts.last(Sitting)
 
     @property
@@ -218,10 +218,10 @@ class AttemptNotes:
 
 
 class Ledger:
-    """A study's log, folded to the facts that hold."""
+    """A study's log, reduced to the facts that hold."""
 
     def __init__(self, operations: Iterable[StudyOperation] = ()) -> None:
-        """Fold operations given in any order; deleted ones and those with unfit data change nothing."""
+        """Fold operations given in any order; deleted ones and those with invalid data change nothing."""
         unique: dict[str, StudyOperation] = {}
         for operation in operations:
             first = unique.setdefault(operation.op, operation)
@@ -278,7 +278,7 @@ class Ledger:
 
     @property
     def amended_ms(self) -> int | None:
-        """The time of the last amendment, in milliseconds of UTC; None without one."""
+        """The time of the last amendment, in milliseconds of UTC; None if there is none."""
         return self.study.when(StudyOperationKind.AMENDED)
 
     @property
@@ -301,7 +301,7 @@ class Ledger:
         }
 
     def person(self, code: str) -> Person:
-        """Return a person by code; one without any facts if the code is unknown."""
+        """Return a person by code; a person without facts if the code is unknown."""
         return self.people.get(code) or Person(code, Facts())
 
     def assignments(self) -> Iterator[Assignment]:

@@ -1,7 +1,7 @@
-"""Measures an attempt: from its journal and the log to a row with all of its numbers. Pure.
+"""Computes the row of an attempt, with all of its numbers, from its journal and the log.
 
-Times come from the fold: seconds of the solver's own time at an event. Corrections re-label spans of the
-timeline; rows hold the uncorrected times as well, so that nobody corrects unseen (decision 81).
+All functions are pure. Times are seconds of the solver's own time at an event. Corrections re-label spans of
+the timeline; rows hold the uncorrected times as well, so that every correction is visible (decision 81).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
 
 
 def _made_by(evidence: AttemptEvidence) -> dict[str, Any]:
-    """Return the columns on the attempt's author; a model's run names no participant."""
+    """Return the columns about who made the attempt; a model's run names no participant."""
     header = evidence.header
     by_model = evidence.by_model
     columns = {
@@ -158,7 +158,7 @@ def excluded_by_design(exclusion: str) -> bool:
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
     """Return whether reviewers exclude an attempt.
 
-    If they disagree and the organiser decides, the attempt counts until then.
+    If they disagree and the organiser decides, the attempt counts until the organiser excludes it.
     """
     votes = Counter(review.decision for review in decisions)
     excluding = votes[ReviewDecision.EXCLUDE]
@@ -189,7 +189,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
 
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
-    """Return why a person's attempt is not the first one of an assignment of this study; empty if it is."""
+    """Return why a person's attempt is not the first at an assignment of this study; empty if it is."""
     person = evidence.person
     header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:

@@ -1,4 +1,4 @@
-"""The operations of a study's log: acts of people and organisers, one line each, never changed later."""
+"""The operations of a study's log, each an act of a person or an organiser on a line that never changes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ORGANISER = "organiser"
 
 
 def writer_sha8(writer: str) -> str:
-    """Return the name of a writer in a plan's basis: 8 hex digits, which name nobody."""
+    """Return the name of a writer in a plan's basis: 8 hex digits, which identify nobody."""
     return sha256_of_text(writer)[:8]
 
 
@@ -103,7 +103,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyOpened(Fact, frozen=True, kw_only=True):
-    """Data of `opened`: the protocol's hash, the ids of the tasks, the version of gistpoint."""
+    """Data of `opened`: the protocol's hash, the ids of the tasks, and the version of gistpoint."""
 
     protocol: str
     tasks: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class StudyOpened(Fact, frozen=True, kw_only=True):
 
 
 class Amended(Fact, frozen=True, kw_only=True):
-    """Data of `amended`: the protocol's hash from now on."""
+    """Data of `amended`: the hash of the protocol that is in force from then on, and the reason."""
 
     protocol: str
     why: str = ""
@@ -131,7 +131,7 @@ class PowerRecorded(Fact, frozen=True, kw_only=True):
 
 
 class Enrolled(Fact, frozen=True, kw_only=True):
-    """Data of `enrolled`."""
+    """Data of `enrolled`: the person's stratum and role."""
 
     stratum: str = ""
     role: str = "baseline"
@@ -153,7 +153,7 @@ class ScreenedOut(Fact, frozen=True, kw_only=True):
 
 
 class Answers(Fact, frozen=True, kw_only=True):
-    """Data of `answers`: a filled-in questionnaire; `values` is by item, with None for declined ones."""
+    """Data of `answers`: a filled-in questionnaire; `values` is by item, with None for a declined item."""
 
     questionnaire: str
     sha256: str = ""
@@ -185,7 +185,7 @@ class Begun(Fact, frozen=True, kw_only=True):
 
 
 class Finished(Fact, frozen=True, kw_only=True):
-    """Data of `finished`: the reason of the end, and the hash of the journal's last line."""
+    """Data of `finished`: why the attempt ended, and the hash of the journal's last line."""
 
     assignment: str
     attempt: str
@@ -256,21 +256,21 @@ class RelabelledSpan(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TimesCorrected(Fact, frozen=True, kw_only=True):
-    """Data of `corrected`."""
+    """Data of `corrected`: the spans of an attempt's timeline that get other labels, and why."""
 
     spans: tuple[RelabelledSpan, ...]
     why: str = ""
 
 
 class Excluded(Fact, frozen=True, kw_only=True):
-    """Data of `excluded`."""
+    """Data of `excluded`: the reason why an attempt does not count, and an explanation."""
 
     reason: str = ""
     why: str = ""
 
 
 class Included(Fact, frozen=True, kw_only=True):
-    """Data of `included`: readmits an attempt despite flags that exclude."""
+    """Data of `included`: the reason why an attempt counts despite flags that exclude."""
 
     why: str = ""
 
@@ -285,14 +285,14 @@ class Exported(Fact, frozen=True, kw_only=True):
 
 
 class ModelsRead(Fact, frozen=True, kw_only=True):
-    """Data of `models`: the runs of a declared model, by hash of the journal's last line or of the file."""
+    """Data of `models`: a declared model's runs, by the hash of their last journal line or of their file."""
 
     solver: str
     runs: tuple[str, ...] = ()
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair against its original, as `core.tasks.equivalence` reports."""
+    """Data of `compared`: a passing repair compared with the original, as by `core.tasks.equivalence`."""
 
     verdict: str
     recorded: int = 0
@@ -316,7 +316,7 @@ class ReadBlind(Fact, frozen=True, kw_only=True):
 
 
 class Remark(Fact, frozen=True, kw_only=True):
-    """Data of `note`."""
+    """Data of `note`: a remark on an attempt."""
 
     text: str = ""
 

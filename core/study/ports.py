@@ -18,12 +18,12 @@ class Publication(StrEnum):
 
     NEW = "new"
     EXTENDED = "extended"
-    """The published journal is a prefix of it and was replaced."""
+    """The published journal was a prefix of the new one, and was replaced by it."""
     SAME = "same"
     OLDER = "older"
-    """It is a prefix of the published journal, which stays."""
+    """The new journal is a prefix of the published one, which stays."""
     CONFLICT = "conflict"
-    """Neither is a prefix of the other: both are kept."""
+    """Neither journal is a prefix of the other, and both are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class StudyStore(Protocol):
     ) -> StudyOperation:
         """Append an operation with the current time, and return it.
 
-        `name` is the code of the participant whom it concerns, even if the organiser writes it; else
-        `ORGANISER`.
+        `name` is the code of the participant whom it concerns, even if the organiser writes it; otherwise it
+        is `ORGANISER`.
         """
         ...
 
@@ -126,7 +126,7 @@ class StudyStore(Protocol):
         ...
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first; all versions of one in conflict."""
+        """Yield the published journals, the oldest first; of a journal in conflict, all versions."""
         ...
 
     def attempt(self, identity: str) -> PublishedAttempt | None:

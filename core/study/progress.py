@@ -41,7 +41,7 @@ class PersonAtWork:
     task: str = ""
     attempt: str = ""
     begun_ms: int | None = None
-    """When it was begun, in milliseconds of UTC."""
+    """When the attempt was begun, in milliseconds of UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class TaskCoverage:
     """The number of attempts with a flag."""
     solved: int
     median_s: float | None
-    """The median primary time of the solved attempts in seconds; None without any."""
+    """The median primary time of the solved attempts in seconds; None if there are none."""
     by_tests: int = 0
     """The number solved by the tests alone, before reviewers and confirmations."""
     standings: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of these passes by standing: `confirmed`, `not asked` and so on."""
+    """The numbers of passes by the tests for each standing: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:
@@ -78,7 +78,7 @@ class StudyProgress:
     open_cells: int
     """The number of pairs of a task and a condition with fewer attempts than the target."""
     people_needed: int
-    """The number of further people who close these cells if each attempts a full set of tasks."""
+    """The number of further people who would close the open cells, if each attempts a full set of tasks."""
     rows: tuple[AttemptRow, ...] = field(default=(), repr=False)
     at_work: tuple[PersonAtWork, ...] = ()
 

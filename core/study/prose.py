@@ -1,9 +1,9 @@
 """Texts generated from a template and the facts of a study: methods, and pre-registrations.
 
 A template is Markdown with one passage per line: a heading, an item or a paragraph. `{people/enrolled}` is
-the fact with that key. `? key: text` is printed if the fact exists and is neither 0 nor empty, `! key: text`
-otherwise. `* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name,
-`{=}` for the fact of the name itself and `{.tool_uses}` for one below it.
+the fact with that key. `? key: text` is printed if the fact exists and is neither 0 nor empty, and `! key:
+text` is printed otherwise. `* conditions: text` is printed once for each name below `conditions/`, with `{.}`
+for the name, `{=}` for the fact of the name itself and `{.tool_uses}` for a fact below it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The questions of a questionnaire for the libraries at hand, and the answers that fit them."""
+"""Expands a questionnaire's questions for the libraries of a study, and checks the answers to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ...]:
     """Return the questions of a form, with one for each library in place of an `each_source` question.
 
-    The id of such a question is its own, a dot, and the library's name: `source.NAME`.
+    The id of such a question is followed by a dot and the library's name, as in `source.NAME`.
     """
     sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []
@@ -52,8 +52,8 @@ def _about(question: Question, source: str) -> Question:
 def fault_of(question: Question, value: object) -> str:
     """Return the fault of an answer in a sentence; empty if it fits the question.
 
-    None means "rather not say". A choice is the text of its option, several are a list of texts; a point of a
-    Likert scale is its number from 1; free text is a string.
+    None means "rather not say". A single choice is the text of its option, a multiple choice a list of such
+    texts, a point of a Likert scale its number from 1, and free text a string.
     """
     if value is None:
         return "This one needs an answer." if question.required else ""
@@ -116,7 +116,10 @@ def limits(question: Question) -> tuple[float | None, float | None]:
 
 
 def scale_of(question: Question) -> str:
-    """Return the meaning of a scale's ends, such as "from 0 (very low) to 100 (very high)"; else empty."""
+    """Return the meaning of a scale's ends, such as "from 0 (very low) to 100 (very high)".
+
+    Empty unless the scale has limits on both sides and exactly two labels.
+    """
     low, high = limits(question)
     if low is None or high is None:
         return ""
@@ -134,7 +137,10 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 def screened_out(form: Questionnaire, values: Mapping[str, Any]) -> str:
-    """Return the column of the first answer that ends the session, such as `before.editor`; else empty."""
+    """Return the column of the first answer that ends the session, such as `before.editor`.
+
+    Empty if no answer does.
+    """
     for question in form.item:
         given = values.get(question.id)
         answers = given if isinstance(given, list | tuple) else [given]

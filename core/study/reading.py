@@ -36,7 +36,8 @@ _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
 def read_study(folder: Path) -> Study:
     """Read `study.toml` in a study's folder, with its texts and the bank's questions inserted.
 
-    Raises `StudyError`, with the file and the key.
+    Raises `StudyError`, which names the file and the key, if a file is missing or can't be read, and for any
+    fault.
     """
     if not os.path.lexists(folder / FILE):
         raise StudyError(
@@ -49,7 +50,7 @@ def read_study(folder: Path) -> Study:
 def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
     """Return the study that a declaration describes; `text_of` reads a text by the name after `file:`.
 
-    Raises `StudyError`, with the file and the key.
+    Raises `StudyError`, which names the file and the key, if the declaration has a fault.
     """
     fields = Fields(_filled_in(_parsed(declaration), text_of), FILE, error=StudyError)
     try:

@@ -1,7 +1,7 @@
 """The repair made in an attempt: the functions it replaced, and the change shown to a blind reader.
 
-A repair of a solver and the original code of its task have the same type, so that both can be compared on
-inputs, and mixed unmarked in the queue of a reader.
+A solver's repair and the original code of its task have the same type, so that both can be compared on
+inputs, and be mixed without a mark in a reader's queue.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class AttemptRepair:
     task: str
     """The full id of the task."""
     replacements: tuple[Replacement, ...]
-    """A later one of the same function supersedes an earlier one."""
+    """The replacements; a later one of the same function supersedes an earlier one."""
 
     @property
     def key(self) -> str:
         """The hash shared by all repairs of a task with the same code; it reveals nothing about the author.
 
-        32 hex digits. Blanks at the ends of lines are ignored; of a function replaced twice, the last code
-        counts.
+        It has 32 hex digits. Blanks at the ends of lines are ignored; if a function is replaced twice, only
+        the last code counts.
         """
         parts = [self.task]
         for name, code in sorted(self._code.items()):
@@ -68,9 +68,10 @@ def original_of(task: Task, answer: Answer) -> AttemptRepair:
 
 
 def passing_repair(state: AttemptState) -> AttemptRepair | None:
-    """Return the repair of the first submission that solved the task; None for none, or for a gist.
+    """Return the repair of the first submission that solved the task; None if none did, or for a gist.
 
-    It consists of the persistent replacements up to that submission, or of its own alone.
+    It consists of the persistent replacements up to that submission or, if that submission's replacement is
+    not among them, of this replacement alone.
     """
     passing = next((s for s in state.submissions if s.solved), None)
     if passing is None or not passing.replacement.path:

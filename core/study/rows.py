@@ -1,6 +1,6 @@
 """One row for each attempt of a person, model or simulated person; reports are computed from rows.
 
-Rows are computed from journal and log each time and stored nowhere (decision 81).
+Rows are computed each time from the journal and the log, and stored nowhere (decision 81).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     counted: bool = True
     """Whether analyses use the row: a first exposure, assigned, in role, not excluded."""
     exclusion: str = ""
-    """The reason of an exclusion: a flag, or an organiser's reason; empty if counted."""
+    """The reason for an exclusion: a flag, or an organiser's reason; empty if counted."""
     end: str = ""
     end_code: str = ""
     solved: bool = False
@@ -81,7 +81,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     by_tests: bool = False
     """Whether it is solved by the tests alone, before reviewers and confirmations."""
     confirmation: str = ""
-    """The standing of a pass (`core.attempts.results.Standing`); empty without one."""
+    """The standing of a pass (`core.attempts.results.Standing`); empty if there is no pass."""
     score: float | None = None
     """The score of the last submission."""
     best_score: float | None = None
@@ -137,7 +137,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> Standing | None:
-        """The standing of the pass; None if the tests alone do not call it solved."""
+        """The confirmation status of the attempt's pass; None if its tests do not pass."""
         return standing_in(self.confirmation, passes=self.solved or self.by_tests)
 
     @property
@@ -162,7 +162,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
         return value if isinstance(value, int | float) else None
 
     def is_true(self, measure: str) -> bool:
-        """Return whether a yes-or-no measure is yes."""
+        """Return whether a yes-or-no measure is yes; false if it is unknown."""
         return bool(self.measures.get(measure))
 
     def text(self, measure: str) -> str:
@@ -170,5 +170,5 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.measures.get(measure, ""))
 
     def names(self, measure: str) -> tuple[str, ...]:
-        """Return the names in a measure that lists names."""
+        """Return the names in a measure that lists names; empty if it is unknown."""
         return tuple(self.measures.get(measure, ()))

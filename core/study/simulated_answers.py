@@ -1,4 +1,4 @@
-"""Simulated people's answers to questionnaires: to the bank's from the attempt, to others by draws."""
+"""Answers questionnaires for simulated people: the bank's by person and attempt, all others by draws."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT, Que
 
 @dataclass(frozen=True)
 class AnswersOf:
-    """The answers of one person; `course` is the attempt in question, `experience` standard normal."""
+    """The answers of one person; `course` is the attempt in question, `experience` a standard normal draw."""
 
     key: tuple[object, ...]
     experience: float = 0.0

@@ -11,7 +11,7 @@ distribution function of x is within 0.01 of the logistic one of 1.702 x (Haley 
 solving within the limit is logistic in ability minus difficulty with slope 1. The parameters are thus the
 true values of estimates on either scale.
 
-Nothing is random: every draw is a function of sha256 over the seed and the names of what it is for.
+Nothing is random: every draw is a function of sha256 over the seed and the names of the thing drawn.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         return 60 * self.median_minutes * ratio * math.exp(self.per_logit * (difficulty - ability))
 
     def chance(self, difficulty: float, ability: float, condition: Condition, limit_s: float) -> float:
-        """Return the probability of solving within a limit in seconds, if patience does not end before."""
+        """Return the probability of solving within a limit in seconds, if patience does not end earlier."""
         return _NORMAL.cdf(math.log(limit_s / self.median_s(difficulty, ability, condition)) / self.sigma)
 
 
@@ -202,7 +202,7 @@ class Crowd:
         return self.behaviour.ability * normal(*self.key("ability", person))
 
     def leaves_at(self, person: str, tasks: int) -> int | None:
-        """Return the number of tasks after which a person withdraws; None for those who stay."""
+        """Return the number of tasks after which a person withdraws; None if the person stays."""
         if tasks < 1 or uniform(*self.key("leaves", person)) >= self.behaviour.leaves:
             return None
         return int(uniform(*self.key("leaves at", person)) * tasks)

@@ -1,4 +1,4 @@
-"""Checks of a declaration beyond its types: names that exist, unique ids, usable scales."""
+"""Checks a declaration beyond its types: names must exist, ids be unique, and scales be usable."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _check_labels(question: Question, key: str) -> None:
 
 
 def _can_be_answered(question: Question, answer: object) -> bool:
-    """Return whether a value can answer a question; for several choices, one of them."""
+    """Return whether a value can answer a question or, if several can be chosen, be one of the choices."""
     if answer is None:
         return False
     try:
@@ -287,7 +287,7 @@ def _short_quotas(
 
 
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
-    """Return the full id of the task with this id or unique prefix; None for none, or several."""
+    """Return the full id of the task with this id or unique prefix; None if there is none, or several."""
     if name in tasks:
         return name
     if not name:

@@ -41,7 +41,7 @@ class LocalJournal(StrEnum):
 
 @dataclass(frozen=True)
 class Situation:
-    """What this machine knows in addition to the log."""
+    """The facts that this machine knows in addition to the log."""
 
     now_ms: int
     """The current time, in milliseconds of UTC."""
@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """The session can't continue: the reason in words, and whom to ask."""
+    """Refuses to continue the session, with the reason in words and a hint on whom to ask."""
 
     reason: RefusalReason
     words: str
@@ -94,7 +94,7 @@ class ConsentStep:
 
 @dataclass(frozen=True)
 class FormStep:
-    """Asks a questionnaire; recorded as `answers`, of the assignment if it has one."""
+    """Asks the questions of a form; recorded as `answers`, of the assignment if there is one."""
 
     form: Questionnaire
     questions: tuple[Question, ...]
@@ -109,7 +109,7 @@ class FormStep:
 
 @dataclass(frozen=True)
 class ScreenOutStep:
-    """An answer ends the session: recorded as `screened_out` without asking anything."""
+    """Ends the session because of an answer; recorded as `screened_out`, without asking anything."""
 
     item: str
     """The column of the answer, such as `before.editor`."""
@@ -117,7 +117,7 @@ class ScreenOutStep:
 
 @dataclass(frozen=True)
 class RulesStep:
-    """Shows the rules; recorded as `sitting` began."""
+    """Shows the rules; recorded as `sitting` with the state `began`."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class AttemptStep:
 
 @dataclass(frozen=True)
 class FinishStep:
-    """An attempt's journal has ended: recorded as `finished`, and published, without showing anything."""
+    """Publishes an attempt's ended journal; recorded as `finished`, without showing anything."""
 
     assignment: Assignment
     attempt: str
@@ -170,7 +170,7 @@ class FinishStep:
 
 @dataclass(frozen=True)
 class BetweenStep:
-    """The screen between two tasks: feedback on the last one, a break, and the choice to continue."""
+    """The screen between two tasks: feedback on the previous task, a break, and the choice to continue."""
 
     finished: Assignment
     attempt: str
@@ -189,7 +189,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """Ends the sitting until the next one; recorded as `sitting` ended."""
+    """Ends the sitting until the next one; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int
@@ -198,7 +198,7 @@ class SittingOverStep:
 
 @dataclass(frozen=True)
 class DoneStep:
-    """The person has finished the study: shows the debrief, and the code once more."""
+    """Shows the debrief, and the code once more, to a person who has finished the study."""
 
     done: int
     of: int
@@ -206,7 +206,7 @@ class DoneStep:
 
 @dataclass(frozen=True)
 class WithdrawnStep:
-    """The person has withdrawn: nothing more is asked."""
+    """Ends the session of a person who has withdrawn; nothing more is asked."""
 
     keeps_data: bool
 
@@ -233,7 +233,7 @@ def next_step(
 ) -> Step:
     """Return the next step of a participant.
 
-    The same log, read in any order, gives the same step on the same machine at the same time, so a session
+    The same log, read in any order, leads to the same step on the same machine at the same time, so a session
     that was killed resumes where it stopped.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
@@ -396,7 +396,7 @@ class _Session:
 
     @property
     def _last_ms(self) -> int:
-        """The time of the person's last record, in milliseconds of UTC; 0 without any."""
+        """The time of the person's last record, in milliseconds of UTC; 0 if there is none."""
         times = [0]
         for facts in self.person.facts.by_kind.values():
             times += [fact.utc_ms for fact in facts if fact.reviewer.rpartition("@")[0] == self.person.code]
@@ -493,7 +493,7 @@ class _Session:
 
     @property
     def _in_hand(self) -> _AssignedTask | None:
-        """The first assignment that was begun and has not ended."""
+        """The first assignment that was begun and has not ended; None if there is none."""
         return next((one for one in self._open if one.begun is not None), None)
 
     def _ended_here(self) -> Iterator[Step]:

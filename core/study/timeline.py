@@ -1,8 +1,8 @@
 """The timeline of an attempt: its time in labelled spans, and the first time of certain events.
 
 Positions are milliseconds of the monotonic clock since the attempt began, without the time between two
-processes. The labels of the spans are those of the fold's clock, including its later revisions of idle time:
-summed by activity, the spans equal that clock.
+processes. The labels of the spans are those of the clock in the attempt's state, including its later
+revisions of idle time: summed by activity, the spans equal that clock.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FirstTime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineMoment:
-    """The moment of an event: its number, its position, and the fold's active milliseconds."""
+    """The moment of an event: its number, its position, and the active milliseconds until then."""
 
     seq: int
     at_ms: int
@@ -75,7 +75,7 @@ class TimelineMoment:
 
 @dataclass(frozen=True)
 class AttemptTimeline:
-    """The state after all events, with the spans and the first moments."""
+    """An attempt's state after all events, with its time in spans and the first moments of some events."""
 
     state: AttemptState = field(default_factory=AttemptState)
     spans: tuple[TimelineSpan, ...] = ()
@@ -106,7 +106,7 @@ class AttemptTimeline:
 def milliseconds(
     spans: Iterable[TimelineSpan], activities: Iterable[ClockActivity], until_ms: int | None = None
 ) -> int:
-    """Return the milliseconds of the given activities, up to a position."""
+    """Return the total milliseconds of the given activities, up to a position if one is given."""
     wanted = frozenset(activities)
     return sum(
         max(0, (span.to_ms if until_ms is None else min(span.to_ms, until_ms)) - span.from_ms)
@@ -116,7 +116,7 @@ def milliseconds(
 
 
 def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> AttemptTimeline:
-    """Fold the events, up to the first with unfit data; `targets` are `path::qualname`."""
+    """Return the timeline of the events up to the first with invalid data; `targets` are `path::qualname`."""
     walk = _Walk(tuple(targets))
     for event in events:
         try:
@@ -166,7 +166,7 @@ class _Walk:
             self.spans.append(span)
 
     def _second_thoughts(self, before: Clock, after: Clock) -> None:
-        """Repeat the fold's revisions of idle time on the spans, the latest span first."""
+        """Apply the clock's later revisions of idle time to the spans, the latest span first."""
         moves = {activity: after.of(activity) - before.of(activity) for activity in ClockActivity}
         idle = moves.pop(ClockActivity.IDLE)
         for activity, ms in moves.items():
@@ -190,7 +190,7 @@ class _Walk:
         self.spans += reversed(done)
 
     def _notice(self, event: JournalEvent) -> None:
-        """Record the first moments that an event brings."""
+        """Record the functions that an event touches, and its moment if it is the first of its kind."""
         match event.data:
             case FocusMoved(pane=pane) if pane != Pane.BRIEF:
                 self._first(FirstTime.LEFT_BRIEF, event)

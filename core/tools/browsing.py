@@ -28,7 +28,7 @@ _MAX_PATH = 1_024
 def tree_path(raw: str) -> str:
     """Return `raw` as a normalised path in the repository, whose root is the empty string.
 
-    Raises `RefusalError` for a path that is absolute, leads upwards or is too long.
+    Raises `RefusalError` for a path that is absolute, leads upwards, is too long or holds a NUL character.
     """
     shown = visible_line(raw[:200])
     if len(raw) > _MAX_PATH:
@@ -44,7 +44,10 @@ def tree_path(raw: str) -> str:
 
 
 def existing_file(context: ToolContext, raw: str) -> str:
-    """Return the path of a file in the tree. Raises `RefusalError`, naming what is there instead."""
+    """Return the path of a file in the tree.
+
+    Raises `RefusalError`, which names what is there, if the path is not that of a file.
+    """
     path = tree_path(raw)
     if context.tree.is_file(path):
         return path
@@ -59,7 +62,10 @@ def existing_file(context: ToolContext, raw: str) -> str:
 
 
 def existing_folder(context: ToolContext, raw: str) -> str:
-    """Return the path of a folder in the tree. Raises `RefusalError`, naming what is there instead."""
+    """Return the path of a folder in the tree.
+
+    Raises `RefusalError`, which names what is there, if the path is not that of a folder.
+    """
     path = tree_path(raw)
     if context.tree.is_directory(path):
         return path
@@ -94,7 +100,10 @@ _DOCSTRING_CHARACTERS = 100
 
 
 def indexed(context: ToolContext, path: str) -> FileIndex:
-    """Return the index of a Python file. Raises `RefusalError` if it can't be parsed."""
+    """Return the index of a Python file.
+
+    Raises `RefusalError` if the file is not Python or can't be parsed.
+    """
     if not path.endswith((".py", ".pyi")):
         raise RefusalError(f"{path} is not a Python file; read_file shows it.")
     try:
@@ -109,7 +118,7 @@ def _indexed(path: str, source: bytes) -> FileIndex:
 
 
 def listing(definitions: Iterable[Definition]) -> list[str]:
-    """Return one line per definition: lines, name, kind, and the beginning of its docstring."""
+    """Return one line per definition, with its lines, name and kind, and the beginning of its docstring."""
     lines = []
     for definition in definitions:
         summary = " ".join((definition.docstring or "").split())
@@ -122,7 +131,7 @@ def listing(definitions: Iterable[Definition]) -> list[str]:
 
 
 def revealed_functions(definitions: Iterable[Definition]) -> tuple[tuple[str, int, int], ...]:
-    """Return names and spans in the form of `Revealed.functions`."""
+    """Return the names and line spans of definitions in the form of `Revealed.functions`."""
     return tuple((str(d.ref), d.start_line, d.end_line) for d in definitions)
 
 
@@ -165,7 +174,7 @@ def _list_file_functions(context: ToolContext, arguments: Mapping[str, str]) -> 
 
 
 def _listed(head: str, path: str, definitions: Sequence[Definition], most: int) -> ToolOutput:
-    """Return an answer with a first line and the definitions of a file, at most `most`."""
+    """Return an answer with the line `head` and at most `most` of a file's definitions."""
     shown = definitions[:most]
     lines = [head, *listing(shown)]
     if len(definitions) > most:

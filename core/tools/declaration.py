@@ -1,4 +1,4 @@
-"""The declaration of tools: one source for forms, command line, JSON schema, answers and replay."""
+"""Declares tools in one place for forms, the command line, JSON schemas, answers and replay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Activity(StrEnum):
 Step = Literal["view", "search", "edit", "execute", "test", "submit"]
 """The kind of a step of a run, equal for all formats of recorded runs."""
 Rewrite = Callable[[str, Mapping[str, Any]], str]
-"""Returns the text of a gist after a call, from the text before and the arguments.
+"""Returns the text of a gist after a call, from the previous text and the arguments.
 
 May raise `RefusalError`.
 """
@@ -83,7 +83,7 @@ class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
     span: tuple[int, int] | None = None
     """The offset and the length, within the text, of the file's or function's source.
 
-    So nobody has to cut the source out of the answer by its wording, which may change (decision 64).
+    With it, nobody has to cut the source out of the answer by its wording, which may change (decision 64).
     """
     traced: tuple[tuple[str, int, str], ...] = ()
     """The functions that a command ran, as (path, line, qualified name), in the order of first call."""
@@ -219,7 +219,7 @@ class Tool:
         return BoundCall(self, bound)
 
     def usage(self) -> str:
-        """Return the call in the form for typing, with optional arguments in brackets."""
+        """Return the form in which a call is typed, with optional arguments in brackets."""
         shown = [a.name if a.default is None else f"[{a.name}]" for a in self.arguments]
         return " ".join([self.name, *shown])
 
@@ -246,7 +246,7 @@ def find_tool(tools: Iterable[Tool], name: str) -> Tool | None:
 
 
 def named(tools: tuple[Tool, ...], name: str) -> Tool:
-    """Return the tool with a name. Raises `RefusalError`, which lists the others."""
+    """Return the tool with a name. Raises `RefusalError`, which lists the tools, if there is none."""
     tool = find_tool(tools, name)
     if tool is None:
         raise RefusalError(

@@ -1,4 +1,4 @@
-"""`search_code`: lines of Python files that match a regular expression, as in grep, in bounded time."""
+"""Finds the lines of Python files that match a regular expression, as grep does, in bounded time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts of files, with normalised newlines, sorted by path, and the undecodable files."""
+    """The texts of files, with normalised newlines, sorted by path, and the paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -106,7 +106,10 @@ def required_literals(pattern: str) -> tuple[str, ...]:
 
 
 def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
-    """Return whether the token at `at` is literal, its text, its size (0: unknown) and change of nesting."""
+    """Return whether the token at `at` is literal, its text, its size and its change of nesting.
+
+    The size is 0 if it is unknown.
+    """
     char = pattern[at]
     if char == "\\":
         following = pattern[at + 1 : at + 2]
@@ -139,7 +142,10 @@ _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\
 
 
 class SearchPattern:
-    """A pattern in the dialect of the `regex` package, matched within single lines."""
+    """A pattern in the dialect of the `regex` package, matched within single lines for at most `seconds`.
+
+    Raises `RefusalError` for a pattern that is empty, invalid or too large.
+    """
 
     def __init__(self, pattern: str, seconds: float) -> None:
         self.seconds = seconds
@@ -150,11 +156,14 @@ class SearchPattern:
         self._deadline = 0.0
 
     def start(self) -> None:
-        """Start the time that all searches share."""
+        """Start the clock that all searches of this pattern share."""
         self._deadline = time.monotonic() + self.seconds
 
     def lines(self, text: str) -> Iterator[int]:
-        """Yield the offset of each matching line's start in `text`. Raises `TimeoutError` past the time."""
+        """Yield the offset of each matching line's start in `text`.
+
+        Raises `TimeoutError` once `seconds` have passed since `start`.
+        """
         if self.literal is not None:
             return self._literal_lines(text, self.literal)
         if self.required and len(self.required[0]) >= _LEAST_REQUIRED:
