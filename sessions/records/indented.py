@@ -24,7 +24,8 @@ _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 class Indentation:
     """The lines of an indented array.
 
-    `indent` is the white space before a record, `keys` that before its keys.
+    `indent` is the white space before a record, `keys` the white space before its keys; `names` are the light
+    keys.
     """
 
     def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:

@@ -139,7 +139,7 @@ class Tokens:
         return any(value is not None for value in self._counts)
 
     def __add__(self, more: Tokens) -> Tokens:
-        """Add up; a count is unknown if it is unknown in both."""
+        """Add each count to the other's; a count is None if it is None in both."""
         pairs = zip(self._counts, more._counts, strict=True)
         return Tokens(*(one if other is None else (one or 0) + other for one, other in pairs))
 
@@ -193,7 +193,7 @@ class Noted:
 class NotShown:
     """Members of raw records that no step shows, as paths of keys joined with dots, and the reason.
 
-    With `of_run` they are members of the run's own object, outside its records.
+    With `of_run`, the paths lead to members of the run's own object, outside its records.
     """
 
     names: tuple[str, ...]
@@ -244,7 +244,7 @@ class Step:
     """Texts of the raw records that no other field contains."""
 
     def result_of(self, call: RunCall) -> Result | None:
-        """Return the result paired to `call`."""
+        """Return the result paired with `call`; None if there is none, or if the call has no id."""
         return next((result for result in self.results if call.id and result.call_id == call.id), None)
 
 
@@ -264,7 +264,7 @@ class Run:
     suspicious: tuple[str, ...] = ()
     """The reasons why a pass has to be read before it counts as solved."""
     confirmation: str = ""
-    """The outcome of the confirmation of a pass, in a few words; empty if none was confirmed."""
+    """The outcome of the confirmation of a pass, in a few words; empty without a confirmation."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""
@@ -324,7 +324,7 @@ class StepTexts(NamedTuple):
 
 
 def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Iterable[str]) -> StepTexts:
-    """Return the texts of a step without a diff or other texts."""
+    """Return the texts of a step that has neither a diff nor texts outside its other fields."""
     parts = [(TextScope.THOUGHT, 0, thought), (TextScope.TEXT, 0, text)]
     parts += [(TextScope.CALL, number, call_text(call)) for number, call in enumerate(calls)]
     parts += [(TextScope.RESULT, number, result) for number, result in enumerate(results)]
@@ -344,7 +344,7 @@ def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
 
 
 def call_text(call: RunCall) -> str:
-    """Return the arguments of a call: an object's by name, nested ones as JSON; others as recorded."""
+    """Return a call's arguments as text: an object's by name, nested ones as JSON; others as recorded."""
     if not call.parsed:
         return call.arguments
     if len(call.parsed) == 1:
@@ -398,7 +398,7 @@ def _has_cut(value: Json) -> bool:
 
 
 def _marked(value: Json, cut: dict[str, CutText], nonce: str) -> Json:
-    """Return a value in which each cut string is replaced with a mark, and is stored in `cut` under it."""
+    """Return a value with a mark in place of each cut string, which is stored in `cut` under that mark."""
     if isinstance(value, CutText):
         cut[f"{nonce}{len(cut)}"] = value
         return f"{nonce}{len(cut) - 1}"

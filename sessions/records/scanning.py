@@ -36,7 +36,8 @@ def _light(text: str | None, number: str | None) -> Json:
 class RawRecord(NamedTuple):
     """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
 
-    An `inner` record is inside another one, or outside all of them: its step is inserted between theirs.
+    An `inner` record is inside another record, or outside all others; its step is inserted between their
+    steps.
     """
 
     start: int
@@ -136,9 +137,9 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its position.
+        """Decode the next value and return it with its start and its end.
 
-        Raises an error if it is cut off, damaged or too long.
+        Raises `UnreadableError` if it is cut off, damaged or too long.
         """
         if not self.peek():
             raise CutOffError(self.position)
@@ -221,7 +222,7 @@ class Scanner:
             raise CutOffError(start)
 
     def key(self) -> str:
-        """Read a key and its colon."""
+        """Read a key and its colon; return the key."""
         start = self.position
         if self.peek() != '"':
             raise DamagedError(start) if self.peek() else CutOffError(start)
@@ -231,7 +232,7 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; the scanner is behind the array at the end."""
+        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -276,7 +277,7 @@ class Scanner:
         return after is None or self._text.startswith(opening, after.end()) or after.end() >= len(self._text)
 
     def _find_next(self, start: int, opening: str) -> bool:
-        """Move to the record after a damaged one, which begins like the array's first record."""
+        """Move to the next record that begins with `opening`, after a damaged one; False if there is none."""
         pattern = re.compile(r",\s*+(?=" + re.escape(opening) + ")")
         self.seek(start)
         self.peek()
@@ -292,7 +293,7 @@ class Scanner:
                 return False
 
     def record(self) -> RawRecord:
-        """Read the next value as a record, damaged or not; raise only if the text ends."""
+        """Read the next value as a record, damaged or not; raise an error only if its end can't be found."""
         try:
             fields, start, end = self.value()
         except DamagedError as error:
@@ -527,7 +528,7 @@ def guarded(
 ) -> Iterator[RawRecord]:
     """Yield `records`; if the text ends or is damaged, add a warning and yield the rest as a damaged record.
 
-    `before` is the number of records before them.
+    `member` is the number of the records' file, and `before` the number of earlier records.
     """
     count = before
     try:

@@ -1,4 +1,4 @@
-"""Rows of a table, each of which is a run: lines of JSON, elements of a JSON array, or a Parquet file."""
+"""Reads the rows of a table, each of which is a run, from JSON lines, a JSON array or a Parquet file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Row:
     def probe(self, table: FileProbe, decoded: Collection[str] = ()) -> FileProbe:
         """Return the probe of the row as an object, with the texts under `decoded` as JSON values.
 
-        A row without such texts keeps its positions in the file.
+        A row without such texts keeps its positions in the file. Raises `RunFileError` if the row is nested
+        too deep.
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:
