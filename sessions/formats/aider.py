@@ -1,8 +1,9 @@
 """aider's `.aider.chat.history.md`: one file with many chats, each of them a run.
 
 The marks are those of aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both
-end with two spaces. A notice of several lines has `>` on its first and the spaces on its last. Everything
-else is the model's text. A heading of the model's has one blank line before it, a line of the user's two.
+end with two spaces. A notice of several lines has `>` on its first line and the spaces on its last.
+Everything else is the model's text. A heading of the model's has one blank line before it, a line of the
+user's two.
 """
 
 from __future__ import annotations

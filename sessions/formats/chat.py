@@ -37,7 +37,7 @@ _SYSTEM = ("system", "system_prompt")
 """The keys of the system prompt in requests to Anthropic's API, and in Cline's files."""
 
 _HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
-"""Keys before the messages of a Hermes session, which are often longer than the part that is recognised."""
+"""Keys before the messages of a Hermes session; their values are often longer than the head of a probe."""
 
 
 def _is_message(value: Json) -> bool:
@@ -46,7 +46,7 @@ def _is_message(value: Json) -> bool:
 
 
 def _is_head(line: dict[str, Json]) -> bool:
-    """Whether a line describes the session, as nanobot and Hermes write one before the messages."""
+    """Whether a line is the description of the session that nanobot and Hermes write before the messages."""
     return line.get("role") == "session_meta" or line.get("_type") == "metadata"
 
 

@@ -139,7 +139,7 @@ def _reply(index: int, raws: Sequence[Raw], items: list[Record], reply: Record) 
 
 
 def _result(state: Record, texts: dict[str, str]) -> Result | None:
-    """Return the result of a call that has ended, else None; remove what was sent to the model."""
+    """Return the result of a call, None if it is still open without output; remove its text from `texts`."""
     identity, status = state.word("toolCallId"), state.word("status")
     sent = texts.pop(identity, "")
     output = joined(texts_of(state.objects("output"), "content"))

@@ -144,7 +144,7 @@ class _Reader(RunReader):
         )
 
     def _first_request(self) -> str:
-        """Return the user's first request."""
+        """Return the user's first request; empty if there is none."""
         lines = map(Record, self.probe.lines)
         asked = next((line for line in lines if "user" in (line.get("role"), line.get("type"))), Record())
         return _text_of(asked)
@@ -195,7 +195,7 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply of the stream, without a text that repeats the pieces before it."""
+    """Return the step of a reply of the stream, without a text that repeats the preceding pieces."""
     text = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []

@@ -1,7 +1,7 @@
 """Results of Terminal-Bench: a run's trials, or a trial's folder with the logs of its agent and its tests.
 
-The steps of the harness's own agents are recorded in `agent-logs/episode-N`; of other agents only what the
-terminal showed.
+The steps of the harness's own agents are recorded in `agent-logs/episode-N`; for other agents, only what the
+terminal showed is recorded.
 """
 
 from __future__ import annotations

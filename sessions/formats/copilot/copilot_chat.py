@@ -147,7 +147,7 @@ def _rounds(request: Record) -> list[Record]:
 
 
 def _question(request: Record, last: bool) -> dict[str, Json]:
-    """Return the parts of a request that its question shows; without a reply, all other members too."""
+    """Return the parts of a request that its question shows; with `last`, the remaining members too."""
     shown = ("requestId", "message", "variableData", "timestamp", "isSystemInitiated", "contentReferences")
     asked = {key: request.get(key) for key in shown if request.has(key)}
     known = _metadata(request)
@@ -185,7 +185,8 @@ _SHOWN_ELSEWHERE = (
 def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
     """Return the members of a request that are not in its question, its rounds or its end.
 
-    The step of the last round shows them.
+    The step of the last reply shows them. `rounds` says whether the replies are recorded as rounds, which the
+    response repeats.
     """
     others = _metadata(request).without(*_RENDERED)
     shown = _rounds(request)
@@ -262,7 +263,7 @@ def _tokens(request: Record) -> Tokens:
 
 
 def _round(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of a reply and the results of its calls."""
+    """Return the step of a reply, with the results of its calls."""
     item = first_in(_metadata(value).get("toolCallRounds"))
     calls = tuple(map(call_of_function, objects(item.get("toolCalls"))))
     results: list[Result] = []

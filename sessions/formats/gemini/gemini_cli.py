@@ -134,7 +134,7 @@ class _Reader(DividedReader):
         return value
 
     def _file_of(self, agent: str) -> str:
-        """Return the file of a side agent, in the folder of the session that started it."""
+        """Return the path of a side agent's file, in the folder of the session that started the agent."""
         return f"{as_str(self._head.get('sessionId'))}/{agent}.jsonl"
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -158,7 +158,7 @@ class _Reader(DividedReader):
         head, tally = Record(self._head), self._tally
         begun = head.time("startTime")
         spent = tally.duration_s
-        # Until messages are read, the file's head gives the time at which it was last written.
+        # Until messages are read, the head of the file tells when the session was last written.
         if spent is None and begun:
             spent = duration(begun, head.time("lastUpdated"))
         return Run(

@@ -55,7 +55,7 @@ class LazyBlob:
 
     @property
     def size(self) -> int:
-        """The declared size until it is unpacked; 0 for a missing member."""
+        """The size in bytes, which is the declared one until the first read; 0 for a missing member."""
         if self._blob is not None:
             return self._blob.size
         member = self._archive.members.get(self.name)
@@ -166,7 +166,7 @@ class _Sample(RunReader):
 
     @abstractmethod
     def pool_size(self) -> int:
-        """Return the size of the pool of messages that events refer to."""
+        """Return the number of messages in the pool that events refer to."""
 
     @abstractmethod
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
@@ -285,7 +285,7 @@ class MonolithSample(_Sample):
         yield from ((blob, record) for record in elements_at(blob, start, "messages"))
 
     def pool_size(self) -> int:
-        """Return the size of the pool of messages that events refer to."""
+        """Return the number of messages in the pool that events refer to."""
         return len(self._pooled_places())
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
@@ -360,7 +360,7 @@ class ChunkedSample(_Sample):
             yield from ((blob, record) for record in guarded(array_records(blob, 0, None), blob, []))
 
     def pool_size(self) -> int:
-        """Return the size of the pool of messages that events refer to."""
+        """Return the number of messages in the pool that events refer to."""
         return self._messages.size
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:

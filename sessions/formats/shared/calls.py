@@ -1,4 +1,4 @@
-"""The purpose of tool calls, guessed from the tool's name or its shell command, and their edits."""
+"""Guesses the purpose of tool calls from the tool's name or its shell command, and finds their edits."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 
 def _arguments(item: Mapping[str, Json]) -> Json:
-    """Return the arguments of a call; OpenAI's hosted tools have them as members of the call itself."""
+    """Return a call's arguments, which OpenAI's hosted tools store in the call itself; None without any."""
     whole = next(
         (item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None
     )

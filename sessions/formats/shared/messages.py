@@ -1,4 +1,4 @@
-"""Chat messages, the basis of several formats: groups them into turns, and makes a step of each turn."""
+"""Groups chat messages, the basis of several formats, into turns, and makes a step of each turn."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ _ACTORS = {
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The protocol of an agent with a shell: the user's message after a reply is its command's result."""
+    """The protocol of an agent with a shell: the user's message after a reply has its command's result."""
 
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
-    """Return the commands of a reply without other calls, given the message, its text and the answer."""
+    """Returns the commands of a reply without other calls, given the message, its text and the answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
     """Whether the user's message after a reply without a command refuses the reply, given both texts."""
     expects: Callable[[dict[str, Json]], bool] = lambda _message: True
-    """Whether the user's message after a reply is its result; else the message is a turn of its own."""
+    """Whether the user's message after a reply is its result; otherwise the message is a separate turn."""
     fails: Callable[[str, StepKind], bool] | None = None
     """Guesses whether a command failed, from its output and its purpose, if nothing records it."""
 
@@ -338,7 +338,7 @@ def _refused_by(shell: Shell, text: str, results: list[Result]) -> bool:
 
 
 def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
-    """Return a flag for each unusual reason for which a reply stopped: it was cut off, or refused."""
+    """Return a flag for each unusual reason why a reply stopped, such as that it was cut off or refused."""
     reasons: set[str] = set()
     for reply in replies:
         reasons.add(as_str(first(reply, "stop_reason", "finish_reason")))
@@ -420,7 +420,7 @@ def usage_of(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return a reply's tokens from any provider's names for them; the prompt's include cached ones."""
+    """Return a reply's tokens, whatever the provider calls them; the prompt's tokens include cached ones."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
     prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
@@ -464,7 +464,7 @@ def _time(message: dict[str, Json]) -> float | None:
 def _results(
     answer: dict[str, Json], position_id: str, duration_s: float | None, derived: set[str]
 ) -> list[Result]:
-    """Return the results in an answer; other text of its user becomes a result without a call."""
+    """Return the results in an answer; other text in it becomes a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
         return [*parts.results, *spoken_result(parts.combined_text)]

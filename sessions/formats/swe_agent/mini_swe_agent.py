@@ -1,4 +1,4 @@
-"""mini-swe-agent: `messages` with `trajectory_format`, and the bare list of messages that preceded it."""
+"""Runs of mini-swe-agent: an object with `messages` and `trajectory_format`, or the earlier bare list."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _dollars(value: Json) -> float | None:
 
 
 def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
-    """Yield the runs of a file, in its order."""
+    """Yield the runs of a file, in the order of the file."""
     blob = probe.blob
     if probe.array:
         yield from array_records(blob, probe.start, None)
@@ -152,7 +152,7 @@ def _text_of(value: Record) -> str:
 
 
 def _message(value: Json) -> dict[str, Json]:
-    """Return a message of LangChain in the form of chat APIs; any other value as it is."""
+    """Return a message of LangChain in the form of chat APIs; any other object as it is, else empty."""
     message = Record(value)
     inner = Record(message.get("kwargs") or message.get("data"))
     if not inner and message.word("type") not in _ROLES:
