@@ -254,7 +254,7 @@ _PIECE = 1 << 20
 
 
 def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a run to write: those in `written`, completed and replaced by recorded ones."""
+    """Return the members of a run to write: `written`, with recorded members added or replacing them."""
     agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
     merged = {
         **written,
@@ -277,7 +277,7 @@ def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str
 
 
 def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a step to write: those in `written`, completed and replaced by recorded ones."""
+    """Return the members of a step to write: `written`, with recorded members added or replacing them."""
     merged = dict(written)
     timestamp = recorded.get("timestamp")
     if isinstance(timestamp, str) and when(timestamp) is not None:

@@ -1,4 +1,4 @@
-"""The head of every page that gistpoint writes, with its security policy, and escaped texts for it."""
+"""Makes the head of each page that gistpoint writes, with its security policy, and escapes its texts."""
 
 from __future__ import annotations
 

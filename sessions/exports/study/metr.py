@@ -107,7 +107,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
-    """Return the human minutes and score for a model's attempt: of people at the task in its condition."""
+    """Return people's minutes and mean score at a model's task in its condition; None without a value."""
     people: list[AttemptRow] = []
     for one in data.counted:
         is_same = (one.task, one.condition) == (row.task, row.condition)
@@ -117,7 +117,7 @@ def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | 
 
 
 def _own(row: AttemptRow) -> tuple[float | None, float]:
-    """Return the minutes and the score of a person's own attempt."""
+    """Return the minutes of a person's attempt, None if they are unknown, and its score."""
     minutes = row.primary_s / 60 if row.primary_s else None
     return minutes, float(row.solved)
 

@@ -100,7 +100,7 @@ class ExportedTask:
 
     @property
     def gist_path(self) -> str:
-        """The path of the file that a solver must write; empty if they change the repository."""
+        """The path of the file that a solver must write; empty if the solver changes the repository."""
         return f"{GIST_FOLDER}/{self.work.file}" if self.work.file else ""
 
     @property
@@ -126,7 +126,7 @@ class ExportedTask:
         return self.work.solution
 
     def patches(self) -> tuple[str, str]:
-        """Return the patch that solves the task, and the patch that made the task of the original."""
+        """Return the patch that solves the task, and the one that corrupted it, which is empty for a gist."""
         given, solution, corruption = SourceTree.open(self.task.tree_path), "", ""
         for path, data in sorted(self.work.solution.items()):
             right = data.decode("utf-8", "surrogateescape")

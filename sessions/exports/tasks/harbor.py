@@ -1,4 +1,4 @@
-"""Exports tasks to Harbor, a folder each in its schema 1.4, and to Inspect.
+"""Exports tasks to Harbor, as a folder for each task in Harbor's schema 1.4, and to Inspect.
 
 The verifier runs in a new container without a network, on the repository as the agent left it. Harbor counts
 neither tool calls nor submissions.
@@ -148,7 +148,7 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
 def _verifier_s(one: ExportedTask) -> float:
     """Return a time limit in seconds above the verifier's own limits.
 
-    Those are three times the task's, and twice as long for a gist.
+    The verifier's limits are three times the task's, or six times for a gist.
     """
     limit = float(json.loads(one.expected)["timeout_s"])
     return round(limit * (6 if one.gist_path else 3) + 120.0, 1)

@@ -1,8 +1,8 @@
 """Reads the results of other harnesses for exported tasks: their figures, and the solvers' work.
 
 The inputs are folders of Harbor's jobs and trials, logs of Inspect, and predictions in the `swebench` form
-with the report of a harness in the same folder if there is one. All of them come from outside: their sizes
-are limited, and what does not fit is left out.
+with the report of a harness in the same folder if there is one. All inputs come from outside: their sizes are
+limited, and what does not fit is left out.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ class _Drawing:
             case Violins():
                 self._violins(mark)
             case Bars():
-                pass  # drawn before, all together
+                pass  # drawn earlier, all together
 
     def _scales(self) -> None:
         axes, plot = self._axes, self._plot
@@ -454,7 +454,7 @@ class _Drawing:
             return
         known = values[~np.isnan(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
-        # Values with signs, such as correlations, get a colour for each sign.
+        # Values of both signs, such as correlations, get a colour for each sign.
         signed = low < 0
         top = max(1.0, -low, high)
         drawn = axes.pcolormesh(
