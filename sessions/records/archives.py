@@ -286,25 +286,25 @@ def _slicer(blob: Blob, start: int, end: int, name: str) -> Callable[[], Blob]:
 
 
 class RunFileError(UserError):
-    """A file can't be read as a recorded run; the message explains why."""
+    """Raised if a file can't be read as a recorded run; the message explains why."""
 
 
 class NoRunError(RunFileError, NegativeVerdictError):
-    """A readable file contains no readable run: a verdict on the file, with its apparent format."""
+    """Raised if a file can be read but contains no readable run; the message names its apparent format."""
 
 
 @runtime_checkable
 class Blob(Protocol):
-    """Random access to bytes; `name` is empty for the file that the user named, else the member."""
+    """Random access to the bytes of a file, or of a member of an archive."""
 
     @property
     def name(self) -> str:
-        """Member of an archive, or file in a run's folder."""
+        """The name in the archive or in the run's folder; empty for the file that the user named."""
         ...
 
     @property
     def size(self) -> int:
-        """Current size in bytes: a file that is being written grows."""
+        """The current size in bytes, because a file that is being written grows."""
         ...
 
     def read(self, offset: int, length: int) -> bytes:
@@ -325,11 +325,11 @@ class FileBlob:
 
     @property
     def size(self) -> int:
-        """Current size in bytes."""
+        """The current size in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`."""
+        """Return up to `length` bytes from `offset`. Raises `RunFileError` if the file can't be read."""
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
@@ -337,7 +337,7 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """What happened to the file's name since it was opened: `deleted`, `replaced`, or nothing (empty)."""
+        """What has happened to the name of the open file: `deleted`, `replaced`, or nothing (empty)."""
         try:
             return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
         except FileNotFoundError:
@@ -360,14 +360,14 @@ class PathBlob:
 
     @property
     def size(self) -> int:
-        """Current size in bytes, 0 if the file is gone."""
+        """The current size in bytes; 0 if the file is gone."""
         try:
             return self.path.stat().st_size
         except OSError:
             return 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`."""
+        """Return up to `length` bytes from `offset`. Raises `RunFileError` if the file can't be read."""
         try:
             with self.path.open("rb") as file:
                 return os.pread(file.fileno(), length, offset)
@@ -384,7 +384,7 @@ class BytesBlob:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """The size in bytes."""
         return len(self.data)
 
     def read(self, offset: int, length: int) -> bytes:
@@ -405,7 +405,7 @@ class SliceBlob:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """The size in bytes."""
         return self.end - self.start
 
     def read(self, offset: int, length: int) -> bytes:

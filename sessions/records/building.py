@@ -71,7 +71,7 @@ class StepBuilder:
         return self
 
     def diffs(self, diffs: Iterable[str]) -> StepBuilder:
-        """Set the diff of the step's own changes, which joins those that are not empty."""
+        """Set the diff of the step's own changes: the diffs that are not empty, joined; None without any."""
         self._fields["diff"] = "\n".join(filter(None, diffs)) or None
         return self
 
@@ -86,7 +86,7 @@ class StepBuilder:
         return self
 
     def at(self, written: Json) -> StepBuilder:
-        """Set the beginning to a time as it is written in the file."""
+        """Set the beginning to a time as written in the file, and note whether it has no time zone."""
         self._fields["started"] = when(written)
         self._fields["naive"] = is_naive(written)
         return self
@@ -232,7 +232,7 @@ def duration(started: float | None, ended: float | None) -> float | None:
 
 
 def verdict_of(solved: bool | None) -> str:
-    """Return the verdict for a truth value; empty if nothing is recorded."""
+    """Return the verdict, `solved` or `unsolved`; empty if `solved` is None."""
     if solved is None:
         return ""
     return "solved" if solved else UNSOLVED

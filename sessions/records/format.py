@@ -141,7 +141,7 @@ class RunReader(ABC):
         return step_count
 
     def had_a_step(self, fields: Json) -> bool:
-        """Whether a record that joins a step was a separate step in reviews written before it joined."""
+        """Whether a record that joins a step now was a separate step in reviews of earlier versions."""
         return False
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:

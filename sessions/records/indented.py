@@ -16,7 +16,7 @@ from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.model import Json
 
 Place: TypeAlias = tuple[int, int, dict[str, Json]]
-"""Start and end of a record, and its light keys."""
+"""The start and the end of a record, and its light keys."""
 _NO_VALUE: tuple[int, str, Json] = (sys.maxsize, "", None)
 _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 

@@ -68,7 +68,7 @@ class ByteRange:
 
     @property
     def length(self) -> int:
-        """Size of the record in bytes."""
+        """The size of the record in bytes."""
         return self.end - self.start
 
 
@@ -95,7 +95,7 @@ class CutText(str):
 
     @property
     def length(self) -> int:
-        """Size of the whole in bytes, as written."""
+        """The size of the whole text in bytes, as written."""
         sizes = (
             (
                 piece.source.length
@@ -128,7 +128,7 @@ def concatenated(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of a reply or of a run; `prompt` includes the cached ones. None if they were not counted."""
+    """The tokens of a reply or of a run; `prompt` includes the cached ones. Unknown counts are None."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -160,7 +160,7 @@ class RunCall:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of the call `call_id` (empty if the format pairs by position); durations in seconds."""
+    """The result of the call `call_id`, which is empty if the format pairs by position."""
 
     call_id: str = ""
     text: str = ""
@@ -224,7 +224,7 @@ class Step:
     ended: float | None = None
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
-    """US dollars."""
+    """The cost in US dollars; None if it is not recorded."""
     model: str = ""
     state: Mapping[str, Json] = field(default_factory=dict)
     diff: str | None = None
@@ -250,7 +250,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The header of a run, known without reading its steps. None or empty: not recorded."""
+    """The header of a run, known without reading its steps. What is not recorded is None or empty."""
 
     format: str
     format_version: str = ""
@@ -274,9 +274,9 @@ class Run:
     duration_s: float | None = None
     started: float | None = None
     step_count: int | None = None
-    """None until the index is complete, if the format does not record it."""
+    """The number of steps; None until the index is complete, if the format does not record it."""
     prompt: str = ""
-    """The task as given to the solver, if that is not a step of its own."""
+    """The task as given to the solver, if no step contains it."""
     links: tuple[str, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ _DEEPEST = 12
 
 
 class FileProbe:
-    """A blob that is about to be opened."""
+    """Both ends of a blob that is about to be opened, decoded as far as possible."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class FileProbe:
         archive: Archive | None = None,
         parts: Sequence[Blob] = (),
     ) -> None:
-        """`parts` are the files of a run that is a folder of event files; `blob` is the first one."""
+        """`parts` are the files of a run that is a folder; `blob` is the first one."""
         self.blob = blob
         self.name = name
         self.archive = archive
@@ -61,7 +61,7 @@ class FileProbe:
 
     @property
     def identity(self) -> tuple[str, int, int] | None:
-        """The path, size and change time (ns) of a plain file, which identify it; None for anything else."""
+        """The path, size and modification time (ns) that identify a plain file; None for anything else."""
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
@@ -95,12 +95,12 @@ class FileProbe:
 
     @cached_property
     def tail(self) -> bytes:
-        """The last bytes."""
+        """The last bytes, up to the limit."""
         return self.blob.read(max(0, self.blob.size - limits.HEAD), limits.HEAD)
 
     @cached_property
     def start(self) -> int:
-        """Offset of the text, after a byte order mark."""
+        """The offset of the text, after a byte order mark."""
         return 3 if self.head.startswith(b"\xef\xbb\xbf") else 0
 
     @cached_property
@@ -260,7 +260,7 @@ class FileProbe:
         return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
-        """Return the value of a key of the outermost object if it is near either end of the file."""
+        """Return the value of a key of the top object if it is near either end of the file, else None."""
         value = self.object.get(key)
         return self.late(key) if value is None else value
 

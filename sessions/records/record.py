@@ -71,7 +71,7 @@ class Record:
         return as_str(self.get(*path))
 
     def text(self, *path: str) -> str:
-        """Return the text of a content: a string, typed parts, or any other value as JSON."""
+        """Return content as text: a string, typed parts, or any other value as JSON."""
         return as_text(self.get(*path))
 
     def whole(self, *path: str) -> int | None:

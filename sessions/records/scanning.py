@@ -56,7 +56,7 @@ class LightKeys:
 
 
 class UnreadableError(Exception):
-    """The value that begins at `start` can't be read."""
+    """Raised if the value that begins at `start` can't be read."""
 
     def __init__(self, start: int) -> None:
         super().__init__(start)
@@ -64,27 +64,31 @@ class UnreadableError(Exception):
 
 
 class CutOffError(UnreadableError):
-    """The text ends within the value."""
+    """Raised if the text ends within the value."""
 
 
 class DamagedError(UnreadableError):
-    """The text at `start` is not JSON."""
+    """Raised if the text at `start` is not JSON."""
 
 
 class TooLongError(UnreadableError):
-    """The value is longer than a record may be."""
+    """Raised if the value is longer than a record may be."""
 
     reason = "is too long to read"
 
 
 class TooDeepError(TooLongError):
-    """The value is nested more deeply than any honest one."""
+    """Raised if the value is nested more deeply than any honest one."""
 
     reason = f"is nested deeper than {limits.DEPTH:,}"
 
 
 class Scanner:
-    """A window that moves over a blob; positions are offsets in the blob."""
+    """A window that moves over a blob; positions are offsets in the blob.
+
+    Its methods raise `UnreadableError` where the text is cut off or damaged, or a value is too long or nested
+    too deep.
+    """
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
         self.blob = blob
@@ -96,7 +100,7 @@ class Scanner:
 
     @property
     def position(self) -> int:
-        """Offset of the next character."""
+        """The offset of the next character."""
         return self._base + self._at
 
     def seek(self, offset: int) -> None:
@@ -388,7 +392,7 @@ class Scanner:
                 return
 
     def _line_after(self, line: int) -> int:
-        """Return the line break after the line that begins at `line`, or the end; drop the text before it."""
+        """Return the offset of the line break after a line, or of the end; drop the text before it."""
         at = line + 1
         while (found := self._text.find("\n", at - self._base)) < 0:
             at = self._base + len(self._text)
@@ -409,11 +413,11 @@ class Scanner:
 
 
 def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
-    """Yield the members of the object at the position: key, value and position of the value.
+    """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
     If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller
     reads it. Other values are decoded if they are no longer than a long record, else skipped and yielded as
-    None.
+    None. Raises `UnreadableError` as the scanner does.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
@@ -469,7 +473,7 @@ def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
 
 
 def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the first value of a text."""
+    """Yield the first value of a text as a record."""
     yield Scanner(blob, start).record()
 
 

@@ -36,13 +36,13 @@ class Row:
     """One row: its members, and its position in a JSON text; a row of a Parquet file has no position."""
 
     number: int
-    """Counted from 1."""
+    """The row's number, from 1."""
     fields: Mapping[str, Json]
     """With a record, non-ASCII text is not yet decoded: see `member`."""
     record: RawRecord | None = None
 
     def member(self, key: str) -> Json:
-        """Return a member, decoded."""
+        """Return a member, decoded; None if it is missing."""
         value = self.fields.get(key)
         return value if self.record is None else recoded(value)
 
@@ -175,7 +175,7 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:
-    """Return the members of the first row of a JSON text, which may be longer than a probe's head."""
+    """Return the members of a JSON text's first row, which may be longer than a head; may be empty."""
     return next((row.fields for row in rows_of(probe)), {})
 
 

@@ -52,7 +52,7 @@ def as_float(value: Json) -> float | None:
 
 
 def in_seconds(milliseconds: float | None) -> float | None:
-    """Return a duration in milliseconds as one in seconds."""
+    """Return a duration in milliseconds as one in seconds; None if it is unknown."""
     return None if milliseconds is None else milliseconds / 1000
 
 
@@ -62,7 +62,7 @@ def as_bool(value: Json) -> bool | None:
 
 
 def objects(value: Json) -> list[dict[str, Json]]:
-    """Return the objects of an array."""
+    """Return the objects in an array; none for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -205,7 +205,7 @@ def when(value: Json) -> float | None:
 
 
 def recoded(value: Json) -> Json:
-    """Return a value, decoded as Latin-1 so far, decoded as UTF-8; unchanged if it is nested too deep."""
+    """Return a value whose strings were read as Latin-1 as UTF-8; unchanged if it is nested too deep."""
     try:
         return _recoded(value)
     except RecursionError:
@@ -263,7 +263,7 @@ def total(values: Sequence[int | None]) -> int | None:
 
 
 def first_known(values: Iterable[_T | None]) -> _T | None:
-    """Return the first value that is not None."""
+    """Return the first value that is not None; None if there is none."""
     return next((value for value in values if value is not None), None)
 
 
