@@ -1,4 +1,4 @@
-"""aider's `.aider.chat.history.md`: one file with many chats, each of them a run.
+"""aider's `.aider.chat.history.md`: one file with many chats, each of which is a run.
 
 The marks are those of aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both
 end with two spaces. A notice of several lines has `>` on its first line and the spaces on its last.
@@ -253,7 +253,7 @@ def _count(written: str | None) -> int | None:
 
 
 def _spent(notices: str) -> tuple[Tokens, float | None]:
-    """Return the tokens and the cost of a reply from the notices after it; aider rounds them."""
+    """Return a reply's tokens, and its cost in US dollars or None, from the rounded figures in notices."""
     counts = _TOKENS.search(notices)
     tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
     try:

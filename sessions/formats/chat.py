@@ -58,7 +58,7 @@ def _messages(value: dict[str, Json]) -> list[Json] | None:
 def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
     """Return the items of a list of OpenAI's API from the oldest to the newest.
 
-    The API returns the newest first, unless it was asked for another order.
+    The API returns the newest first, unless another order is requested.
     """
     found = list(records)
     items = [as_dict(record.fields) for record in found]
@@ -69,7 +69,8 @@ def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
         called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
         if called is not None:
             return found[::-1] if at < called else found
-    # Without a call and its result: a conversation begins with a request, and need not end with one.
+    # Without a call and its result, the roles decide: a conversation begins with a request, and need not end
+    # with one.
     replied = [role_of(item) == "assistant" for item in items]
     newest_first = bool(replied) and replied[0] and not replied[-1]
     return found[::-1] if newest_first else found

@@ -108,7 +108,7 @@ class _Reader(RunReader):
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars; the prompt's tokens include cached ones."""
+    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars or None."""
     usage = message.inner("usage")
     read = usage.whole("cacheRead")
     prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])

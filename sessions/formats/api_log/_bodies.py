@@ -269,7 +269,7 @@ def _replies_in(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def _first_reply(messages: list[dict[str, Json]]) -> dict[str, Json]:
-    """Return the model's messages or items at the beginning of a list as one message."""
+    """Return the model's messages or items at the beginning of a list as one message; else empty."""
     replies = _replies_in(messages)
     if replies and "type" in replies[0]:
         return {"output": list[Json](replies)}

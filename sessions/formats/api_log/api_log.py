@@ -67,7 +67,7 @@ class _Reader(DividedReader):
             )
 
     def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
-        """Yield every record with its conversation and the number of its messages that are known already.
+        """Yield every record, its conversation, and how many messages of its request are known already.
 
         Conversations count from 1; a record without a request or a reply has 0.
         """

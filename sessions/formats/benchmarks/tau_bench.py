@@ -281,7 +281,7 @@ def _info(probe: FileProbe) -> dict[str, Json]:
 
 
 def _shared_facts(probe: FileProbe, info: dict[str, Json], task: str) -> dict[str, Json]:
-    """Return the task, the agent's policy and the simulated user's settings, which no message contains."""
+    """Return the `task`, the agent's `policy` and the simulated user's settings, `user_info`, if known."""
     policy = as_dict(info.get("environment_info")).get("policy")
     found: dict[str, Json] = {"policy": policy} if policy else {}
     if info.get("user_info"):

@@ -218,7 +218,7 @@ def _spent(result: Record) -> Tokens:
 
 
 def _streamed_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply that was cut off, of which only pieces were recorded."""
+    """Return the step of a reply that was cut off and recorded only in pieces."""
     deltas = [record.inner("event", "delta") for record in records]
     pieces = {key: "".join(texts_of(deltas, key)) for key in ("thinking", "text", "partial_json")}
     failures = "".join(texts_of(records, "event", "error", "message"))

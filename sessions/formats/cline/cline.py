@@ -201,7 +201,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
     derived = {"kind"}
     calls = parts.calls
     if not calls:
-        # Models without tools of their own are instructed to write a call as XML into their text.
+        # Models that can't call tools are instructed to write a call as XML into their text.
         calls = [
             _written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)
         ]

@@ -129,7 +129,7 @@ def _model(record: Record) -> str:
 
 
 def _spent(request: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars; the prompt's tokens include cached ones."""
+    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars or None."""
     read = request.whole("cacheReads")
     prompt = total([request.whole("tokensIn"), request.whole("cacheWrites"), read])
     return Tokens(prompt, request.whole("tokensOut"), read), request.number("cost")

@@ -113,7 +113,7 @@ class _Reply:
         self.calls: list[RunCall] = []
         self.results: list[Result] = []
         self.diffs: list[tuple[str, str]] = []
-        """The diffs that events report, each with the id of the call that made it; so are `edits`."""
+        """The diffs that events report, each after the id of the call that made it."""
         self.edits: list[tuple[str, FileEdit]] = []
         self.tokens = Tokens()
         self.derived: set[str] = set()

@@ -315,7 +315,7 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of a part of the shown response, for a reply that is not recorded itself."""
+    """Return the step of a part of the shown response, for a reply that is not recorded as such."""
     parts = value.objects("response")
     invoked = _of_kind(parts, "toolInvocationSerialized")
     calls = tuple(map(_invocation, invoked))
@@ -484,7 +484,7 @@ class _Replayed:
     @cached_property
     def _whole(self) -> BytesBlob:
         state: Json = None
-        # A change of kind 0 is a whole state, which replaces all that came before.
+        # A change of kind 0 is a whole state, which replaces the earlier state.
         for record in lines(self._probe.blob, self._probe.start):
             if record.damage:
                 continue
@@ -495,7 +495,7 @@ class _Replayed:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """The size in bytes."""
         return self._whole.size
 
     def read(self, offset: int, length: int) -> bytes:

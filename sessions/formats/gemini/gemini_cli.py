@@ -220,7 +220,7 @@ def _message_step(
 def _not_of_model(
     index: int, raws: Sequence[Raw], message: Record, parts: Parts, *, taken_back: bool
 ) -> Step:
-    """Return the step of a message from the user or the program."""
+    """Return the step of a message from the user or the program, with a flag if it was `taken_back`."""
     name = message.word("type")
     kinds = {"user": asking_kind(index), "error": StepKind.ERROR}
     actor = Actor.USER if name == "user" else Actor.SYSTEM

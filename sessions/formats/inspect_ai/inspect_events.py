@@ -101,7 +101,7 @@ def _reply(event: Record) -> Record:
 
 
 def event_step(index: int, raws: Sequence[Raw]) -> Step:
-    """Return the step of a turn, or of a plain message if a sample has no events."""
+    """Return the step of a turn, of another event, or of a message in a sample without events."""
     events = records_of(raws)
     head = events[0]
     name = head.word("event")

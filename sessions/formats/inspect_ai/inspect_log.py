@@ -126,7 +126,7 @@ class _Sample(RunReader):
         for record in events:
             event = as_dict(record.fields)
             if event.get("event") == "model":
-                # Later logs keep each message once, in a pool, and events refer to ranges of it.
+                # Later logs keep each message once, in a pool, and events refer to ranges of the pool.
                 if event.get("input_refs"):
                     yield from self._from_pool(event["input_refs"])
                 elif isinstance(event.get("input"), list):
@@ -181,7 +181,7 @@ class _Sample(RunReader):
         return self._with_answers(step) if step.calls and not step.results else step
 
     def _with_answers(self, step: Step) -> Step:
-        """Add results from the conversation if neither an event nor the input of a later call has them."""
+        """Return a step with results from the conversation, if it has any for the step's calls."""
         results: list[Result] = []
         for call in step.calls:
             value = self._answer(call.id) if call.id else None
@@ -308,7 +308,7 @@ class MonolithSample(_Sample):
 
 
 def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
-    """Return the position of each attachment; none after a damaged part of the text."""
+    """Return the start and end of each attachment by name; those after damaged text are missing."""
     found: dict[str, tuple[int, int]] = {}
     scanner = Scanner(blob, start)
     try:

@@ -360,7 +360,7 @@ def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
 
 
 def _words(unfolded: list[_Line], events: list[_Line]) -> str:
-    """Return the text of a step, as people read it; `unfolded` are its own events."""
+    """Return the text of a step in readable words; `unfolded` are the step's own events."""
     match unfolded[0].data:
         case AttemptStarted(brief=brief):
             return brief or _NO_BRIEF
@@ -453,7 +453,7 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
-    """Return the tokens and the cost in US dollars of a turn, including those of lost attempts."""
+    """Return the tokens of a turn and its cost in US dollars or None, including those of lost attempts."""
     tokens, cost = Tokens(), None
     for part in (turn.usage, turn.lost or None):
         if part is not None:
@@ -513,7 +513,7 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change that a call of a gist's tools makes to it, else the changes in the arguments."""
+    """Return the change that a call of a gist's tools makes to the gist, else those in the arguments."""
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

@@ -107,7 +107,7 @@ class _Reader(TextReader):
 
 
 def _model(what: str) -> str:
-    """Return the model in the words after `Assistant`: the mode, the model, and the duration."""
+    """Return the model from the words after `Assistant`: mode, model and duration; empty without a model."""
     parts = what.split(" · ")
     return parts[1] if len(parts) > 1 else ""
 

@@ -76,7 +76,7 @@ def call_of_command(action: str) -> RunCall | None:
 
 
 def _options(parts: list[str]) -> dict[str, Json]:
-    """Return the values of options by name, others as `arguments`; those that the tool counts are numbers."""
+    """Return the values of options by name, other values as `arguments`, and numeric options as numbers."""
     found: dict[str, list[str]] = {}
     name = ""
     for part in parts:

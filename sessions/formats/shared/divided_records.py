@@ -56,7 +56,7 @@ class DividedReader(RunReader):
                 yield record._replace(fields=name)
 
     def checked(self, record: RawRecord) -> RawRecord:
-        """Return a record as it is, or as damaged if it is nested too deep to be searched for parts."""
+        """Return a record unchanged, or as damaged if it is nested too deep to be searched for parts."""
         if record.damage or not is_deep(record.fields):
             return record
         self.warnings.append(f"The record at byte {record.start:,} is nested too deep; it is shown raw.")

@@ -70,7 +70,7 @@ class Parts:
 
 
 def merged(several: Iterable[Parts]) -> Parts:
-    """Return the parts of several messages as those of one; a single one is returned as it is."""
+    """Return the parts of several messages as those of one; those of a single message are unchanged."""
     found = list(several)
     if len(found) == 1:
         return found[0]

@@ -66,7 +66,7 @@ _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit
 """The end of a result of OpenHands' shell."""
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
 _LONGEST_COMMAND = 1e7
-"""Seconds."""
+"""The duration in seconds from which the clocks of two messages can't be compared."""
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
 
 
@@ -83,7 +83,7 @@ _ACTORS = {
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The protocol of an agent with a shell: the user's message after a reply has its command's result."""
+    """The protocol of an agent with a shell, in which the user's message after a reply is the result."""
 
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
     """Returns the commands of a reply without other calls, given the message, its text and the answer."""
@@ -182,7 +182,8 @@ class Turns:
 
     def _assistant(self, message: dict[str, Json], step_count: int) -> int:
         item = not message.get("role") and message.get("object") != "response"
-        # Items of one response follow each other without a message around them, until an answer ends it.
+        # Items of one response follow each other without a message around them, until an answer ends the
+        # reply.
         goes_on = item and self._items and not self._answered
         step = self._reply if goes_on and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
@@ -203,7 +204,7 @@ class Turns:
 
 
 def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) -> Step:
-    """Return the step of a turn."""
+    """Return the step of a turn; `shell` is the protocol of an agent that works through a shell."""
     messages = [as_dict(raw.value) for raw in raws]
     if role_of(messages[0]) == "assistant":
         return _reply_step(index, raws, messages, shell)
@@ -349,7 +350,7 @@ def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
 def _guessed(
     results: list[Result], kind: StepKind, fails: Callable[[str, StepKind], bool]
 ) -> tuple[list[Result], set[str]]:
-    """Mark the results that seem to report a failure; also return the name of the field if one was marked."""
+    """Return the results, marked if they seem to report a failure, and the names of inferred fields."""
     marked: list[Result] = []
     for result in results:
         is_unknown = result.is_error is None and result.returncode is None
@@ -493,7 +494,7 @@ def _results(
 
 
 def _recorded_code(content: Json) -> int | None:
-    """Return the highest exit code in the parts of a result, so that a success does not hide a failure."""
+    """Return the highest exit code in a result's parts, so that no failure is hidden; None without one."""
     codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
     return max([code for code in codes if code is not None], default=None)
 

@@ -66,6 +66,6 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
 
 
 def _model_in(name: str) -> str:
-    """Return the model with which the name of a run of OpenHands begins, as in `gpt-4o_maxiter_50_N_v2.1`."""
+    """Return the model that begins a run's name in OpenHands, as in `gpt-4o_maxiter_50_N_v2.1`, or empty."""
     model, mark, _ = name.partition("_maxiter_")
     return model if mark else ""

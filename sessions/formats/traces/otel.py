@@ -233,7 +233,7 @@ def _value(value: Json) -> Json:
 
 
 def _parsed(value: Json) -> Json:
-    """Return the object or list in a JSON text; any other value as it is."""
+    """Return the object or list in a JSON text; any other value unchanged."""
     if not isinstance(value, str) or isinstance(value, CutText):
         return value
     if value[:1] not in ("{", "["):
