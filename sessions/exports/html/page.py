@@ -196,7 +196,7 @@ class _RunPage:
                 yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
 
     def _images(self, step: Step) -> Iterator[str]:
-        """Yield the images of a step for which there is room; one shown earlier becomes a link to a step."""
+        """Yield the images of a step for which there is room; one shown earlier becomes a link."""
         shown: list[str] = []
         for image in images_in(self._document.raw(step.index, READ)):
             address = image.address

@@ -22,7 +22,7 @@ _MODES = ("remove", "discovery")
 
 
 def breakpoint_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of a file for each solver, condition and mode; all people share one.
+    """Yield the name and content of a file for each solver, condition and mode; people are one solver.
 
     Only counted attempts at repairs are included.
     """

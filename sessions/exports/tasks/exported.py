@@ -70,7 +70,7 @@ class TaskExportSettings:
     agent_hosts: tuple[str, ...] = ()
     """The hosts that an agent in the container may reach, such as the server of its model."""
     mcp_url: str = ""
-    """The address at which the container reaches `gistpoint mcp`; empty if it may not."""
+    """The address at which the container reaches `gistpoint mcp`; empty if it may not be reached."""
     base: str = ""
     """The image to build on; empty for the default one of the task's Python version."""
 

@@ -62,8 +62,8 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
 def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
     """Return the Dockerfile of a task's environment: Python, the locked packages, and the repository.
 
-    The lock is deleted from the image, because a solver could use it to compute the task ids that belong to
-    corruptions of each function, and find the right one.
+    `after` ends the file. The lock is deleted from the image, because a solver could use it to compute the
+    task ids that belong to corruptions of each function, and find the right one.
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
@@ -88,7 +88,7 @@ def _quoted(value: str) -> str:
 
 
 def requirements(one: ExportedTask) -> str:
-    """Return the lock of a task in the form of pip."""
+    """Return the locked packages of a task in pip's form, or else the requirement of pytest."""
     lock = one.task.environment.lock or tuple(one.pytest.split())
     return NOTE + "".join(f"{line}\n" for line in lock)
 

@@ -30,7 +30,7 @@ _SAMPLE = re.compile(r"samples/[^/]+\.json")
 
 
 class ReturnedError(UserError):
-    """A file contains no result of a harness that can be read."""
+    """Raised if a file contains no readable result of a harness."""
 
 
 @dataclass(frozen=True, slots=True)

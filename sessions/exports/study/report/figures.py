@@ -86,7 +86,10 @@ def draw(plot: Plot, *, simulated: bool = False) -> str:
 
 
 def _inline(text: str, plot: Plot, simulated: bool) -> str:
-    """Return the `<svg>` element of a document, with unique ids, a title and a description."""
+    """Return the `<svg>` element of a document, with unique ids, a title and a description.
+
+    `simulated` puts SIMULATED before the title.
+    """
     body = re.sub(
         r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text[text.index("<svg") :], count=1, flags=re.DOTALL
     )
@@ -342,7 +345,7 @@ class _Drawing:
         return lying
 
     def _no_data(self, place: int, *, lying: bool) -> None:
-        """Write `no data` in the place of a group of bars."""
+        """Write `no data` in the place of a group of bars, which are horizontal if `lying`."""
         where = (0.0, place) if lying else (place, 0.0)
         side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
         self._axes.annotate("no data", where, fontsize=8, color="#555555", **side)
