@@ -304,7 +304,7 @@ class Blob(Protocol):
 
     @property
     def size(self) -> int:
-        """The current size in bytes, because a file that is being written grows."""
+        """The current size in bytes; a file that is being written grows."""
         ...
 
     def read(self, offset: int, length: int) -> bytes:

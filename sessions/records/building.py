@@ -143,7 +143,7 @@ class StepBuilder:
         return self
 
     def derived_if(self, condition: object, *names: str) -> StepBuilder:
-        """Add names of fields that were inferred if `condition` is true."""
+        """If `condition` is true, add names of fields that were inferred."""
         if condition:
             self._derived += names
         return self

@@ -212,7 +212,7 @@ class Format(ABC):
 
     @abstractmethod
     def sniff(self, probe: FileProbe) -> float:
-        """Return the confidence that a file is in this format, 0 to 1, from both ends of the bytes alone."""
+        """Return the confidence that a file is in this format, 0 to 1, judged by both ends of the file."""
 
     @abstractmethod
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:

@@ -63,7 +63,7 @@ _OF_EDITOR, _AFTER_EDITOR = "# Context from my IDE setup:", "## My request for C
 
 
 def headline(text: str) -> str:
-    """Return the beginning of a request, as the title of a run that has no other title."""
+    """Return a request's first line, cut to 60 characters, as a title for a run without one; may be empty."""
     line = next((line.strip() for line in text[:2000].splitlines() if line.strip(" #>*`-")), "")
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST].rstrip()}…"
 

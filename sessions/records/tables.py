@@ -95,7 +95,7 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
 def texts_of(probe: FileProbe) -> Iterator[Blob]:
     """Yield bytes that contain the texts of all rows, as they are or as JSON at any depth.
 
-    For a JSON file this is the file itself. Raises `RunFileError` if a Parquet file can't be read.
+    For a JSON file, these are the bytes of the file. Raises `RunFileError` if a Parquet file can't be read.
     """
     if not probe.head.startswith(PARQUET):
         yield probe.blob
