@@ -127,7 +127,7 @@ class _Reader(TextReader):
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
-        # Notices after a reply belong to it: its tokens, its edits, its tests.
+        # Notices after a reply belong to the reply: they tell its tokens, its edits and its tests.
         follows = fields == "notice" and self._kind in ("reply", "chat")
         joins = step_count and (follows or not fields)
         self._kind = self._kind if joins else as_str(fields)

@@ -335,7 +335,7 @@ def _v1_call(event: Record) -> RunCall:
 def _v1_result(event: Record) -> Result:
     observation = event.inner("observation")
     text = observation.first_text("content", "output") or event.first_text("error", "rejection_reason")
-    # The other two events report that there is no result: the user refused, or the agent failed.
+    # The other two kinds of events report that there is no result: the user refused, or the agent failed.
     is_error = observation.truth("is_error") if event.get("kind") == "ObservationEvent" else True
     shown = text or dumped(event.get("observation"))
     return Result(event.word("tool_call_id"), shown, is_error, observation.whole("exit_code"))

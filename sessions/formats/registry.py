@@ -115,7 +115,8 @@ def _recognised_by_content(probe: FileProbe) -> Format:
         if _confidence(format, probe) >= 1:
             _certain_before[format.name] = format
             return format
-    # Built-in formats, then again with a longer head; installed ones only if no built-in one is certain.
+    # First only built-in formats, then again with a longer head; installed ones if no built-in one is
+    # certain.
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])

@@ -240,7 +240,7 @@ def _of_user(index: int, record: Record, parts: Parts) -> _Shown:
 
 def _attached(attachment: Record, text: str) -> _Shown:
     if attachment.get("type") == "queued_command":
-        # What the user types while the model works is recorded as an attachment to its next request.
+        # What the user types while the model works is recorded as an attachment to the model's next request.
         return Actor.USER, StepKind.MESSAGE, parts_of_message(attachment.get("prompt")).text
     failed = attachment.word("type").endswith("_error")
     return Actor.SYSTEM, StepKind.ERROR if failed else StepKind.STATE, text

@@ -149,7 +149,7 @@ class _Reader(RunReader):
         return next((text for message in self._opening()[:1] for text in _texts(message.members)), "")
 
     def completed(self, value: Json) -> Json:
-        """Return a message in which a result that is JSON within a text is a value."""
+        """Return a message in which results that are JSON text are decoded."""
         message = as_dict(value)
         if not any(_holds_json(block) for block in results_in(message)):
             return value

@@ -96,7 +96,7 @@ class _Reader(RunReader):
         )
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which a text that is a JSON object is an object."""
+        """Return a record in which `text` is decoded if it is a JSON object."""
         record = as_dict(value)
         # Cline writes the members of a call or a request as JSON within the text.
         inner = parsed_object(as_str(record.get("text")))

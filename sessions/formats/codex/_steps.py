@@ -227,7 +227,7 @@ class _Reply:
         return any(call.id == identity for call in self.calls)
 
     def _same_command(self, report: dict[str, Json]) -> bool:
-        """Whether a report matches the command or query of another call, which then gets the result."""
+        """Give a report's result to another call with its command or query; return whether there is one."""
         record = Record(report)
         query = record.word("query")
         searched = next(
@@ -283,7 +283,7 @@ _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_a
 
 def _snake(kind: str) -> str:
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-    # Such a call has no other name than that of its event.
+    # A reported call has no other name than that of its event.
     for ending in ("_end", "_begin", "_request", "_response", "_tool_call"):
         plain = plain.removesuffix(ending)
     return plain

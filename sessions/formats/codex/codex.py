@@ -285,7 +285,7 @@ class _Reader(RunReader):
         )
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which an output that is written as JSON text is an object."""
+        """Return a record whose output is decoded if it is the JSON text of an object with metadata."""
         payload = as_dict(as_dict(value).get("payload"))
         output = payload.get("output")
         if not isinstance(output, str) or not is_output(as_str(payload.get("type"))):

@@ -343,7 +343,7 @@ def _of_kind(parts: list[Record], kind: str) -> list[Record]:
 
 
 def _shown(part: Record) -> str:
-    """Return the text of a part of a response; for a reference, its name."""
+    """Return the text of a part of a response: of a reference its name, of an edit the file and texts."""
     kind = part.get("kind")
     if kind == "inlineReference":
         reference = part.inner("inlineReference")

@@ -98,7 +98,7 @@ class _Reader(DividedReader):
     def _learn(self, message: dict[str, Json]) -> None:
         usage = as_dict(message.get("tokens"))
         if usage:
-            # Kept by message, since the log repeats a message with other counts while it grows.
+            # Kept by message, since the log repeats a message with other counts while the message grows.
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
         self._tally.add_model(as_str(message.get("model")))
         self._tally.add_time(when(message.get("timestamp")))

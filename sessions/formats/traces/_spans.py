@@ -101,7 +101,7 @@ class TraceReader(DividedReader):
 
     @abstractmethod
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
-        """Return the span that one or several records describe, decoded or not."""
+        """Return the span that one or several records describe, whether they are decoded or not."""
 
     @abstractmethod
     def decoded(self, value: Json) -> Json:
@@ -295,7 +295,7 @@ class TraceReader(DividedReader):
         return builder.flag_if(any_error(work.results), "error").build()
 
     def _enclosing_step(self, index: int, raws: Sequence[Raw], span: TraceSpan) -> Step:
-        """Return the step of an enclosing span, with its beginning only: inner spans have the duration."""
+        """Return the step of an enclosing span, without its end, as inner spans account for the duration."""
         kind = StepKind.DELEGATE if span.kind == "agent" else StepKind.STATE
         return (
             StepBuilder(index, raws, Actor.SYSTEM, StepKind.ERROR if span.error else kind, span.name)

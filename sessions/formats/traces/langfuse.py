@@ -41,7 +41,7 @@ class _Reader(TraceReader):
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         value = Record(self.decoded(values[0]))
         given, back = value.get("input"), value.get("output")
-        # An observation may have both; where they differ, the details count.
+        # An observation may have `usage` and `usageDetails`; where they differ, the details count.
         usage = Record({**value.inner("usage").members, **value.inner("usageDetails").members})
         failed = value.word("level") == "ERROR"
         found = TraceSpan(

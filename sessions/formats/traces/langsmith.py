@@ -115,10 +115,10 @@ def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         yield from array_records(blob, probe.start, None)
         return
-    # A batch, as the client sends it, lists the runs that began and those that ended separately.
     if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
         yield from lines(blob, probe.start)
         return
+    # A batch, as the client sends it, lists the runs that began and those that ended separately.
     scanner = Scanner(blob, probe.start)
     while scanner.peek().strip("\0"):
         for key, _, _, _ in members(scanner, lambda key: key in _HALVES):
