@@ -48,7 +48,7 @@ def text_lines(text: str) -> list[str]:
                 marked += [escape(here), *code, escape(lines[end])]
                 at = end + 1
                 continue
-            # If one fence has no end, no later one has: without this, lines would be searched repeatedly.
+            # If one fence has no end, no later one has: searching for each would read the lines repeatedly.
             may_have_fences = False
         is_heading = here.startswith("diff --git ") or _begins_file(lines, at)
         marked.append(_span("gh", here) if is_heading else escape(here))

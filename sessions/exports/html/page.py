@@ -368,8 +368,8 @@ def _style() -> str:
 def _scriptless_style() -> str:
     """Return the rules that hide kinds of steps if scripts are disabled; the script removes them.
 
-    They would slow the page: a rule with `:has` at the root is matched again after each change of the page,
-    which takes 15 ms for 1,000 steps in Chromium.
+    The rules would slow the page: a rule with `:has` at the root is matched again after each change of the
+    page, which takes 15 ms for 1,000 steps in Chromium.
     """
     looks = "".join(f":root:has(#{look}:checked) {{ color-scheme: {look} }}\n" for look in ("light", "dark"))
     kinds = ",".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}" for kind in StepKind)

@@ -20,7 +20,7 @@ _ALL_CLOCKS = ("active_s", "waiting_s", "paused_s", "idle_s", "asleep_s", "away_
 
 
 def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of the file. Raises `StudyError` for simulated data, unless requested."""
+    """Yield the name and content of the file. Raises `StudyError` if simulated data were not requested."""
     data = export.data
     if data.study.simulated and not export.simulated_wanted:
         raise StudyError(

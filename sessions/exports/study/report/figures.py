@@ -57,7 +57,7 @@ _LONGEST_LABEL = 120
 def draw(plot: Plot, *, simulated: bool = False) -> str:
     """Return a plot as an `<svg>` element with a title and a description.
 
-    `simulated` writes SIMULATED across it.
+    `simulated` writes SIMULATED across the plot.
     """
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
