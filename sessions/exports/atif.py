@@ -103,7 +103,7 @@ def _foot(run: Run) -> dict[str, Json]:
 
 
 def _valid_numbers(**numbers: float | None) -> dict[str, Json]:
-    """Return the numbers that are known and not negative."""
+    """Return the numbers that are known and not negative, by name."""
     known: dict[str, Json] = {}
     for name, value in numbers.items():
         if value is not None and value >= 0:
@@ -254,7 +254,7 @@ _PIECE = 1 << 20
 
 
 def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a run to write: those in `written`, completed and replaced by recorded ones."""
+    """Return the members of a run to write: `written`, with recorded members added or replacing them."""
     agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
     merged = {
         **written,
@@ -277,7 +277,7 @@ def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str
 
 
 def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a step to write: those in `written`, completed and replaced by recorded ones."""
+    """Return the members of a step to write: `written`, with recorded members added or replacing them."""
     merged = dict(written)
     timestamp = recorded.get("timestamp")
     if isinstance(timestamp, str) and when(timestamp) is not None:
@@ -309,7 +309,7 @@ def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[st
 
 
 def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the reasoning effort and the metrics of an agent's step."""
+    """Return the `reasoning_effort` and the `metrics` of an agent's step, if they are known."""
     found: dict[str, Json] = {}
     effort = recorded.get("reasoning_effort")
     if isinstance(effort, str | float | int) and not isinstance(effort, bool):
@@ -373,7 +373,7 @@ def _reference(recorded: dict[str, Json]) -> dict[str, Json]:
 
 
 def _has_media(content: Json) -> bool:
-    """Whether a content is a list of valid parts, at least one of which is not a text."""
+    """Whether content is a list of valid parts, at least one of which is not a text."""
     items = as_list(content)
     parts = objects(items)
     if len(parts) != len(items):
@@ -384,7 +384,7 @@ def _has_media(content: Json) -> bool:
 
 
 def _is_valid_part(part: dict[str, Json]) -> bool:
-    """Whether a part of a content has exactly the members that ATIF defines for its type."""
+    """Whether a part of content has exactly the members that ATIF defines for its type."""
     match part.get("type"):
         case "text":
             return part.keys() == {"type", "text"} and isinstance(part["text"], str)

@@ -12,7 +12,7 @@ from gistpoint.sessions.runs.rendering import summary
 
 _LONGEST_PAUSE_S = 3.0
 _GUESSED_S = 1.0
-"""The pause before a step whose time is not recorded."""
+"""The pause in seconds before a step whose time is not recorded."""
 _SHOWN = 20_000
 
 

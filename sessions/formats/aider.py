@@ -1,8 +1,9 @@
-"""aider's `.aider.chat.history.md`: one file with many chats, each of them a run.
+"""aider's `.aider.chat.history.md`: one file with many chats, each of which is a run.
 
 The marks are those of aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both
-end with two spaces. A notice of several lines has `>` on its first and the spaces on its last. Everything
-else is the model's text. A heading of the model's has one blank line before it, a line of the user's two.
+end with two spaces. A notice of several lines has `>` on its first line and the spaces on its last.
+Everything else is the model's text. A heading of the model's has one blank line before it, a line of the
+user's two.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class _Reader(TextReader):
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
-        # Notices after a reply belong to it: its tokens, its edits, its tests.
+        # Notices after a reply belong to the reply: they tell its tokens, its edits and its tests.
         follows = fields == "notice" and self._kind in ("reply", "chat")
         joins = step_count and (follows or not fields)
         self._kind = self._kind if joins else as_str(fields)
@@ -252,7 +253,7 @@ def _count(written: str | None) -> int | None:
 
 
 def _spent(notices: str) -> tuple[Tokens, float | None]:
-    """Return the tokens and the cost of a reply from the notices after it; aider rounds them."""
+    """Return a reply's tokens, and its cost in US dollars or None, from the rounded figures in notices."""
     counts = _TOKENS.search(notices)
     tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
     try:

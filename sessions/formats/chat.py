@@ -37,7 +37,7 @@ _SYSTEM = ("system", "system_prompt")
 """The keys of the system prompt in requests to Anthropic's API, and in Cline's files."""
 
 _HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
-"""Keys before the messages of a Hermes session, which are often longer than the part that is recognised."""
+"""Keys before the messages of a Hermes session; their values are often longer than the head of a probe."""
 
 
 def _is_message(value: Json) -> bool:
@@ -46,7 +46,7 @@ def _is_message(value: Json) -> bool:
 
 
 def _is_head(line: dict[str, Json]) -> bool:
-    """Whether a line describes the session, as nanobot and Hermes write one before the messages."""
+    """Whether a line is the description of the session that nanobot and Hermes write before the messages."""
     return line.get("role") == "session_meta" or line.get("_type") == "metadata"
 
 
@@ -58,7 +58,7 @@ def _messages(value: dict[str, Json]) -> list[Json] | None:
 def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
     """Return the items of a list of OpenAI's API from the oldest to the newest.
 
-    The API returns the newest first, unless it was asked for another order.
+    The API returns the newest first, unless another order is requested.
     """
     found = list(records)
     items = [as_dict(record.fields) for record in found]
@@ -69,7 +69,8 @@ def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
         called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
         if called is not None:
             return found[::-1] if at < called else found
-    # Without a call and its result: a conversation begins with a request, and need not end with one.
+    # Without a call and its result, the roles decide: a conversation begins with a request, and need not end
+    # with one.
     replied = [role_of(item) == "assistant" for item in items]
     newest_first = bool(replied) and replied[0] and not replied[-1]
     return found[::-1] if newest_first else found

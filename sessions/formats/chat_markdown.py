@@ -65,7 +65,7 @@ class _Reader(TextReader):
             yield record
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn as an object: the speaker, the text, the thoughts, and the calls."""
+        """Return a turn as an object of speaker, text, thoughts and calls; other text under `head`."""
         head, _, text = as_str(value).partition("\n")
         turn = _TURN.fullmatch(head) or _CURSOR_TURN.fullmatch(head)
         if turn is None:

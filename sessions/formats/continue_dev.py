@@ -80,7 +80,7 @@ def _role(item: Record) -> str:
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars."""
+    """Return the tokens of a reply, and its cost in US dollars or None."""
     usage = message.inner("usage")
     cached = usage.whole("prompt_tokens_details", "cached_tokens")
     cents = usage.number("cost_cents")
@@ -139,7 +139,7 @@ def _reply(index: int, raws: Sequence[Raw], items: list[Record], reply: Record) 
 
 
 def _result(state: Record, texts: dict[str, str]) -> Result | None:
-    """Return the result of a call that has ended, else None; remove what was sent to the model."""
+    """Return the result of a call, None if it is still open without output; remove its text from `texts`."""
     identity, status = state.word("toolCallId"), state.word("status")
     sent = texts.pop(identity, "")
     output = joined(texts_of(state.objects("output"), "content"))

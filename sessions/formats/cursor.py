@@ -144,7 +144,7 @@ class _Reader(RunReader):
         )
 
     def _first_request(self) -> str:
-        """Return the user's first request."""
+        """Return the user's first request; empty if there is none."""
         lines = map(Record, self.probe.lines)
         asked = next((line for line in lines if "user" in (line.get("role"), line.get("type"))), Record())
         return _text_of(asked)
@@ -178,7 +178,7 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         return builder.flag_if(head.results, "unpaired").derived("kind").build()
     whole = merged([head, *answers])
     known = {call.id for call in head.calls if call.id}
-    # Only the results have ids: the calls get them in their order, so that call and result are a pair.
+    # Only the results have ids: each call gets the id of its result, in order.
     unasked = iter([result.call_id for result in whole.results if result.call_id not in known])
     calls = tuple(call if call.id else replace(call, id=next(unasked, "")) for call in head.calls)
     return (
@@ -195,7 +195,7 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply of the stream, without a text that repeats the pieces before it."""
+    """Return the step of a reply of the stream, without a text that repeats the preceding pieces."""
     text = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []
@@ -252,7 +252,7 @@ def _tool(record: Record) -> tuple[str, Record]:
 
 
 def _result(identity: str, outcome: Record) -> Result:
-    """Return a result, which is under `success` or under the name of the failure."""
+    """Return a call's result from its outcome, which has it under `success` or the name of a failure."""
     key = next((key for key, value in outcome.members.items() if isinstance(value, dict | str)), "")
     inner = outcome.inner(key)
     shown = joined(inner.texts("content", "output", "stdout", "stderr", "message", "reason", "error"))

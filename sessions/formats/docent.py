@@ -68,7 +68,10 @@ class _Reader(RunReader):
 
 
 def _outcome(scores: Record) -> tuple[bool | None, float | None]:
-    """Return the only score of a run, or the one whose name marks the outcome, in both types."""
+    """Return a run's outcome as a truth value and as a number, of which at least one is None.
+
+    The outcome is the only score of the run, or the one that has the name of an outcome.
+    """
     found = {name: value for name, value in scores.members.items() if isinstance(value, bool | int | float)}
     only = first(found, "resolved", "correct", "success", "reward")
     if len(found) == 1:
@@ -118,7 +121,7 @@ def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
     names = RunNames()
     for number, record in enumerate(_records(probe), 1):
         run = shallow(record.fields)
-        # Each run is read as a file of its own, so that positions of transcripts are relative to it.
+        # Each run is read as a separate file, so that positions of transcripts are relative to it.
         whole = FileProbe(probe.part(record).blob, name=probe.name)
         inner = list(elements_at(whole.blob, whole.start, "transcripts"))
         for place, element in enumerate(inner, 1):

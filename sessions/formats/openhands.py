@@ -115,7 +115,7 @@ class EventTurns:
 
 
 def event_step(index: int, raws: Sequence[Raw]) -> Step:
-    """Return the step of a turn."""
+    """Return the step of an action with its observation, or of any other event."""
     events: list[dict[str, Json]] = []
     for raw in raws:
         events += objects(raw.value) if isinstance(raw.value, list) else [as_dict(raw.value)]
@@ -135,7 +135,7 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     answers = [event for event in others if event.has("observation")]
     arguments = _v0_arguments(head)
     calls = _v0_calls(head, name, arguments) if head.has("action") else ()
-    # An observation whose action is not in the file is a step of its own, with itself as the result.
+    # An observation whose action is not in the file is a separate step, of which it is the result.
     observed = [head] if head.has("observation") and name not in _STATE else answers
     pairs = [_v0_result(event, calls) for event in observed if event.word("observation") not in _STATE]
     results = [result for result, _ in pairs]
@@ -335,7 +335,7 @@ def _v1_call(event: Record) -> RunCall:
 def _v1_result(event: Record) -> Result:
     observation = event.inner("observation")
     text = observation.first_text("content", "output") or event.first_text("error", "rejection_reason")
-    # The other two events report that there is no result: the user refused, or the agent failed.
+    # The other two kinds of events report that there is no result: the user refused, or the agent failed.
     is_error = observation.truth("is_error") if event.get("kind") == "ObservationEvent" else True
     shown = text or dumped(event.get("observation"))
     return Result(event.word("tool_call_id"), shown, is_error, observation.whole("exit_code"))

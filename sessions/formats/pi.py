@@ -1,4 +1,4 @@
-"""Sessions of pi, the coding agent: entries in lines, among them chat messages with typed parts."""
+"""Sessions of pi, the coding agent: each line is an entry, such as a chat message with typed parts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Reader(RunReader):
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars; the prompt's include cached ones."""
+    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars or None."""
     usage = message.inner("usage")
     read = usage.whole("cacheRead")
     prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])

@@ -1,7 +1,7 @@
 """Determines the format of a file from its content.
 
-A module in this folder or in the folder of a family declares a format as `FORMAT`, an installed package
-through the entry-point group `gistpoint.formats`; there is no central list.
+A module in this folder or in the folder of a family declares a format as `FORMAT`, and an installed package
+declares formats through the entry-point group `gistpoint.formats`; there is no central list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENTRY_POINTS = "gistpoint.formats"
 
 
 CERTAIN = 0.9
-"""The confidence of a built-in format from which installed ones are not asked."""
+"""If a built-in format has this confidence or a higher one, installed formats are not asked."""
 
 
 @cache
@@ -42,7 +42,7 @@ def _built_in() -> tuple[Format, ...]:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the full names of modules that may declare a format, under their last parts, sorted.
+    """Return the modules that may declare a format, as a sorted mapping from short to full names.
 
     Some declare none. A module whose name begins with `_` never does: a reader imports it when it reads a
     run.
@@ -104,7 +104,8 @@ def recognise(probe: FileProbe) -> Format:
 
 
 _recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
-"""The formats of files, and whether a longer head was needed: files of a list are opened repeatedly."""
+"""Each file's format, by the file's identity, and whether a longer head was needed: a list reopens its
+files."""
 _MOST_RECOGNISED = 4096
 
 
@@ -114,7 +115,8 @@ def _recognised_by_content(probe: FileProbe) -> Format:
         if _confidence(format, probe) >= 1:
             _certain_before[format.name] = format
             return format
-    # Built-in formats, then again with a longer head; installed ones only if no built-in one is certain.
+    # First only built-in formats, then again with a longer head; installed ones if no built-in one is
+    # certain.
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -140,7 +142,7 @@ _certain_before: dict[str, Format] = {}
 
 
 def _guessed(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats to ask before all modules are imported; afterwards none, as asking all is faster."""
+    """Yield the formats to ask first while not all modules are imported; later none: asking all is faster."""
     if not _built_in.cache_info().currsize:
         yield from tuple(_certain_before.values())
         yield from _named_in(probe)
@@ -156,7 +158,7 @@ def _named_in(probe: FileProbe) -> Iterator[Format]:
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:
-    """Return the confidence of a format; 0 if one of another package fails."""
+    """Return the confidence of a format; 0 if the file is nested too deep or another package's code fails."""
     try:
         return float(format.sniff(probe))
     except RecursionError:  # nested deeper than any honest file
@@ -168,10 +170,10 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 
 
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
-    """Return the format; raise if the file is in a format for which there is no reader.
+    """Return `format`, or the installed one that reads a file for which there is no built-in reader.
 
-    Formats resemble each other: the wrong reader would show an empty run, so such a file is refused by its
-    format's name (decision 48).
+    Raises `NoRunError` if there is neither. Formats resemble each other: the wrong reader would show an empty
+    run, so such a file is refused by its format's name (decision 48).
     """
     kind = foreign_kind(probe)
     # A format of another package may read files for which there is no built-in reader.

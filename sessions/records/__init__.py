@@ -1,4 +1,4 @@
-"""The parts of recorded runs that formats share: bytes in bounded memory, steps, declarations of formats.
+"""The parts of recorded runs that formats share: reading in bounded memory, steps, and declarations.
 
-They know no format, so that nobody needs a list of formats by name (decision 68).
+None of these modules knows a particular format, so that no list of formats by name is needed (decision 68).
 """

@@ -1,7 +1,8 @@
-"""Members of `.zip`, `.tar`, `.tar.gz`, `.tar.zst`, and single `.gz` and `.zst` files, recognised by content.
+"""Opens `.zip`, `.tar`, `.tar.gz` and `.tar.zst` archives and single `.gz` and `.zst` files, by content.
 
 Nothing is ever unpacked under a member's own name, so that no path or link in an archive can lead anywhere.
-Members with such names are refused anyway, because an honest archive has none.
+Links, and members whose names lead out of the archive, are refused anyway, because an honest archive has
+none.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Archive:
     """The members of an archive by name, in the archive's order."""
 
     def __init__(self, kind: str, members: list[ArchiveMember], damage: str = "") -> None:
-        """`damage` is the fault of the whole archive, in a sentence."""
+        """`damage` says in a sentence what is wrong with the archive as a whole; empty if nothing is."""
         self.kind = kind
         self.damage = damage
         self.members = {member.name: member for member in members}
@@ -54,7 +55,10 @@ class Archive:
 
 
 def opened(blob: Blob) -> Blob | Archive:
-    """Return the archive in `blob`, or the unpacked blob if it is compressed, or `blob` itself."""
+    """Return the archive in `blob`, or the unpacked blob if it is compressed, or `blob` itself.
+
+    Raises `RunFileError` if the archive can't be read, exceeds the limits, or is compressed more than twice.
+    """
     for _ in range(3):
         head = blob.read(0, 512)
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -126,7 +130,7 @@ class BlobFile(RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to an offset."""
+        """Move the offset as `io.IOBase.seek` does, and return it."""
         self.at = max(0, offset + (0, self.at, self.length)[whence])
         return self.at
 
@@ -135,7 +139,7 @@ class BlobFile(RawIOBase):
         return self.at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return up to `size` bytes."""
+        """Return up to `size` bytes from the offset on; all the remaining ones if it is None or negative."""
         left = max(0, self.length - self.at)
         data = self.blob.read(self.start + self.at, left if size is None or size < 0 else min(size, left))
         self.at += len(data)
@@ -160,7 +164,10 @@ def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
 
 
 def zip_archive(blob: Blob) -> Archive:
-    """List a zip by its directory, or by the headers of its members if the directory is missing."""
+    """List a zip by its directory, or by the headers of its members if the directory is missing.
+
+    Raises `RunFileError` if the zip exceeds the limits.
+    """
     # Imported here, as the import takes longer than opening a plain file.
     from gistpoint.core.archives import ArchiveBoundError, ArchiveError, opened_zip
 
@@ -248,7 +255,10 @@ def _next_header(blob: Blob, at: int) -> int:
 
 
 def tar_archive(blob: Blob) -> Archive:
-    """List a tar; for one that is cut off, the members before the cut."""
+    """List a tar; for one that is cut off, the members before the cut.
+
+    Raises `RunFileError` if the tar exceeds the limits or no member can be read.
+    """
     # Imported here, as the import takes longer than opening a plain file.
     from gistpoint.core.archives import ArchiveBoundError, ArchiveError, indexed_tar
 
@@ -276,25 +286,25 @@ def _slicer(blob: Blob, start: int, end: int, name: str) -> Callable[[], Blob]:
 
 
 class RunFileError(UserError):
-    """A file can't be read as a recorded run; the message explains why."""
+    """Raised if a file can't be read as a recorded run; the message explains why."""
 
 
 class NoRunError(RunFileError, NegativeVerdictError):
-    """A readable file contains no readable run: a verdict on the file, with its apparent format."""
+    """Raised if a file can be read but contains no readable run; the message names its apparent format."""
 
 
 @runtime_checkable
 class Blob(Protocol):
-    """Random access to bytes; `name` is empty for the file that the user named, else the member."""
+    """Random access to the bytes of a file, or of a member of an archive."""
 
     @property
     def name(self) -> str:
-        """Member of an archive, or file in a run's folder."""
+        """The name in the archive or in the run's folder; empty for the file that the user named."""
         ...
 
     @property
     def size(self) -> int:
-        """Current size in bytes: a file that is being written grows."""
+        """The current size in bytes; a file that is being written grows."""
         ...
 
     def read(self, offset: int, length: int) -> bytes:
@@ -315,11 +325,11 @@ class FileBlob:
 
     @property
     def size(self) -> int:
-        """Current size in bytes."""
+        """The current size in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`."""
+        """Return up to `length` bytes from `offset`. Raises `RunFileError` if the file can't be read."""
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
@@ -327,7 +337,7 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """What happened to the file's name since it was opened: `deleted`, `replaced`, or nothing (empty)."""
+        """What has happened to the name of the open file: `deleted`, `replaced`, or nothing (empty)."""
         try:
             return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
         except FileNotFoundError:
@@ -350,14 +360,14 @@ class PathBlob:
 
     @property
     def size(self) -> int:
-        """Current size in bytes, 0 if the file is gone."""
+        """The current size in bytes; 0 if the file is gone."""
         try:
             return self.path.stat().st_size
         except OSError:
             return 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`."""
+        """Return up to `length` bytes from `offset`. Raises `RunFileError` if the file can't be read."""
         try:
             with self.path.open("rb") as file:
                 return os.pread(file.fileno(), length, offset)
@@ -374,7 +384,7 @@ class BytesBlob:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """The size in bytes."""
         return len(self.data)
 
     def read(self, offset: int, length: int) -> bytes:
@@ -395,7 +405,7 @@ class SliceBlob:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """The size in bytes."""
         return self.end - self.start
 
     def read(self, offset: int, length: int) -> bytes:
@@ -418,7 +428,7 @@ class _TemporaryBlob:
 
 
 def spool(chunks: Iterable[bytes], *, packed: int, name: str) -> Blob:
-    """Unpack `chunks` to memory if they are small, else to a nameless file, within the limits.
+    """Store unpacked `chunks` in memory if they are small, else in a nameless file, within the limits.
 
     `packed` is the compressed size in bytes. Raises `RunFileError` as soon as the unpacked size exceeds the
     limits.

@@ -1,4 +1,4 @@
-"""Builders for readers: steps, assembled part by part, and the sums in the header of a run."""
+"""Helps readers to build steps part by part, and to sum up the records for the header of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.sessions.records.values import is_naive, joined, when
 
 
 class StepBuilder:
-    """Builds a step from its records; a part that is given as missing or empty leaves a field as it was.
+    """Builds a step from its records; fields that are not set have the defaults of `Step`.
 
     Each method returns the builder, so that a step is one expression that ends in `build()`.
     """
@@ -71,7 +71,7 @@ class StepBuilder:
         return self
 
     def diffs(self, diffs: Iterable[str]) -> StepBuilder:
-        """Set the diff of the step's own changes, which joins those that are not empty."""
+        """Set the diff of the step's own changes: the diffs that are not empty, joined; None without any."""
         self._fields["diff"] = "\n".join(filter(None, diffs)) or None
         return self
 
@@ -86,7 +86,7 @@ class StepBuilder:
         return self
 
     def at(self, written: Json) -> StepBuilder:
-        """Set the beginning to a time as it is written in the file."""
+        """Set the beginning to a time as written in the file, and note whether it has no time zone."""
         self._fields["started"] = when(written)
         self._fields["naive"] = is_naive(written)
         return self
@@ -97,7 +97,7 @@ class StepBuilder:
         return self
 
     def naive_if(self, condition: bool) -> StepBuilder:
-        """Note whether the times have no time zone."""
+        """Note that the times have no time zone if `condition` is true, else that they have one."""
         self._fields["naive"] = condition
         return self
 
@@ -107,7 +107,7 @@ class StepBuilder:
         return self
 
     def over(self, times: Iterable[float | None]) -> StepBuilder:
-        """Set the beginning and the end to the earliest and the latest known time."""
+        """Set the beginning and the end to the earliest and the latest known time; None without one."""
         known = [at for at in times if at is not None]
         return self.span(min(known, default=None), max(known, default=None))
 
@@ -143,7 +143,7 @@ class StepBuilder:
         return self
 
     def derived_if(self, condition: object, *names: str) -> StepBuilder:
-        """Add names of fields that were inferred if `condition` is true."""
+        """If `condition` is true, add names of fields that were inferred."""
         if condition:
             self._derived += names
         return self
@@ -232,30 +232,30 @@ def duration(started: float | None, ended: float | None) -> float | None:
 
 
 def verdict_of(solved: bool | None) -> str:
-    """Return the verdict for a truth value; empty if nothing is recorded."""
+    """Return the verdict, `solved` or `unsolved`; empty if `solved` is None."""
     if solved is None:
         return ""
     return "solved" if solved else UNSOLVED
 
 
 def asking_kind(index: int, before: int = 3) -> StepKind:
-    """Return the kind of a user's message: the task at the first `before` steps, else a message."""
+    """Return the kind of a user's message: the task in the first `before` steps, else a message."""
     return StepKind.TASK if index < before else StepKind.MESSAGE
 
 
 def spoken_result(*texts: str) -> list[Result]:
-    """Return a user's text among results as a result without a call; empty without a text."""
+    """Return a user's text, recorded among results, as a result without a call; none if it is empty."""
     text = joined(texts)
     return [Result("", text)] if text else []
 
 
 def error_if(condition: object) -> bool | None:
-    """Return True if something failed, else None, as its success is not recorded either."""
+    """Return True if something failed, else None, because success is not recorded either."""
     return True if condition else None
 
 
 def is_failure(result: Result) -> bool:
-    """Whether a result is an error, or that of a command with an exit code other than 0."""
+    """Whether a result is an error, or comes from a command with an exit code other than 0."""
     return bool(result.is_error or result.returncode)
 
 
@@ -270,5 +270,5 @@ def any_error(results: Iterable[Result]) -> bool:
 
 
 def marked_failed(results: Iterable[Result]) -> list[Result]:
-    """Return the results as errors."""
+    """Return the results, marked as errors."""
     return [replace(result, is_error=True) for result in results]

@@ -1,4 +1,4 @@
-"""Runs of several files: one per event, a trial of a benchmark with its logs, or opencode's storage."""
+"""Finds the files of a run that has several: event files, a benchmark's trial, or an opencode session."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def event_files(folder: Path) -> list[PathBlob]:
 def session_files(path: Path) -> list[PathBlob]:
     """Return the files of a session in opencode's storage: its own, then each message and its parts.
 
-    The list is empty if the path is not such a session. Releases differ in where the messages are: next to
-    the folder of the sessions, or in it.
+    The list is empty if the path is not such a session. Some releases of opencode keep the messages next to
+    the folder of the sessions, others in it.
     """
     if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
         return []
@@ -60,7 +60,7 @@ def session_files(path: Path) -> list[PathBlob]:
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
-    """Return the folders that contain opencode's sessions; None if they are not those of its storage."""
+    """Return which of `folders` contain opencode's sessions; None unless they are its storage's folders."""
     if "message" not in folders or "part" not in folders:
         return None
     return sorted({"session", "info"} & set(folders)) or None
@@ -74,7 +74,7 @@ def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> 
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether there are trials in a folder or in its folders: its own result then only sums them up."""
+    """Whether a folder or one of its subfolders contains trials; its own result then only sums them up."""
     inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
     below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
     return any(map(trial_files, (*inner, *below)))
@@ -115,7 +115,7 @@ def _blobs(paths: Iterable[Path], folder: Path) -> list[PathBlob]:
 
 
 def _rank(path: Path) -> tuple[bool, bool, bool]:
-    """Return the order in which files are tried as transcripts: those of side agents come last."""
+    """Return the sort key by which files are tried as transcripts; those of side agents come last."""
     side = path.name.startswith("agent-") or path.parent.name == "subagents"
     return path.name != "trajectory.json", side, path.suffix not in (".json", ".jsonl")
 

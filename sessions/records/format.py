@@ -1,4 +1,4 @@
-"""The declaration of a format of recorded runs: how it is recognised, the runs of a file, and its traits."""
+"""The base classes of formats of recorded runs, and of the readers that yield a run's records and steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gistpoint.sessions.records.values import is_deep, objects
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One record of a step, decoded when the step is shown; `damage` is the reason if `value` is None."""
+    """One record of a step, decoded when the step is shown; `damage` says why `value` can't be decoded."""
 
     range: ByteRange
     value: Json
@@ -47,20 +47,22 @@ class RunReader(ABC):
     light: LightKeys | None = None
     """The keys that `place` needs of a record in an array; None if it needs the whole record."""
     divided = False
-    """Whether a record can make several steps: it is then yielded for each, its fields naming the part."""
+    """Whether a record can make several steps; it is then yielded once for each, and its fields name the
+    part."""
 
     def __init__(self, probe: FileProbe) -> None:
         self.probe = probe
         self.blobs: Sequence[Blob] = [probe.blob]
-        """The files that hold the records; `RawRecord.member` counts them."""
+        """The files that hold the records; `RawRecord.member` is the index of one of them."""
         self.warnings: list[str] = []
-        """Missing or odd things, one per line; grows while the index is built."""
+        """What is missing or odd, one sentence each; grows while the index is built."""
         self.not_shown: Sequence[NotShown] | None = None
         """The members that no step shows, if they differ from those that the format declares."""
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
         self.reviewed_id = ""
-        """The run's id in the keys of reviews, if it was another one when the first reviews were written."""
+        """The run's id in the keys of reviews, if its id was different when the first reviews were
+        written."""
 
     def fact(self, key: str) -> Json:
         """Return a member of the outermost object: from the index, else from either end of the file."""
@@ -68,7 +70,7 @@ class RunReader(ABC):
 
     @cached_property
     def request(self) -> str:
-        """The headline of the user's request near the beginning of the file, a nameless run's name."""
+        """The headline of the user's request near the beginning of the file, as a nameless run's name."""
         if not (found := request_in(self.early_user_texts())) and not self.probe.is_wide:
             self.probe.widen()
             found = request_in(self.early_user_texts())
@@ -88,7 +90,7 @@ class RunReader(ABC):
                 yield text
 
     def user_text(self, record: dict[str, Json]) -> str:
-        """Return the user's text in a record; empty for records of others and of the harness itself."""
+        """Return the user's text in a record; empty for records of others and for texts of the harness."""
         return ""
 
     def records(self) -> Iterator[RawRecord]:
@@ -112,33 +114,34 @@ class RunReader(ABC):
 
     @abstractmethod
     def header(self) -> Run:
-        """Return the header as far as it is known; cheap before `records` was started."""
+        """Return the header as far as it is known; cheap until `records` is started."""
 
     @abstractmethod
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Return the step made of its records, at least one of which is undamaged."""
+        """Return step `index`, made from the records `raws`, at least one of which is undamaged."""
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        """Return the texts of the step that `step` makes of undamaged records; None to have `step` make it.
+        """Return the texts of step `index`, made from undamaged records; None to have `step` called instead.
 
         A search needs only the texts of a step, and most of the time is spent on its other fields.
         """
         return None
 
     def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
-        """Yield what was appended after `offset` and `before` records; None if the records are not lines."""
+        """Return the records after `offset`, which follow `before` others; None if records are not lines."""
         blob = self.probe.blob
         return guarded(lines(blob, offset), blob, self.warnings, before=before) if self.in_lines else None
 
     def place(self, fields: Json, step_count: int) -> int:
         """Return the number of the step that a record belongs to; `step_count` for a new step.
 
-        `fields` is the scanner's decoding: with light keys only those, with non-ASCII text not yet decoded.
+        `fields` is what the scanner decoded: only the light keys, if there are any. Non-ASCII text is not
+        decoded yet.
         """
         return step_count
 
     def had_a_step(self, fields: Json) -> bool:
-        """Whether a record that joins a step was a separate step in reviews written before it joined."""
+        """Whether a record that joins a step now was a separate step in reviews of earlier versions."""
         return False
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
@@ -191,14 +194,14 @@ class Format(ABC):
     not_shown: Sequence[NotShown] = ()
     """Members of the raw records that no step shows, with reasons."""
     unique_ids = False
-    """Whether its ids of runs are globally unique, so that reviews can refer to a run by its id."""
+    """Whether the ids of its runs are globally unique, so that reviews can refer to a run by its id."""
     texts_in_records = False
     """Whether every text of a step is in its own records, so that a search parses only steps that match."""
     words_in_records = False
     """Whether at least every word of a step is in its own records, though perhaps in another form: in JSON
     within a text, or with marks before its lines."""
     parted_by: Sequence[bytes] = ()
-    """Byte strings of files in which the pieces of a text may split a word."""
+    """Byte strings in files whose texts are recorded in pieces, which may split a word."""
 
     reviewed_as = ""
     """The name of the format in older keys of reviews, if its runs were read as another format then."""
@@ -209,7 +212,7 @@ class Format(ABC):
 
     @abstractmethod
     def sniff(self, probe: FileProbe) -> float:
-        """Return the confidence that a file is in this format, 0 to 1, from both ends of the bytes alone."""
+        """Return the confidence that a file is in this format, 0 to 1, judged by both ends of the file."""
 
     @abstractmethod
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
@@ -232,7 +235,7 @@ class SingleRun(Format):
         yield RunEntry("", self.reader(probe).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open the one run; it has no id."""
+        """Open the only run, which has no id. Raises `RunFileError` if an id is given."""
         if id:
             raise RunFileError(
                 f"{probe.name or 'The file'} holds one run only: there is no #{id}.", hint="Leave the # out."
@@ -248,7 +251,7 @@ def no_such_run(probe: FileProbe, id: str, *, hint: str = "") -> RunFileError:
 def run_named(
     probe: FileProbe, id: str, found: Iterable[tuple[str, _T]], *, hint: str = ""
 ) -> tuple[str, _T]:
-    """Return the run with an id among those of a file, or the first one if the id is empty.
+    """Return the pair of an id and a run in `found` that has this id; the first pair if `id` is empty.
 
     Raises `RunFileError` if there is none.
     """
@@ -265,7 +268,7 @@ class RunNames:
         self._seen: dict[str, int] = {}
 
     def name(self, name: str) -> str:
-        """Return the id of the next run."""
+        """Return the unique id of the next run, which is called `name`."""
         if len(name) > _LONGEST_ID:
             import hashlib
 

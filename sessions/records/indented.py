@@ -16,7 +16,7 @@ from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.model import Json
 
 Place: TypeAlias = tuple[int, int, dict[str, Json]]
-"""Start and end of a record, and its light keys."""
+"""The start and the end of a record, and its light keys."""
 _NO_VALUE: tuple[int, str, Json] = (sys.maxsize, "", None)
 _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 
@@ -24,7 +24,8 @@ _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 class Indentation:
     """The lines of an indented array.
 
-    `indent` is the white space before a record, `keys` that before its keys.
+    `indent` is the white space before a record, `keys` the white space before its keys; `names` are the light
+    keys.
     """
 
     def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:

@@ -9,7 +9,8 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.scanning import RawRecord
 
 _LAST_RECORDS = 24
-"""Number of records that are read, enough for the last step: a call and its results are close together."""
+"""The number of records that are read, enough for the last step: a call and its results are close
+together."""
 _WINDOWS = (1 << 20, 1 << 22, 1 << 24)
 _BEFORE = 256
 _INDENT = re.compile(rb"\n([ \t]+)\Z")
@@ -20,8 +21,8 @@ def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
     """Return the last records in order, decoded, read from the end of the file.
 
     `first` is the position of the first record. Only two layouts allow this: arrays whose records are
-    indented on lines of their own, and JSON lines. The result is empty if it is uncertain whether the end
-    belongs to the same array: then the index has to be built.
+    indented on separate lines, and JSON lines. The result is empty if it is uncertain whether the end belongs
+    to the same array: then the index has to be built.
     """
     start, end = first
     before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))
@@ -44,7 +45,7 @@ def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
 
 
 def _last_indented(text: bytes, indent: bytes, opening: bytes) -> list[tuple[int, int]]:
-    """Return the positions of the last records of the array that continues at the beginning of `text`."""
+    """Return the positions of an array's last records, in the text at its end; empty if they are in doubt."""
     over = re.search(rb"\n(?!" + indent + rb")[ \t]*+[\]\"]", text)
     if over is None or text[over.end() - 1 : over.end()] != b"]":
         return []

@@ -16,16 +16,17 @@ DEPTH = 10_000
 """Brackets that may be open at once in a skipped value; decoded values have the interpreter's limit."""
 
 DECODED_DEPTH = 150
-"""Nesting depth of a value that is used; honest records have a depth below twenty."""
+"""The nesting depth from which a value is not used; that of honest records is below twenty."""
 
 RECORDS = 2_000_000
 """Records of one run that are indexed."""
 
 LONG_RECORD = 1 << 20
-"""Bytes of a record from which its long strings are decoded only in part."""
+"""Size in bytes above which a record's long strings are decoded only in part."""
 
 LONG_STRING = 1 << 18
-"""Bytes from which a string of a long record is cut; the cut text records the position of the whole."""
+"""Size in bytes from which a string of a long record is cut; the cut text records the position of the
+whole."""
 
 STRING_HEAD = 1 << 16
 """Bytes of a cut string that are decoded."""
@@ -37,8 +38,8 @@ UNPACKED = 4 << 30
 """Bytes that one compressed member may unpack to."""
 
 RATIO = 300
-"""How many times its size a member may unpack to; recorded runs pack 5 to 60 times, bombs at least 1,000
-times."""
+"""How many times its packed size a member may unpack to; recorded runs reach 5 to 60, bombs at least
+1,000."""
 
 RATIO_FROM = 32 << 20
 """Unpacked bytes below which the ratio does not matter."""

@@ -56,7 +56,7 @@ IN_TEXT = Quotes('"', "\\", re.compile(r'(?:[^"\\]++|\\.)*+"', re.S))
 
 
 def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
-    """Return the value at `start` to `end`, and its fault, empty if there is none.
+    """Return the value from `start` to `end` and an empty text, or None and why the value can't be read.
 
     Strings longer than the limit in long records are `CutText`.
     """
@@ -76,7 +76,7 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
 def decoded(raw: bytes) -> Json:
     """Return the value of JSON bytes; invalid UTF-8 is replaced. Raises ValueError or RecursionError.
 
-    What msgspec refuses, such as half of a surrogate pair, the standard library may still read.
+    The standard library reads what msgspec refuses, such as half of a surrogate pair.
     """
     try:
         return cast("Json", _DECODER.decode(raw))
@@ -153,9 +153,10 @@ def text_pieces(blob: Blob, source: ByteRange, *, escaped: bool = False) -> Iter
 
 
 def _character_border(piece: bytes, length: int) -> int:
-    """Return the length, reduced to a border of characters.
+    """Return `length`, reduced so that no character of `piece` is split.
 
-    It does not split a UTF-8 character, nor end with a surrogate escape whose second half may follow.
+    The shortened piece ends neither within a UTF-8 character nor with a surrogate escape whose second half
+    may follow.
     """
     border = length
     while border and length - border < 4 and piece[border - 1] & 0xC0 == 0x80:

@@ -68,7 +68,7 @@ class ByteRange:
 
     @property
     def length(self) -> int:
-        """Size of the record in bytes."""
+        """The size of the record in bytes."""
         return self.end - self.start
 
 
@@ -95,7 +95,7 @@ class CutText(str):
 
     @property
     def length(self) -> int:
-        """Size of the whole in bytes, as written."""
+        """The size of the whole text in bytes, as written."""
         sizes = (
             (
                 piece.source.length
@@ -128,7 +128,7 @@ def concatenated(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of a reply or of a run; `prompt` includes the cached ones. None if they were not counted."""
+    """The tokens of a reply or of a run; `prompt` includes the cached ones. Unknown counts are None."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -139,7 +139,7 @@ class Tokens:
         return any(value is not None for value in self._counts)
 
     def __add__(self, more: Tokens) -> Tokens:
-        """Add up; a count is unknown if it is unknown in both."""
+        """Add each count to the other's; a count is None if it is None in both."""
         pairs = zip(self._counts, more._counts, strict=True)
         return Tokens(*(one if other is None else (one or 0) + other for one, other in pairs))
 
@@ -160,7 +160,7 @@ class RunCall:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of the call `call_id` (empty if the format pairs by position); durations in seconds."""
+    """The result of the call `call_id`, which is empty if the format pairs by position."""
 
     call_id: str = ""
     text: str = ""
@@ -193,7 +193,7 @@ class Noted:
 class NotShown:
     """Members of raw records that no step shows, as paths of keys joined with dots, and the reason.
 
-    With `of_run` they are members of the run's own object, outside its records.
+    With `of_run`, the paths lead to members of the run's own object, outside its records.
     """
 
     names: tuple[str, ...]
@@ -224,7 +224,7 @@ class Step:
     ended: float | None = None
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
-    """US dollars."""
+    """The cost in US dollars; None if it is not recorded."""
     model: str = ""
     state: Mapping[str, Json] = field(default_factory=dict)
     diff: str | None = None
@@ -244,13 +244,13 @@ class Step:
     """Texts of the raw records that no other field contains."""
 
     def result_of(self, call: RunCall) -> Result | None:
-        """Return the result paired to `call`."""
+        """Return the result paired with `call`; None if there is none, or if the call has no id."""
         return next((result for result in self.results if call.id and result.call_id == call.id), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The header of a run, known without reading its steps. None or empty: not recorded."""
+    """The header of a run, known without reading its steps. What is not recorded is None or empty."""
 
     format: str
     format_version: str = ""
@@ -264,7 +264,7 @@ class Run:
     suspicious: tuple[str, ...] = ()
     """The reasons why a pass has to be read before it counts as solved."""
     confirmation: str = ""
-    """The outcome of the confirmation of a pass, in a few words; empty if none was confirmed."""
+    """The outcome of the confirmation of a pass, in a few words; empty without a confirmation."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""
@@ -274,9 +274,9 @@ class Run:
     duration_s: float | None = None
     started: float | None = None
     step_count: int | None = None
-    """None until the index is complete, if the format does not record it."""
+    """The number of steps; None until the index is complete, if the format does not record it."""
     prompt: str = ""
-    """The task as given to the solver, if that is not a step of its own."""
+    """The task as given to the solver, if no step contains it."""
     links: tuple[str, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -324,7 +324,7 @@ class StepTexts(NamedTuple):
 
 
 def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Iterable[str]) -> StepTexts:
-    """Return the texts of a step without a diff or other texts."""
+    """Return the texts of a step that has neither a diff nor texts outside its other fields."""
     parts = [(TextScope.THOUGHT, 0, thought), (TextScope.TEXT, 0, text)]
     parts += [(TextScope.CALL, number, call_text(call)) for number, call in enumerate(calls)]
     parts += [(TextScope.RESULT, number, result) for number, result in enumerate(results)]
@@ -344,7 +344,7 @@ def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
 
 
 def call_text(call: RunCall) -> str:
-    """Return the arguments of a call: an object's by name, nested ones as JSON; others as recorded."""
+    """Return a call's arguments as text: an object's by name, nested ones as JSON; others as recorded."""
     if not call.parsed:
         return call.arguments
     if len(call.parsed) == 1:
@@ -398,7 +398,7 @@ def _has_cut(value: Json) -> bool:
 
 
 def _marked(value: Json, cut: dict[str, CutText], nonce: str) -> Json:
-    """Return a value in which each cut string is replaced with a mark, and is stored in `cut` under it."""
+    """Return a value with a mark in place of each cut string, which is stored in `cut` under that mark."""
     if isinstance(value, CutText):
         cut[f"{nonce}{len(cut)}"] = value
         return f"{nonce}{len(cut) - 1}"

@@ -24,14 +24,14 @@ _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
 """Bytes of a first line up to which a next line is searched for; a longer one counts as the only line."""
 _MESSAGES = 4096
-"""Characters of other output of a program before its first line of JSON."""
+"""Characters of a program's other output in which its first line of JSON is searched for."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
 
 
 class FileProbe:
-    """A blob that is about to be opened."""
+    """Both ends of a blob that is about to be opened, decoded as far as possible."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class FileProbe:
         archive: Archive | None = None,
         parts: Sequence[Blob] = (),
     ) -> None:
-        """`parts` are the files of a run that is a folder of event files; `blob` is the first one."""
+        """`parts` are the files of a run that is a folder; `blob` is the first one."""
         self.blob = blob
         self.name = name
         self.archive = archive
@@ -61,7 +61,7 @@ class FileProbe:
 
     @property
     def identity(self) -> tuple[str, int, int] | None:
-        """What identifies a plain file as long as nobody writes to it; None for anything else."""
+        """The path, size and modification time (ns) that identify a plain file; None for anything else."""
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
@@ -95,12 +95,12 @@ class FileProbe:
 
     @cached_property
     def tail(self) -> bytes:
-        """The last bytes."""
+        """The last bytes, up to the limit."""
         return self.blob.read(max(0, self.blob.size - limits.HEAD), limits.HEAD)
 
     @cached_property
     def start(self) -> int:
-        """Offset of the text, after a byte order mark."""
+        """The offset of the text, after a byte order mark."""
         return 3 if self.head.startswith(b"\xef\xbb\xbf") else 0
 
     @cached_property
@@ -115,12 +115,12 @@ class FileProbe:
 
     @cached_property
     def object(self) -> dict[str, Json]:
-        """The first value if it is an object."""
+        """The first value if it is an object, else an empty object."""
         return as_dict(self.top)
 
     @cached_property
     def array(self) -> list[Json]:
-        """The first value if it is an array: at least its first element."""
+        """The first value if it is an array, with at least its first element; else an empty array."""
         return as_list(self.top)
 
     @cached_property
@@ -198,7 +198,7 @@ class FileProbe:
             return False
 
     def _is_followed_by_a_line(self) -> bool:
-        """Whether a first line that is longer than the head is followed by another one."""
+        """Whether a first line that is longer than the head is followed by another line."""
         at, ended = len(self.head), False
         while at < min(self.blob.size, _LONGEST_FIRST_LINE):
             chunk = self.blob.read(at, limits.CHUNK)
@@ -228,7 +228,7 @@ class FileProbe:
         return value
 
     def member(self, key: str, arrays: Collection[str]) -> RawRecord | None:
-        """Return a member of the top object before its `arrays` or near the end of the text, else None."""
+        """Return the top object's member `key` if before `arrays` or near the end of the text, else None."""
         if key not in self.object and key not in self._late_offsets:
             return None
         scanner = Scanner(self.blob, self.start)
@@ -260,7 +260,7 @@ class FileProbe:
         return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
-        """Return the value of a key of the outermost object if it is near either end of the file."""
+        """Return the value of a key of the top object if it is near either end of the file, else None."""
         value = self.object.get(key)
         return self.late(key) if value is None else value
 
@@ -268,8 +268,8 @@ class FileProbe:
 def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
     """Return the keys of the object that a text ends with, and the position where it opens, else -1.
 
-    The keys have the positions of their values. Quotes are counted from the end, so that it does not matter
-    in which value the text begins.
+    The mapping leads from each key to the position of its value. Quotes are counted from the end, so that it
+    does not matter in which value the text begins.
     """
     pieces = text.replace("\\\\", "__").replace('\\"', "__").split('"')
     found: dict[str, int] = {}

@@ -59,7 +59,7 @@ class Record:
         return records_in(self.get(*path))
 
     def items(self, *path: str) -> list[Json]:
-        """Return the elements of an array."""
+        """Return the elements of an array; none if there is no array."""
         return as_list(self.get(*path))
 
     def words(self, *path: str) -> list[str]:
@@ -71,11 +71,11 @@ class Record:
         return as_str(self.get(*path))
 
     def text(self, *path: str) -> str:
-        """Return the text of a content: a string, typed parts, or any other value as JSON."""
+        """Return content as text: a string, typed parts, or any other value as JSON."""
         return as_text(self.get(*path))
 
     def whole(self, *path: str) -> int | None:
-        """Return a whole number, or None."""
+        """Return a number without its fraction, or None."""
         return as_int(self.get(*path))
 
     def number(self, *path: str) -> float | None:
@@ -103,11 +103,11 @@ class Record:
         return first(self.members, *keys)
 
     def first_word(self, *keys: str) -> str:
-        """Return the first member that is neither missing nor empty as a string."""
+        """Return, as a string, the first member of `keys` that is neither missing nor empty; else empty."""
         return as_str(first(self.members, *keys))
 
     def first_text(self, *keys: str) -> str:
-        """Return the first member that is neither missing nor empty as a text."""
+        """Return, as a text, the first member of `keys` that is neither missing nor empty; else empty."""
         return as_text(first(self.members, *keys))
 
     def texts(self, *keys: str) -> list[str]:
@@ -143,27 +143,27 @@ class Decoded(Protocol):
 
 
 def records_of(raws: Iterable[Decoded]) -> list[Record]:
-    """Return the raw records of a step."""
+    """Return the values of raw records as `Record`s, in order."""
     return [Record(raw.value) for raw in raws]
 
 
 def of_type(records: Iterable[Record], *types: str) -> list[Record]:
-    """Return the records whose `type` is one of these."""
+    """Return the records whose `type` is one of `types`."""
     return [record for record in records if record.get("type") in types]
 
 
 def times_of(records: Iterable[Record], *path: str) -> Iterator[float | None]:
-    """Yield the time in each record."""
+    """Yield the time at a path in each record, None where it is missing."""
     return (record.time(*path) for record in records)
 
 
 def texts_of(records: Iterable[Record], *path: str) -> Iterator[str]:
-    """Yield the text in each record."""
+    """Yield the text at a path in each record, empty where it is missing."""
     return (record.text(*path) for record in records)
 
 
 def words_of(records: Iterable[Record], *path: str) -> Iterator[str]:
-    """Yield the string in each record."""
+    """Yield the string at a path in each record, empty where it is missing."""
     return (record.word(*path) for record in records)
 
 

@@ -1,4 +1,4 @@
-"""The user's request, as the name of a run that has no other."""
+"""Finds the user's request in a run, as the name of a run that has no other name."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ _OF_EDITOR, _AFTER_EDITOR = "# Context from my IDE setup:", "## My request for C
 
 
 def headline(text: str) -> str:
-    """Return the beginning of a request, as the title of a run that has no other."""
+    """Return a request's first line, cut to 60 characters, as a title for a run without one; may be empty."""
     line = next((line.strip() for line in text[:2000].splitlines() if line.strip(" #>*`-")), "")
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST].rstrip()}…"
 
 
 def request_in(texts: Iterable[str]) -> str:
-    """Return the headline of the first of a user's messages that contains more than the harness's texts."""
+    """Return the headline of the first message with more than the harness's texts; empty without one."""
     return next(filter(None, (headline(_without_harness_texts(text)) for text in texts)), "")
 
 
 def _without_harness_texts(text: str) -> str:
-    """Return a user's message without the texts that the harness put before it."""
+    """Return a user's message without the harness's texts before it; empty if nothing else is in it."""
     text = text[:_READ].lstrip()
     while (found := _HARNESS_BLOCK.match(text) or _AROUND.match(text) or _OF_SENDER.match(text)) is not None:
         text = text[found.end() :].lstrip()

@@ -36,7 +36,8 @@ def _light(text: str | None, number: str | None) -> Json:
 class RawRecord(NamedTuple):
     """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
 
-    An `inner` record is inside another one, or outside all of them: its step is inserted between theirs.
+    An `inner` record is inside another record, or outside all others; its step is inserted between their
+    steps.
     """
 
     start: int
@@ -55,7 +56,7 @@ class LightKeys:
 
 
 class UnreadableError(Exception):
-    """The value that begins at `start` can't be read."""
+    """Raised if the value that begins at `start` can't be read."""
 
     def __init__(self, start: int) -> None:
         super().__init__(start)
@@ -63,27 +64,31 @@ class UnreadableError(Exception):
 
 
 class CutOffError(UnreadableError):
-    """The text ends within the value."""
+    """Raised if the text ends within the value."""
 
 
 class DamagedError(UnreadableError):
-    """The text at `start` is not JSON."""
+    """Raised if the text at `start` is not JSON."""
 
 
 class TooLongError(UnreadableError):
-    """The value is longer than a record may be."""
+    """Raised if the value is longer than a record may be."""
 
     reason = "is too long to read"
 
 
 class TooDeepError(TooLongError):
-    """The value is nested more deeply than any honest one."""
+    """Raised if the value is nested more deeply than any honest one."""
 
     reason = f"is nested deeper than {limits.DEPTH:,}"
 
 
 class Scanner:
-    """A window that moves over a blob; positions are offsets in the blob."""
+    """A window that moves over a blob; positions are offsets in the blob.
+
+    Its methods raise `UnreadableError` where the text is cut off or damaged, or a value is too long or nested
+    too deep.
+    """
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
         self.blob = blob
@@ -95,7 +100,7 @@ class Scanner:
 
     @property
     def position(self) -> int:
-        """Offset of the next character."""
+        """The offset of the next character."""
         return self._base + self._at
 
     def seek(self, offset: int) -> None:
@@ -136,9 +141,9 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its position.
+        """Decode the next value and return it with its start and its end.
 
-        Raises an error if it is cut off, damaged or too long.
+        Raises `UnreadableError` if it is cut off, damaged or too long.
         """
         if not self.peek():
             raise CutOffError(self.position)
@@ -221,7 +226,7 @@ class Scanner:
             raise CutOffError(start)
 
     def key(self) -> str:
-        """Read a key and its colon."""
+        """Read a key and its colon; return the key."""
         start = self.position
         if self.peek() != '"':
             raise DamagedError(start) if self.peek() else CutOffError(start)
@@ -231,7 +236,7 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; the scanner is behind the array at the end."""
+        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -276,7 +281,7 @@ class Scanner:
         return after is None or self._text.startswith(opening, after.end()) or after.end() >= len(self._text)
 
     def _find_next(self, start: int, opening: str) -> bool:
-        """Move to the record after a damaged one, which begins like the array's first record."""
+        """Move to the next record that begins with `opening`, after a damaged one; False if there is none."""
         pattern = re.compile(r",\s*+(?=" + re.escape(opening) + ")")
         self.seek(start)
         self.peek()
@@ -292,7 +297,7 @@ class Scanner:
                 return False
 
     def record(self) -> RawRecord:
-        """Read the next value as a record, damaged or not; raise only if the text ends."""
+        """Read the next value as a record, damaged or not; raise an error only if its end can't be found."""
         try:
             fields, start, end = self.value()
         except DamagedError as error:
@@ -387,7 +392,7 @@ class Scanner:
                 return
 
     def _line_after(self, line: int) -> int:
-        """Return the line break after the line that begins at `line`, or the end; drop the text before it."""
+        """Return the offset of the line break after a line, or of the end; drop the text before it."""
         at = line + 1
         while (found := self._text.find("\n", at - self._base)) < 0:
             at = self._base + len(self._text)
@@ -408,11 +413,11 @@ class Scanner:
 
 
 def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
-    """Yield the members of the object at the position: key, value and position of the value.
+    """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
     If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller
     reads it. Other values are decoded if they are no longer than a long record, else skipped and yielded as
-    None.
+    None. Raises `UnreadableError` as the scanner does.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
@@ -468,7 +473,7 @@ def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
 
 
 def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the first value of a text."""
+    """Yield the first value of a text as a record."""
     yield Scanner(blob, start).record()
 
 
@@ -527,7 +532,7 @@ def guarded(
 ) -> Iterator[RawRecord]:
     """Yield `records`; if the text ends or is damaged, add a warning and yield the rest as a damaged record.
 
-    `before` is the number of records before them.
+    `member` is the number of the records' file, and `before` the number of earlier records.
     """
     count = before
     try:

@@ -1,4 +1,4 @@
-"""Rows of a table, each of which is a run: lines of JSON, elements of a JSON array, or a Parquet file."""
+"""Reads the rows of a table, each of which is a run, from JSON lines, a JSON array or a Parquet file."""
 
 from __future__ import annotations
 
@@ -36,20 +36,21 @@ class Row:
     """One row: its members, and its position in a JSON text; a row of a Parquet file has no position."""
 
     number: int
-    """Counted from 1."""
+    """The row's number, from 1."""
     fields: Mapping[str, Json]
     """With a record, non-ASCII text is not yet decoded: see `member`."""
     record: RawRecord | None = None
 
     def member(self, key: str) -> Json:
-        """Return a member, decoded."""
+        """Return a member, decoded; None if it is missing."""
         value = self.fields.get(key)
         return value if self.record is None else recoded(value)
 
     def probe(self, table: FileProbe, decoded: Collection[str] = ()) -> FileProbe:
         """Return the probe of the row as an object, with the texts under `decoded` as JSON values.
 
-        A row without such texts keeps its positions in the file.
+        A row without such texts keeps its positions in the file. Raises `RunFileError` if the row is nested
+        too deep.
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:
@@ -94,7 +95,7 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
 def texts_of(probe: FileProbe) -> Iterator[Blob]:
     """Yield bytes that contain the texts of all rows, as they are or as JSON at any depth.
 
-    For a JSON file this is the file itself. Raises `RunFileError` if a Parquet file can't be read.
+    For a JSON file, these are the bytes of the file. Raises `RunFileError` if a Parquet file can't be read.
     """
     if not probe.head.startswith(PARQUET):
         yield probe.blob
@@ -174,7 +175,7 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:
-    """Return the members of the first row of a JSON text, which may be longer than a probe's head."""
+    """Return the members of a JSON text's first row, which may be longer than a head; may be empty."""
     return next((row.fields for row in rows_of(probe)), {})
 
 

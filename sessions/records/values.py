@@ -36,7 +36,7 @@ def as_str(value: Json) -> str:
 
 
 def as_int(value: Json) -> int | None:
-    """Return a whole number, or None."""
+    """Return a number without its fraction; None for other values, and for floats of 1e18 or more."""
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -52,7 +52,7 @@ def as_float(value: Json) -> float | None:
 
 
 def in_seconds(milliseconds: float | None) -> float | None:
-    """Return a duration in milliseconds as one in seconds."""
+    """Return a duration in milliseconds as one in seconds; None if it is unknown."""
     return None if milliseconds is None else milliseconds / 1000
 
 
@@ -62,7 +62,7 @@ def as_bool(value: Json) -> bool | None:
 
 
 def objects(value: Json) -> list[dict[str, Json]]:
-    """Return the objects of an array."""
+    """Return the objects in an array; none for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -133,7 +133,7 @@ def _part(part: Json) -> str:
 def media_text(part: dict[str, Json], kind: str = "") -> str:
     """Return a text in place of an image, a sound or a file.
 
-    It contains its name, or its type and size, and any text in it.
+    The text contains the name of the medium, or its type and size, and any text in it.
     """
     kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix(
         "_url"
@@ -205,7 +205,7 @@ def when(value: Json) -> float | None:
 
 
 def recoded(value: Json) -> Json:
-    """Return a value that was decoded as Latin-1 decoded as UTF-8; unchanged if it is nested too deep."""
+    """Return a value whose strings were read as Latin-1 as UTF-8; unchanged if it is nested too deep."""
     try:
         return _recoded(value)
     except RecursionError:
@@ -226,7 +226,7 @@ def _recoded(value: Json) -> Json:
 
 
 def parsed_object(text: str) -> dict[str, Json] | None:
-    """Return the JSON object in `text`, or None."""
+    """Return the JSON object in `text`; None if there is none, or if it is cut or nested too deep."""
     if text.lstrip()[:1] != "{" or isinstance(text, CutText):
         return None
     try:
@@ -263,12 +263,12 @@ def total(values: Sequence[int | None]) -> int | None:
 
 
 def first_known(values: Iterable[_T | None]) -> _T | None:
-    """Return the first value that is not None."""
+    """Return the first value that is not None; None if there is none."""
     return next((value for value in values if value is not None), None)
 
 
 def first(mapping: Mapping[str, Json], *keys: str) -> Json:
-    """Return the first value under `keys` that is neither missing, None nor empty."""
+    """Return the first value under `keys` that is neither missing, None nor empty; None if there is none."""
     for key in keys:
         value = mapping.get(key)
         # Zero and false count as values; an empty text, array or object does not.

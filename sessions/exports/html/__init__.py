@@ -1,1 +1,1 @@
-"""Runs as web pages: one file each, for people who have no gistpoint."""
+"""Writes runs as web pages: one file for each run, for people without gistpoint."""

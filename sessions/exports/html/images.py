@@ -33,7 +33,7 @@ class Image:
 
     @property
     def size(self) -> str:
-        """The size for the text in place of the image, computed from the length of the base64 data."""
+        """The size as the text in place of the image states it, computed from the length of the base64."""
         return f"{-(-len(self.data) // 3) * 3:,} bytes"
 
 

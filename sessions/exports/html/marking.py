@@ -12,7 +12,7 @@ from gistpoint.core.diffs import FileDiff
 from gistpoint.core.text import visible
 
 COLOURED = 40_000
-"""The length of the longest text whose code is coloured."""
+"""The most characters of a text whose code is coloured."""
 _SHOWN = frozenset(("k", "s", "c", "m", "nf", "nc", "nb", "nd", "ow", "nt", "na", "nv", "gh", "gi", "gd"))
 """The Pygments classes that have a colour; tokens of other classes look like the text around them."""
 _FENCE = re.compile(r"\s*```+ *([\w+.#-]*)\s*$")
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\s*\d{1,7}(?:→|\t|[:|] ?)")
 
 
 def plain(lines: Sequence[str]) -> list[str]:
-    """Return escaped lines; their control characters must have been made visible before."""
+    """Return escaped lines; their control characters must have been made visible beforehand."""
     return [escape(text) for text in lines]
 
 
@@ -48,7 +48,7 @@ def text_lines(text: str) -> list[str]:
                 marked += [escape(here), *code, escape(lines[end])]
                 at = end + 1
                 continue
-            # If one fence has no end, no later one has: without this, lines would be searched repeatedly.
+            # If one fence has no end, no later one has: searching for each would read the lines repeatedly.
             may_have_fences = False
         is_heading = here.startswith("diff --git ") or _begins_file(lines, at)
         marked.append(_span("gh", here) if is_heading else escape(here))

@@ -55,7 +55,8 @@ WIDTH = 160
 LONGEST = 100_000
 """The most characters of a text on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
-"""The characters of a page after which its texts are cut earlier, and the most characters of a text then."""
+"""The characters of a page after which its texts are cut earlier, and the most characters of a text from
+there on."""
 MOST_OF_IMAGES = 12_000_000
 """The most characters of all images on the page."""
 _CLOSED = frozenset({StepKind.STATE})
@@ -195,7 +196,7 @@ class _RunPage:
                 yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
 
     def _images(self, step: Step) -> Iterator[str]:
-        """Yield the images of a step for which there is room; one that was shown before becomes a link."""
+        """Yield the images of a step for which there is room; one shown earlier becomes a link."""
         shown: list[str] = []
         for image in images_in(self._document.raw(step.index, READ)):
             address = image.address
@@ -307,7 +308,8 @@ def _titled(kind: str, title: str, block: str) -> str:
 def _folded(text: str, marked: Sequence[str], kept: int) -> str:
     """Return the lines `marked` of a text; all but the first `kept` lines of a long text are folded.
 
-    A text is long if it has at least 19 lines more than `kept`, or twice the characters of `kept` wide lines.
+    A text is long if it has at least 19 lines more than `kept`, or more than twice the characters of `kept`
+    wide lines.
     """
     if len(text) <= 2 * kept * WIDTH and len(marked) <= kept + 18:
         return f"<pre>{chr(10).join(marked)}</pre>\n"
@@ -366,8 +368,8 @@ def _style() -> str:
 def _scriptless_style() -> str:
     """Return the rules that hide kinds of steps if scripts are disabled; the script removes them.
 
-    They would slow the page: a rule with `:has` at the root is matched again after each change of the page,
-    which takes 15 ms for 1,000 steps in Chromium.
+    The rules would slow the page: a rule with `:has` at the root is matched again after each change of the
+    page, which takes 15 ms for 1,000 steps in Chromium.
     """
     looks = "".join(f":root:has(#{look}:checked) {{ color-scheme: {look} }}\n" for look in ("light", "dark"))
     kinds = ",".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}" for kind in StepKind)

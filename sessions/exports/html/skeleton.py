@@ -1,4 +1,4 @@
-"""The head of every page that gistpoint writes, with its security policy, and escaped texts for it."""
+"""Makes the head of each page that gistpoint writes, with its security policy, and escapes its texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from gistpoint.core.text import bounded, visible, visible_line
 
 
 def page_head(title: str, policy: str, style: str, *, links: str = "", styles: str = "") -> str:
-    """Return a page up to its body; `title` must be escaped. `links` precede it, `styles` follow `style`."""
+    """Return a page up to its body.
+
+    `title` must be escaped. `links` precede the title, and `styles` follow `style`.
+    """
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'

@@ -1,1 +1,1 @@
-"""What leaves a study: tables, logs and result files of other programs, and the report."""
+"""The exports of a study: tables, logs and result files for other programs, and the report."""

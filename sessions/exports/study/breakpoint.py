@@ -22,7 +22,7 @@ _MODES = ("remove", "discovery")
 
 
 def breakpoint_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of a file for each solver, condition and mode; all people share one.
+    """Yield the name and content of a file for each solver, condition and mode; people are one solver.
 
     Only counted attempts at repairs are included.
     """
@@ -74,7 +74,7 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
 
 
 def _score(row: AttemptRow) -> float:
-    """Return 1 only if solved, because readers recognise that by it; 0 for a pass that does not count."""
+    """Return the best score, 1 only if the task is solved, as readers expect; 0 if a pass does not count."""
     if row.solved:
         return 1.0
     best = row.best_score or 0.0
@@ -94,11 +94,11 @@ def _config(row: AttemptRow) -> dict[str, Any]:
 
 
 def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCall]) -> dict[str, Any]:
-    """Return whether the last change was in a target, and whether every target was changed.
+    """Return metadata: whether the last change was in a target, and whether every target was changed.
 
-    As in the runner, the first counts for one corruption and the second for several. A removed function is
-    named to the solver, so it has an empty list. If the arguments of calls are unknown, both are whether a
-    submission changed all targets.
+    As in the runner, `right_function` is the former for one corruption and the latter for several. It is an
+    empty list for a removed function, which is named to the solver. If the arguments of calls are unknown,
+    both say whether a submission changed all targets.
     """
     if not is_searched(row.mode):
         return {"right_function": []}

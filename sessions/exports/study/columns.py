@@ -1,4 +1,4 @@
-"""The columns of the tidy tables, with their types, units and meanings, for tables and dictionary.
+"""The columns of the tidy tables and of their data dictionary, with types, units and meanings.
 
 The types are those of the Frictionless Table Schema; an empty cell is a missing value.
 """

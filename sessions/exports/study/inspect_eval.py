@@ -126,7 +126,7 @@ class _Times:
 
     @classmethod
     def of(cls, export: StudyExport, row: AttemptRow) -> _Times:
-        """Return the times in an attempt's journal; without a journal, active times are used as both."""
+        """Return the times in an attempt's journal; without a journal, active times replace wall times."""
         path = export.journals.get(row.attempt)
         if path is None:
             return cls(

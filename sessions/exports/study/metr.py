@@ -20,7 +20,7 @@ _ALL_CLOCKS = ("active_s", "waiting_s", "paused_s", "idle_s", "asleep_s", "away_
 
 
 def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of the file. Raises `StudyError` for simulated data, unless requested."""
+    """Yield the name and content of the file. Raises `StudyError` if simulated data were not requested."""
     data = export.data
     if data.study.simulated and not export.simulated_wanted:
         raise StudyError(
@@ -107,7 +107,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
-    """Return the human minutes and score for a model's attempt: of people at the task in its condition."""
+    """Return people's minutes and mean score at a model's task in its condition; None without a value."""
     people: list[AttemptRow] = []
     for one in data.counted:
         is_same = (one.task, one.condition) == (row.task, row.condition)
@@ -117,7 +117,7 @@ def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | 
 
 
 def _own(row: AttemptRow) -> tuple[float | None, float]:
-    """Return the minutes and the score of a person's own attempt."""
+    """Return the minutes of a person's attempt, None if they are unknown, and its score."""
     minutes = row.primary_s / 60 if row.primary_s else None
     return minutes, float(row.solved)
 

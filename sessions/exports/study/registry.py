@@ -44,7 +44,7 @@ _OF_WHOLE_JOURNALS = frozenset({"atif", "cast"})
 
 
 def study_exporter(name: str, *, public: bool = False) -> StudyExporter:
-    """Load and return the exporter of a format. Raises `StudyError` if it is unknown or not public."""
+    """Load and return the exporter of a format. Raises `StudyError` if it is unknown or can't be public."""
     if name not in _BUILT_IN:
         raise StudyError(
             f"There is no export of studies to {name[:40]!r}.", hint=f"Known: {', '.join(NAMES)}."

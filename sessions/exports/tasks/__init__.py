@@ -1,1 +1,1 @@
-"""Tasks written for other harnesses: texts alone, nothing of a harness is imported."""
+"""Writes tasks for other harnesses as text; no code of a harness is imported."""

@@ -70,7 +70,7 @@ class TaskExportSettings:
     agent_hosts: tuple[str, ...] = ()
     """The hosts that an agent in the container may reach, such as the server of its model."""
     mcp_url: str = ""
-    """The address at which the container reaches `gistpoint mcp`; empty if it may not."""
+    """The address at which the container reaches `gistpoint mcp`; empty if it may not be reached."""
     base: str = ""
     """The image to build on; empty for the default one of the task's Python version."""
 
@@ -100,7 +100,7 @@ class ExportedTask:
 
     @property
     def gist_path(self) -> str:
-        """The path of the file that a solver must write; empty if they change the repository."""
+        """The path of the file that a solver must write; empty if the solver changes the repository."""
         return f"{GIST_FOLDER}/{self.work.file}" if self.work.file else ""
 
     @property
@@ -126,7 +126,7 @@ class ExportedTask:
         return self.work.solution
 
     def patches(self) -> tuple[str, str]:
-        """Return the patch that solves the task, and the patch that made the task of the original."""
+        """Return the patch that solves the task, and the one that corrupted it, which is empty for a gist."""
         given, solution, corruption = SourceTree.open(self.task.tree_path), "", ""
         for path, data in sorted(self.work.solution.items()):
             right = data.decode("utf-8", "surrogateescape")

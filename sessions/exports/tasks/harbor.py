@@ -1,4 +1,4 @@
-"""Exports tasks to Harbor, a folder each in its schema 1.4, and to Inspect.
+"""Exports tasks to Harbor, as a folder for each task in Harbor's schema 1.4, and to Inspect.
 
 The verifier runs in a new container without a network, on the repository as the agent left it. Harbor counts
 neither tool calls nor submissions.
@@ -62,8 +62,8 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
 def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
     """Return the Dockerfile of a task's environment: Python, the locked packages, and the repository.
 
-    The lock is deleted from the image, because a solver could use it to compute the task ids that belong to
-    corruptions of each function, and find the right one.
+    `after` ends the file. The lock is deleted from the image, because a solver could use it to compute the
+    task ids that belong to corruptions of each function, and find the right one.
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
@@ -88,7 +88,7 @@ def _quoted(value: str) -> str:
 
 
 def requirements(one: ExportedTask) -> str:
-    """Return the lock of a task in the form of pip."""
+    """Return the locked packages of a task in pip's form, or else the requirement of pytest."""
     lock = one.task.environment.lock or tuple(one.pytest.split())
     return NOTE + "".join(f"{line}\n" for line in lock)
 
@@ -148,7 +148,7 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
 def _verifier_s(one: ExportedTask) -> float:
     """Return a time limit in seconds above the verifier's own limits.
 
-    Those are three times the task's, and twice as long for a gist.
+    The verifier's limits are three times the task's, or six times for a gist.
     """
     limit = float(json.loads(one.expected)["timeout_s"])
     return round(limit * (6 if one.gist_path else 3) + 120.0, 1)

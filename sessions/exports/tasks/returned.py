@@ -1,8 +1,8 @@
 """Reads the results of other harnesses for exported tasks: their figures, and the solvers' work.
 
 The inputs are folders of Harbor's jobs and trials, logs of Inspect, and predictions in the `swebench` form
-with the report of a harness in the same folder if there is one. All of them come from outside: their sizes
-are limited, and what does not fit is left out.
+with the report of a harness in the same folder if there is one. All inputs come from outside: their sizes are
+limited, and what does not fit is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SAMPLE = re.compile(r"samples/[^/]+\.json")
 
 
 class ReturnedError(UserError):
-    """A file contains no result of a harness that can be read."""
+    """Raised if a file contains no readable result of a harness."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The requests to model APIs and the replies in a log's exchanges: objects, texts, or streams of events."""
+"""Finds requests to model APIs and their replies in a log's exchanges, be they objects, texts or streams."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OF_REPLY = (
     "incomplete_details",
     "error",
 )
-"""The members that describe a reply; its others are the settings of the request."""
+"""The members that describe a reply; its other members are settings of the request."""
 _OF_REQUEST = ("input", "instructions", "previous_response_id")
 """The members of a response of OpenAI's API that describe its request."""
 
@@ -64,7 +64,7 @@ _OF_REQUEST = ("input", "instructions", "previous_response_id")
 def sides_of(exchange: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return the bodies of an exchange's request and reply; each is empty if there is none."""
     record = as_dict(exchange)
-    if _is_response(record):  # a response alone, which names the one before it
+    if _is_response(record):  # a response alone, which names the previous one
         return Record(record).kept(*_OF_REQUEST), record
     if _is_request(record):  # a log of a proxy: the reply is among the members of the request
         named = (record[key] for key in ("response", "reply", "output") if key in record)
@@ -103,7 +103,7 @@ def _is_reply(body: dict[str, Json]) -> bool:
 
 
 def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -> dict[str, Json]:
-    """Return the first object that `is_one` accepts, searched below the keys under which logs keep bodies."""
+    """Return the first object that `is_one` accepts below the keys of bodies; empty if there is none."""
     if depth > _DEEPEST:
         return {}
     if isinstance(value, str) and not isinstance(value, CutText):
@@ -119,7 +119,7 @@ def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -
 
 
 def streamed(text: str) -> dict[str, Json]:
-    """Return the reply that a text of server-sent events makes; empty if it contains none."""
+    """Return the reply that the server-sent events in a text make up; empty if there are none."""
     if "data:" not in text:
         return {}
     whole: dict[str, Json] = {}
@@ -217,7 +217,7 @@ def messages_in(request: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def system_of(request: dict[str, Json]) -> Json:
-    """Return the system prompt of a request that has it next to its messages."""
+    """Return the system prompt that a request has next to its messages; None or empty without one."""
     return request.get("system") or request.get("instructions")
 
 
@@ -234,7 +234,7 @@ class Conversations:
         self._replies: dict[str, int] = {}
 
     def place(self, request: dict[str, Json], reply: dict[str, Json]) -> tuple[int, int]:
-        """Return the conversation, and the number of messages that its earlier exchanges contain."""
+        """Return the conversation's number, from 0, and how many messages of a request are known already."""
         messages = messages_in(request)
         states = list(_states(messages))
         # A response of OpenAI's API names the one that it continues, and repeats none of its messages.
@@ -269,7 +269,7 @@ def _replies_in(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def _first_reply(messages: list[dict[str, Json]]) -> dict[str, Json]:
-    """Return the model's messages or items at the beginning of a list as one message."""
+    """Return the model's messages or items at the beginning of a list as one message; else empty."""
     replies = _replies_in(messages)
     if replies and "type" in replies[0]:
         return {"output": list[Json](replies)}

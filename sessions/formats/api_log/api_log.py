@@ -1,7 +1,7 @@
 """Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes, batch results.
 
-Each request repeats its conversation, so that an exchange adds the new messages of its request, and its
-reply. Exchanges that do not continue each other, such as those that only find a title, are runs of their own.
+Each request repeats its conversation, so that an exchange adds only the new messages of its request, and its
+reply. Exchanges that do not continue each other, such as those that only find a title, are separate runs.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Reader(DividedReader):
             )
 
     def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
-        """Yield every record with its conversation and the number of its messages that are known already.
+        """Yield every record, its conversation, and how many messages of its request are known already.
 
         Conversations count from 1; a record without a request or a reply has 0.
         """

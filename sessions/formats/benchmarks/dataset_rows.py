@@ -105,7 +105,7 @@ def _message(value: Json) -> Json:
     # ShareGPT has other names for the role and the content.
     if "from" in message and "value" in message:
         message["role"], message["content"] = message.pop("from"), message.pop("value")
-    # Rows of nebius have the system prompt in a member of its own.
+    # Rows of nebius have the system prompt in a separate member.
     record = Record(message)
     if record.has("text", "system_prompt") and not record.has("content"):
         message = {
@@ -277,7 +277,7 @@ class DatasetRows(Format):
             )
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run of a row, the first one without an id. Raises `RunFileError` if there is none."""
+        """Open the run of a row, the first if `id` is empty. Raises `RunFileError` if there is none."""
         row = _KNOWN_PLACES.row(probe, id)
         if row is not None and (key := _key_of(row.fields)):
             return _opened(probe, id, row, key)
@@ -318,13 +318,13 @@ def _header(row: Row, key: str, id: str) -> Run:
 
 
 def _named_rows(probe: FileProbe, columns: list[str]) -> Iterator[tuple[str, Row, str]]:
-    """Yield the id, the row and the key of its messages, and add the first row's columns to `columns`."""
+    """Yield the id, the row and the messages' key of each run; add the first row's columns to `columns`."""
     names, places = RunNames(), _KNOWN_PLACES.of(probe)
     # All rows of a Parquet file have the same columns, in which searching for the messages is expensive.
     shared = ""
     for row in rows_of(probe):
         columns += [] if columns else row.fields
-        # Only rows in JSON can have their messages under another key than the row before.
+        # Only rows in JSON can have their messages under another key than the previous row.
         key = shared if row.record is None and shared in row.fields else _key_of(row.fields)
         if key:
             shared = key

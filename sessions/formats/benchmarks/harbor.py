@@ -1,8 +1,8 @@
-"""A trial of Harbor, a folder: the agent's transcript, in whatever format it is, with the verifier's outcome.
+"""Reads a Harbor trial, a folder with the agent's transcript in any known format and the verifier's outcome.
 
 `result.json` records the outcome of the trial. The transcript is the first file below `agent` that a reader
-recognises; ATIF comes before the agent's own logs. The whole folder is one run (decision 103). Agents that
-this agent started are runs of the trial: `TRIAL#ID`.
+recognises; ATIF comes before the agent's own logs. The whole folder is one run (decision 103). Other agents
+that the agent started are separate runs of the trial, `TRIAL#ID`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Reader(RunReader):
         return True
 
     def side_runs(self) -> Iterator[RunEntry]:
-        """Yield the runs of the agents that the main one started, in its file and in other ATIF files."""
+        """Yield the runs of the agents that the main agent started, in its file and in other ATIF files."""
         yield from self._within()
         for name, (_, entry) in self._other_files.items():
             yield replace(entry, id=name)
@@ -107,7 +107,7 @@ class _Reader(RunReader):
         return None
 
     def _linked(self, links: Sequence[str]) -> tuple[str, ...]:
-        """Return links in which a link to another file names the run of the trial that this file is."""
+        """Return links in which those to other files of the trial are replaced by the runs' ids, as `#ID`."""
         return tuple(map(self._target, links))
 
     def _target(self, link: str) -> str:
@@ -253,7 +253,7 @@ def _rewards(result: Record) -> dict[str, Json]:
 
 
 def _reward(result: dict[str, Json]) -> float | None:
-    """Return the reward of that name, or the only one; None if there are several others."""
+    """Return the reward named `reward` or `overall`, else the only one; None if there are none or several."""
     rewards = Record(_rewards(Record(result)))
     named = as_float(rewards.first("reward", "overall"))
     if named is not None or rewards.has("reward"):

@@ -1,7 +1,7 @@
 """Results of tau-bench and tau2-bench: each trial of a task is a run, in which agent and user may call tools.
 
 In tau2's voice mode a run is a list of ticks, in which both may speak at once: a turn lasts until the other
-one speaks.
+side speaks.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Reader(RunReader):
     arrays = ("traj", "messages", "ticks")
 
     def __init__(self, probe: FileProbe, header: Run, shared_facts: dict[str, Json]) -> None:
-        """Open a trial; `shared_facts` are its task and the agent's policy, which the file has outside it."""
+        """Open a trial; `shared_facts` are its task and the agent's policy, stored elsewhere in the file."""
         super().__init__(probe)
         self._header = header
         self.facts.update(shared_facts)
@@ -119,7 +119,10 @@ class _Reader(RunReader):
 
 
 class _Ticks:
-    """Groups ticks into turns: each lasts, through silence and overlap, until the other one speaks alone."""
+    """Groups ticks into turns.
+
+    A turn lasts, through silence and overlap, until the other side speaks alone.
+    """
 
     def __init__(self) -> None:
         self._speaker = ""
@@ -222,7 +225,7 @@ class TauBench(Format):
             yield RunEntry(id, _header(_members(record), id, info))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trial, the first one without an id. Raises `RunFileError` if there is no such trial."""
+        """Open a trial, the first if `id` is empty. Raises `RunFileError` if there is no such trial."""
         counted = RunNames()
         for known, record in _trials(probe):
             members = as_dict(record.fields)
@@ -278,7 +281,7 @@ def _info(probe: FileProbe) -> dict[str, Json]:
 
 
 def _shared_facts(probe: FileProbe, info: dict[str, Json], task: str) -> dict[str, Json]:
-    """Return the task, the agent's policy and the simulated user's settings, which no message contains."""
+    """Return the `task`, the agent's `policy` and the simulated user's settings, `user_info`, if known."""
     policy = as_dict(info.get("environment_info")).get("policy")
     found: dict[str, Json] = {"policy": policy} if policy else {}
     if info.get("user_info"):

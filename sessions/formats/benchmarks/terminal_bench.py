@@ -1,7 +1,7 @@
 """Results of Terminal-Bench: a run's trials, or a trial's folder with the logs of its agent and its tests.
 
-The steps of the harness's own agents are recorded in `agent-logs/episode-N`; of other agents only what the
-terminal showed.
+The steps of the harness's own agents are recorded in `agent-logs/episode-N`; for other agents, only what the
+terminal showed is recorded.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
 
 
 def _json_in(text: str) -> dict[str, Json]:
-    # Models write text around the object that they were asked for.
+    # Models write text around the requested object.
     begin, end = text.find("{"), text.rfind("}")
     try:
         return as_dict(json.loads(text[begin : end + 1], strict=False)) if 0 <= begin < end else {}
@@ -235,7 +235,7 @@ class TerminalBench(Format):
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:
-    """Return the settings of a run, such as its agent and model, from a file next to its results."""
+    """Return a run's settings, such as its agent and model, from a file next to its results; else empty."""
     path = probe.blob.path.with_name(_SETTINGS) if isinstance(probe.blob, FileBlob) else None
     if path is None or not path.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""The replies of Claude Code, in sessions and in printed output, with what tools reported to it."""
+"""Makes steps of Claude Code's replies, in sessions and in printed output, with their calls' results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.sessions.records.values import (
 
 
 def tokens_of(usage: Record) -> Tokens:
-    """Return the tokens of a reply; the prompt's include those read from or written to a cache."""
+    """Return the tokens of a reply; those of the prompt include tokens read from or written to a cache."""
     cached = usage.whole("cache_read_input_tokens")
     prompt = total([usage.whole("input_tokens"), cached, usage.whole("cache_creation_input_tokens")])
     return Tokens(prompt, usage.whole("output_tokens"), cached)
@@ -99,6 +99,6 @@ def _edits(outcome: Record) -> list[FileEdit]:
         return []
     if isinstance(outcome.get("newString"), str):
         return [FileEdit(path, outcome.text("oldString"), outcome.text("newString"))]
-    # A `content` of any other type is a file that was read.
+    # In a record of any other type, `content` is that of a file that was read.
     wrote = outcome.get("type") in ("create", "update") and isinstance(outcome.get("content"), str)
     return [FileEdit(path, None, outcome.text("content"))] if wrote else []

@@ -1,4 +1,7 @@
-"""Claude Code sessions: one record per line, replies split over several lines, side agents in other files."""
+"""Reads Claude Code sessions.
+
+Each line is a record. A reply takes several records, and each side agent has its own file.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class _Reader(RunReader):
         self._steps: dict[str, int] = {}
         """The step of each call, by its id."""
         self._open_calls: dict[str, int] = {}
-        """The calls among them that are not answered yet."""
+        """The step of each call that is not answered yet, by the call's id."""
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
@@ -153,7 +156,7 @@ class _Reader(RunReader):
         return next((as_str(self._seen[name]) for name in _TITLES if name in self._seen), "")
 
     def _command(self) -> str:
-        """Return the first command of the program that the user gave, for a session without any request."""
+        """Return the user's first command to the program, for a session without requests; may be empty."""
         for record in self.probe.lines:
             text = as_dict(record.get("message")).get("content")
             found = _COMMAND.search(text) if isinstance(text, str) else None
@@ -167,7 +170,7 @@ class _Reader(RunReader):
             self._seen[kind] = as_str(record.get(_TITLES[kind]))
         opens = "sessionId" not in self._seen and record.get("sessionId")
         if opens and record.get("agentId"):
-            # Only a side agent's own file names it in its first record.
+            # The first record names a side agent only in that agent's own file.
             self._seen["agentId"] = record["agentId"]
         for key in ("sessionId", "version"):
             if record.get(key):
@@ -237,7 +240,7 @@ def _of_user(index: int, record: Record, parts: Parts) -> _Shown:
 
 def _attached(attachment: Record, text: str) -> _Shown:
     if attachment.get("type") == "queued_command":
-        # What the user types while the model works is recorded as an attachment to its next request.
+        # What the user types while the model works is recorded as an attachment to the model's next request.
         return Actor.USER, StepKind.MESSAGE, parts_of_message(attachment.get("prompt")).text
     failed = attachment.word("type").endswith("_error")
     return Actor.SYSTEM, StepKind.ERROR if failed else StepKind.STATE, text

@@ -1,8 +1,8 @@
 """The output of Claude Code's `--output-format stream-json`, in lines or in its GitHub action's array.
 
 A reply is split over several records with one message id, and records of side agents come between those of
-the main thread. The records of a side agent are a run of their own, named after the id of the call that
-started it.
+the main thread. The records of a side agent are a separate run, named after the id of the call that started
+the agent.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Reader(RunReader):
         return self._replies.setdefault(name, step_count) if name else step_count
 
     def _of_event(self, event: dict[str, Json], step_count: int) -> int:
-        """Return the step of a piece of a reply: that of the message, which the first piece names."""
+        """Return the step of a piece of a reply, which is that of the message named by the first piece."""
         if event.get("type") == "message_start" or self._streamed < 0:
             self._streamed = self._of_reply(as_str(as_dict(event.get("message")).get("id")), step_count)
         return self._streamed
@@ -185,8 +185,8 @@ class _Reader(RunReader):
         if of_type(records, "assistant"):
             step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
-            # The stream records a reply's usage before the reply is complete: its completion tokens are no
-            # count.
+            # The stream records a reply's usage before the reply is complete, so that its completion tokens
+            # are unknown.
             return replace(step, tokens=replace(step.tokens, completion=None), links=links)
         if records[0].get("type") == "stream_event":
             return _streamed_step(index, own, records)
@@ -207,7 +207,7 @@ def _as_in_session(record: Record) -> Record:
 
 
 def _spent(result: Record) -> Tokens:
-    """Return the tokens of a run: with side agents if they are counted by model, else the main thread's."""
+    """Return the tokens of a run, including those of side agents if tokens are counted by model."""
     models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
         return tokens_of(result.inner("usage"))
@@ -218,7 +218,7 @@ def _spent(result: Record) -> Tokens:
 
 
 def _streamed_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply that was cut off, of which only pieces were recorded."""
+    """Return the step of a reply that was cut off and recorded only in pieces."""
     deltas = [record.inner("event", "delta") for record in records]
     pieces = {key: "".join(texts_of(deltas, key)) for key in ("thinking", "text", "partial_json")}
     failures = "".join(texts_of(records, "event", "error", "message"))
@@ -344,7 +344,10 @@ class ClaudeStream(Format):
             yield RunEntry(agent, _Reader(probe, agent).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the main run, or with an id the run of the side agent that this call started."""
+        """Open the main run, or that of the side agent started by call `id`.
+
+        Raises `RunFileError` if there is no such agent.
+        """
         if id and id not in _agents_in(probe.blob):
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)

@@ -1,4 +1,4 @@
-"""Conversations of Cline and Roo Code: messages of Anthropic's API, with calls and results also as text.
+"""Conversations of Cline and Roo Code: messages of Anthropic's API, whose calls and results may be text.
 
 A reply may make its calls as XML in its text. The user's next message then answers with texts that begin with
 `[TOOL for '…'] Result:`, in the order of the calls. See `content.ts` of Cline.
@@ -145,11 +145,11 @@ class _Reader(RunReader):
         return records_in(self.probe.array) or records_in(self.probe.object.get("messages"))
 
     def _first_question(self) -> str:
-        """Return the text of the first message."""
+        """Return the text of the first message; empty if there is none."""
         return next((text for message in self._opening()[:1] for text in _texts(message.members)), "")
 
     def completed(self, value: Json) -> Json:
-        """Return a message in which a result that is JSON within a text is a value."""
+        """Return a message in which results that are JSON text are decoded."""
         message = as_dict(value)
         if not any(_holds_json(block) for block in results_in(message)):
             return value
@@ -201,7 +201,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
     derived = {"kind"}
     calls = parts.calls
     if not calls:
-        # Models without tools of their own are instructed to write a call as XML into their text.
+        # Models that can't call tools are instructed to write a call as XML into their text.
         calls = [
             _written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)
         ]
@@ -266,7 +266,7 @@ def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Res
         elif _is_environment(text):
             continue
         elif results and results[-1].call_id:
-            # The heading of a result is a text of its own: the result is in the texts after it.
+            # The heading of a result is a separate text: the result is in the texts after it.
             failed = True if _FAILED.match(text) else results[-1].is_error
             results[-1] = replace(results[-1], text=joined([results[-1].text, text]), is_error=failed)
         else:

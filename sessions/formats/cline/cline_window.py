@@ -96,7 +96,7 @@ class _Reader(RunReader):
         )
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which a text that is a JSON object is an object."""
+        """Return a record in which `text` is decoded if it is a JSON object."""
         record = as_dict(value)
         # Cline writes the members of a call or a request as JSON within the text.
         inner = parsed_object(as_str(record.get("text")))
@@ -116,7 +116,7 @@ class _Reader(RunReader):
 
 
 def _is_step_of_its_own(index: int, kind: str) -> bool:
-    """Whether a record is a step by itself: the first one (the task), a user's message, or an error."""
+    """Whether a record is a separate step: the first one (the task), a user's message, or an error."""
     return index == 0 or kind in _USER or kind in _FAILED
 
 
@@ -129,14 +129,14 @@ def _model(record: Record) -> str:
 
 
 def _spent(request: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars; the prompt's include cached ones."""
+    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars or None."""
     read = request.whole("cacheReads")
     prompt = total([request.whole("tokensIn"), request.whole("cacheWrites"), read])
     return Tokens(prompt, request.whole("tokensOut"), read), request.number("cost")
 
 
 def _words(value: Json) -> str:
-    """Return a text; for an object its question and choices, or its message, else the whole object."""
+    """Return a text: of an object its question and choices, or its message, or else the object as JSON."""
     inner = Record(value)
     if not inner:
         return as_text(value)
@@ -184,7 +184,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _add_output(results: list[Result], identity: str, text: str) -> None:
-    # A command's output is recorded as it comes: each record has its next lines.
+    # A command's output is recorded as it comes: each record has the next lines.
     if results and results[-1].call_id == identity:
         results[-1] = Result(identity, f"{results[-1].text}\n{text}")
     else:

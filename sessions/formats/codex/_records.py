@@ -26,7 +26,7 @@ ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "st
 
 
 def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
-    """Return the envelope, the type and the payload of a record; no envelope if it is not Codex's."""
+    """Return the envelope, the type and the payload of a record; the envelope is empty if not Codex's."""
     record = as_dict(value)
     kind = as_str(record.get("type"))
     # Envelopes of later versions are recognised by their members.
@@ -89,7 +89,7 @@ def links_of(payload: dict[str, Json]) -> Iterator[str]:
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply or of a session; the input's include those from a cache."""
+    """Return the tokens of a reply or of a session; those of the input include tokens from a cache."""
     names = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
     return Tokens(*(as_int(usage.get(name)) for name in names))
 

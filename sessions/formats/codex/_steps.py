@@ -1,4 +1,4 @@
-"""The steps of a Codex CLI session: a reply, made of its items and events, or any other record."""
+"""Makes the steps of a Codex CLI session: a reply from its items and events, or any other record."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Reply:
         self.calls: list[RunCall] = []
         self.results: list[Result] = []
         self.diffs: list[tuple[str, str]] = []
-        """The diffs that events report, like `edits` with the id of the call that made them."""
+        """The diffs that events report, each after the id of the call that made it."""
         self.edits: list[tuple[str, FileEdit]] = []
         self.tokens = Tokens()
         self.derived: set[str] = set()
@@ -178,7 +178,7 @@ class _Reply:
         )
 
     def _result(self, result: Result) -> None:
-        """Add a result; it completes what an event reported about the same call before."""
+        """Add a result, or use it to complete what an event reported about the same call earlier."""
         for at, known in enumerate(self.results):
             if result.call_id and known.call_id == result.call_id:
                 self.results[at] = _completed(known, result)
@@ -187,7 +187,7 @@ class _Reply:
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
-        # A total that occurred before is the same count, written again.
+        # A total that occurred earlier is the same count, written again.
         if isinstance(total, dict) and total not in self._counted:
             self._counted.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
@@ -227,7 +227,7 @@ class _Reply:
         return any(call.id == identity for call in self.calls)
 
     def _same_command(self, report: dict[str, Json]) -> bool:
-        """Whether a report matches the command or query of another call, which then gets the result."""
+        """Give a report's result to another call with its command or query; return whether there is one."""
         record = Record(report)
         query = record.word("query")
         searched = next(
@@ -263,7 +263,7 @@ def _reported_call(identity: str, kind: str, report: dict[str, Json]) -> RunCall
 
 
 def _completed(known: Result, result: Result) -> Result:
-    """Return a result with the values that were known before, which precede those of the result."""
+    """Return `result`, completed with values known earlier, which take precedence over those of `result`."""
     text = joined([result.text, known.text])
     if known.text in result.text:
         text = result.text
@@ -283,7 +283,7 @@ _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_a
 
 def _snake(kind: str) -> str:
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-    # Such a call has no other name than that of its event.
+    # A reported call has no other name than that of its event.
     for ending in ("_end", "_begin", "_request", "_response", "_tool_call"):
         plain = plain.removesuffix(ending)
     return plain
@@ -321,7 +321,7 @@ def _reported(identity: str, report: Record) -> Result | None:
 
 
 def _add_text(texts: list[str], text: str) -> None:
-    """Add a text unless an item or an event contained it before; it replaces texts that are part of it."""
+    """Add a text unless it is part of an earlier one; it replaces earlier texts that are part of it."""
     if text and not any(text in other for other in texts):
         texts[:] = [other for other in texts if other not in text]
         texts.append(text)
@@ -397,7 +397,7 @@ def _of_program(envelope: str, kind: str, payload: Record) -> _Shown:
 
 
 def _spoken(index: int, records: list[_CodexRecord]) -> tuple[Actor, StepKind, str]:
-    """Return the actor, purpose and text of a message not from the model; Codex sends some as the user's."""
+    """Return the actor, the purpose and the text of a message that is not from the model."""
     texts: list[str] = []
     role = "user"
     for _, kind, payload, _ in records:

@@ -169,7 +169,7 @@ class _Placing:
         return step
 
     def _of_reply(self, count: int, *, goes_on: bool = False) -> int:
-        """Return the step of the reply; a new one if the calls of the last reply were answered."""
+        """Return the reply's step; a new one if none is open or its calls were answered, unless `goes_on`."""
         if self._reply is None or (self._answered and not goes_on):
             self._reply, self._empty, self._counted_first = count, True, False
         self._answered = False
@@ -181,7 +181,7 @@ class _Placing:
         step, sources = next(
             (self._user_texts[key] for key in keys if key in self._user_texts), (count, set[str]())
         )
-        # A user may repeat a message: a second item with the same text is a message of its own.
+        # A user may repeat a message: a second item with the same text is a separate message.
         if source in sources or not sources:
             self._close()
             step, sources = count, set()
@@ -285,7 +285,7 @@ class _Reader(RunReader):
         )
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which an output that is written as JSON text is an object."""
+        """Return a record whose output is decoded if it is the JSON text of an object with metadata."""
         payload = as_dict(as_dict(value).get("payload"))
         output = payload.get("output")
         if not isinstance(output, str) or not is_output(as_str(payload.get("type"))):

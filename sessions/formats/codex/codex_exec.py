@@ -75,7 +75,7 @@ class _Reader(RunReader):
             return step_count
         identity = item.word("id") or Record(fields).word("item_id")
         known = self._items.get(identity)
-        # An update of the list of things to do is a change of its own, though its item is the same.
+        # An update of the list of things to do is a separate change, though its item is the same.
         changes_plan = kind == "todo_list" and event == "item.updated"
         if known is not None and not changes_plan:
             self._answered = self._answered or _ends_a_call(event, kind)
@@ -136,7 +136,7 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _items(raws: Sequence[Raw]) -> dict[str, tuple[str, Record]]:
-    """Return the last event of each item with the item; an item at its end repeats all that it began with."""
+    """Return each item's last event and the item, by the item's id; a last event repeats the whole item."""
     items: dict[str, tuple[str, Record]] = {}
     for raw in raws:
         event, kind, item = _parts(raw.value)
@@ -151,7 +151,7 @@ def _call(item: Record) -> RunCall:
     asked = item.without(*_NOT_ASKED)
     named = item.word("tool")
     if named and isinstance(asked.get("arguments"), dict | str):
-        # A tool of an MCP server; other items have their arguments as members of their own.
+        # A tool of an MCP server; the arguments of other items are members of the item.
         return RunCall(
             item.word("id"), joined([item.word("server"), named], "."), *_written(asked["arguments"])
         )
@@ -163,7 +163,7 @@ def _written(arguments: Json) -> tuple[str, dict[str, Json] | None]:
 
 
 def _result(event: str, item: Record) -> Result | None:
-    """Return the result of a call; None for other items, and for a call that runs without output so far."""
+    """Return the result of a call; None for other items, and for a call that has no output so far."""
     kind, status, failure = item.word("type"), item.word("status"), item.get("error")
     if kind in _TEXT_ITEMS:
         return None

@@ -147,7 +147,7 @@ def _rounds(request: Record) -> list[Record]:
 
 
 def _question(request: Record, last: bool) -> dict[str, Json]:
-    """Return the parts of a request that its question shows; without a reply, all other members too."""
+    """Return the parts of a request that its question shows; with `last`, the remaining members too."""
     shown = ("requestId", "message", "variableData", "timestamp", "isSystemInitiated", "contentReferences")
     asked = {key: request.get(key) for key in shown if request.has(key)}
     known = _metadata(request)
@@ -185,7 +185,8 @@ _SHOWN_ELSEWHERE = (
 def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
     """Return the members of a request that are not in its question, its rounds or its end.
 
-    The step of the last round shows them.
+    The step of the last reply shows them. `rounds` says whether the replies are recorded as rounds, which the
+    response repeats.
     """
     others = _metadata(request).without(*_RENDERED)
     shown = _rounds(request)
@@ -262,7 +263,7 @@ def _tokens(request: Record) -> Tokens:
 
 
 def _round(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of a reply and the results of its calls."""
+    """Return the step of a reply, with the results of its calls."""
     item = first_in(_metadata(value).get("toolCallRounds"))
     calls = tuple(map(call_of_function, objects(item.get("toolCalls"))))
     results: list[Result] = []
@@ -314,7 +315,7 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of a part of the shown response, for a reply that is not recorded itself."""
+    """Return the step of a part of the shown response, for a reply that is not recorded as such."""
     parts = value.objects("response")
     invoked = _of_kind(parts, "toolInvocationSerialized")
     calls = tuple(map(_invocation, invoked))
@@ -342,7 +343,7 @@ def _of_kind(parts: list[Record], kind: str) -> list[Record]:
 
 
 def _shown(part: Record) -> str:
-    """Return the text of a part of a response; for a reference, its name."""
+    """Return the text of a part of a response: of a reference its name, of an edit the file and texts."""
     kind = part.get("kind")
     if kind == "inlineReference":
         reference = part.inner("inlineReference")
@@ -483,7 +484,7 @@ class _Replayed:
     @cached_property
     def _whole(self) -> BytesBlob:
         state: Json = None
-        # A change of kind 0 is a whole state, which replaces all that came before.
+        # A change of kind 0 is a whole state, which replaces the earlier state.
         for record in lines(self._probe.blob, self._probe.start):
             if record.damage:
                 continue
@@ -494,7 +495,7 @@ class _Replayed:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """The size in bytes."""
         return self._whole.size
 
     def read(self, offset: int, length: int) -> bytes:

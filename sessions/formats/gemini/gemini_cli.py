@@ -98,7 +98,7 @@ class _Reader(DividedReader):
     def _learn(self, message: dict[str, Json]) -> None:
         usage = as_dict(message.get("tokens"))
         if usage:
-            # Kept by message, since the log repeats a message with other counts while it grows.
+            # Kept by message, since the log repeats a message with other counts while the message grows.
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
         self._tally.add_model(as_str(message.get("model")))
         self._tally.add_time(when(message.get("timestamp")))
@@ -134,7 +134,7 @@ class _Reader(DividedReader):
         return value
 
     def _file_of(self, agent: str) -> str:
-        """Return the file of a side agent, in the folder of the session that started it."""
+        """Return the path of a side agent's file, in the folder of the session that started the agent."""
         return f"{as_str(self._head.get('sessionId'))}/{agent}.jsonl"
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -158,7 +158,7 @@ class _Reader(DividedReader):
         head, tally = Record(self._head), self._tally
         begun = head.time("startTime")
         spent = tally.duration_s
-        # Until messages are read, the file's head gives the time at which it was last written.
+        # Until messages are read, the head of the file tells when the session was last written.
         if spent is None and begun:
             spent = duration(begun, head.time("lastUpdated"))
         return Run(
@@ -220,7 +220,7 @@ def _message_step(
 def _not_of_model(
     index: int, raws: Sequence[Raw], message: Record, parts: Parts, *, taken_back: bool
 ) -> Step:
-    """Return the step of a message from the user or the program."""
+    """Return the step of a message from the user or the program, with a flag if it was `taken_back`."""
     name = message.word("type")
     kinds = {"user": asking_kind(index), "error": StepKind.ERROR}
     actor = Actor.USER if name == "user" else Actor.SYSTEM

@@ -1,8 +1,8 @@
 """Groups Inspect's events into turns, makes steps of them, and finds the messages that no event contains.
 
-Every call of a model repeats the conversation before it. `Inputs` finds the messages in it other than the
-replies and results that have their own events: a system prompt, a user's message between turns, a prompt that
-a solver rewrote.
+Each call of a model repeats the preceding conversation. `Inputs` finds those messages of the conversation
+that are not replies or results with their own events: a system prompt, a user's message between turns, or a
+prompt that a solver rewrote.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _reply(event: Record) -> Record:
 
 
 def event_step(index: int, raws: Sequence[Raw]) -> Step:
-    """Return the step of a turn, or of a plain message if a sample has no events."""
+    """Return the step of a turn, of another event, or of a message in a sample without events."""
     events = records_of(raws)
     head = events[0]
     name = head.word("event")
@@ -206,7 +206,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _replaced_reply(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return the text of the provider's reply if a solver has replaced it, such as with an answer."""
+    """Return the text of the provider's reply if a solver has replaced it, as with an answer; else none."""
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text
@@ -218,7 +218,7 @@ def _failure(record: Record) -> str:
 
 
 def answer(message: Record) -> Result:
-    """Return the result of a call as it was sent to the model, for a tool without an event of its own."""
+    """Return the result of a call as it was sent to the model, for a tool without its own event."""
     text = joined(dict.fromkeys([message.text("content"), _failure(message)]))
     return Result(message.word("tool_call_id"), text, error_if(message.get("error")))
 
@@ -307,7 +307,7 @@ class Inputs:
     def new_among(self, ranges: Json, size: int, message_at: Callable[[int], Json]) -> list[int]:
         """Return the numbers of messages in a pool that are in no step, for an input that is given as ranges.
 
-        `size` is the number of messages in the pool.
+        `ranges` are pairs of a first number and an end, and `size` is the number of messages in the pool.
         """
         pairs = [[as_int(number) or 0 for number in as_list(span)] for span in as_list(ranges)]
         spans = [(max(0, pair[0]), min(size, pair[1])) for pair in pairs if len(pair) == 2]

@@ -55,7 +55,7 @@ class LazyBlob:
 
     @property
     def size(self) -> int:
-        """The declared size until it is unpacked; 0 for a missing member."""
+        """The size in bytes, which is the declared one until the first read; 0 for a missing member."""
         if self._blob is not None:
             return self._blob.size
         member = self._archive.members.get(self.name)
@@ -126,7 +126,7 @@ class _Sample(RunReader):
         for record in events:
             event = as_dict(record.fields)
             if event.get("event") == "model":
-                # Later logs keep each message once, in a pool, and events refer to ranges of it.
+                # Later logs keep each message once, in a pool, and events refer to ranges of the pool.
                 if event.get("input_refs"):
                     yield from self._from_pool(event["input_refs"])
                 elif isinstance(event.get("input"), list):
@@ -166,7 +166,7 @@ class _Sample(RunReader):
 
     @abstractmethod
     def pool_size(self) -> int:
-        """Return the size of the pool of messages that events refer to."""
+        """Return the number of messages in the pool that events refer to."""
 
     @abstractmethod
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
@@ -181,7 +181,7 @@ class _Sample(RunReader):
         return self._with_answers(step) if step.calls and not step.results else step
 
     def _with_answers(self, step: Step) -> Step:
-        """Add results from the conversation if neither an event nor the input of a later call has them."""
+        """Return a step with results from the conversation, if it has any for the step's calls."""
         results: list[Result] = []
         for call in step.calls:
             value = self._answer(call.id) if call.id else None
@@ -285,7 +285,7 @@ class MonolithSample(_Sample):
         yield from ((blob, record) for record in elements_at(blob, start, "messages"))
 
     def pool_size(self) -> int:
-        """Return the size of the pool of messages that events refer to."""
+        """Return the number of messages in the pool that events refer to."""
         return len(self._pooled_places())
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
@@ -308,7 +308,7 @@ class MonolithSample(_Sample):
 
 
 def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
-    """Return the position of each attachment; none after a damaged part of the text."""
+    """Return the start and end of each attachment by name; those after damaged text are missing."""
     found: dict[str, tuple[int, int]] = {}
     scanner = Scanner(blob, start)
     try:
@@ -360,7 +360,7 @@ class ChunkedSample(_Sample):
             yield from ((blob, record) for record in guarded(array_records(blob, 0, None), blob, []))
 
     def pool_size(self) -> int:
-        """Return the size of the pool of messages that events refer to."""
+        """Return the number of messages in the pool that events refer to."""
         return self._messages.size
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:

@@ -1,7 +1,7 @@
 """The steps of gistpoint's own journals: the events of a person's or a model's attempt.
 
-Actions are steps: the brief, calls, submissions, notes, pauses. Events that accompany an action (heartbeats,
-views, affordances, drafts) belong to the preceding step, which counts them.
+Actions are steps: the brief, calls, submissions, notes and pauses. Events that accompany an action
+(heartbeats, views, affordances, drafts) belong to the preceding step, which counts them.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Line:
 
     @property
     def folded(self) -> bool:
-        """Whether the event accompanies an action; a paste is an action itself."""
+        """Whether the event accompanies an action; a paste does not, as it is an action."""
         paste = isinstance(self.data, AffordanceUsed) and self.data.kind == "paste"
         return isinstance(self.data, _FOLDED) and not paste
 
@@ -154,7 +154,7 @@ def _line(fields: Json) -> _Line:
 
 
 def _fault_of(blob: Blob) -> str:
-    """Return the fault of an attempt's journal as a sentence; empty if there is none."""
+    """Return what is wrong with an attempt's journal, as a sentence; empty if nothing is."""
     if isinstance(blob, FileBlob) and blob.path.name == JOURNAL:
         return read_journal(blob.path).fault
     return ""
@@ -212,7 +212,7 @@ class JournalReader(RunReader):
         return step_count
 
     def had_a_step(self, fields: Json) -> bool:
-        """Return True for events outside of calls, which used to be steps of their own."""
+        """Return True for events outside of calls, which used to be separate steps."""
         data = _line(fields).data
         return not (isinstance(data, _OF_CALL) and data.call_id)
 
@@ -330,7 +330,7 @@ class JournalReader(RunReader):
 
 
 def _confirmed(outcome: AttemptState) -> dict[str, Json]:
-    """Return the outcome of the pass's confirmation, and the marks of its text that no longer matter."""
+    """Return `confirmation`, the pass's confirmation, and `marks` that no longer matter, if there are any."""
     confirmation = outcome.confirmation
     found: dict[str, Json] = (
         {} if confirmation is None else {"confirmation": msgspec.to_builtins(confirmation)}
@@ -352,7 +352,7 @@ def _actor(kind: str) -> Actor:
 
 
 def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
-    """Return the attempt's facts if the step has its header, and the number of folded events of each type."""
+    """Return `attempt`, the facts in a header, and `folded`, the folded events of each type, if any."""
     others = [event.type for event in events if event is not main and isinstance(event.data, _FOLDED)]
     header = Record(main.stored if isinstance(main.data, AttemptStarted) else {})
     known: dict[str, Json] = {"attempt": header.without("brief"), "folded": dict(Counter(others))}
@@ -360,7 +360,7 @@ def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
 
 
 def _words(unfolded: list[_Line], events: list[_Line]) -> str:
-    """Return the text of a step, as people read it; `unfolded` are its own events."""
+    """Return the text of a step in readable words; `unfolded` are the step's own events."""
     match unfolded[0].data:
         case AttemptStarted(brief=brief):
             return brief or _NO_BRIEF
@@ -434,7 +434,7 @@ def _span(first: _Line, last: _Line | None) -> str:
 
 
 def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor: Actor) -> Step:
-    """Return the step of a model's reply; the calls that it asks for are steps of their own, which follow."""
+    """Return the step of a model's reply; the calls that it asks for are separate steps, which follow."""
     tokens, cost = _cost(turn)
     state = Record(main.stored).kept(*_OF_REPLY)
     if turn.tool_calls:
@@ -453,7 +453,7 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
-    """Return the tokens and the US dollars of a turn, including lost attempts."""
+    """Return the tokens of a turn and its cost in US dollars or None, including those of lost attempts."""
     tokens, cost = Tokens(), None
     for part in (turn.usage, turn.lost or None):
         if part is not None:
@@ -513,7 +513,7 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change that a call of a gist's tools makes to it, else the changes in the arguments."""
+    """Return the change that a call of a gist's tools makes to the gist, else those in the arguments."""
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

@@ -95,7 +95,7 @@ class _Reader(RunReader):
 
 
 class _StoredReader(_Reader):
-    """Reads a session of the storage: one file for itself, for each message, and for each part of one."""
+    """Reads a session of opencode's storage, which has a file for itself, each message and each part."""
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
@@ -144,7 +144,7 @@ def _tokens(info: Record) -> Tokens:
 
 
 def _links(parts: list[Record]) -> list[str]:
-    """Return the exports of the sessions that calls started, which may be next to this one."""
+    """Return the names of the exports of sessions that calls started; they may be next to this file."""
     return [f"{session}.json" for session in words_of(parts, "state", "metadata", "sessionId") if session]
 
 
@@ -228,7 +228,7 @@ def _result(part: Record) -> Result:
 
 
 class Opencode(SingleRun):
-    """Recognised by an `info` with a session's id and `messages`, or by a session's file in a storage."""
+    """Recognised by an `info` with a session's id and `messages`, or by a session in opencode's storage."""
 
     name = "opencode"
     unique_ids = True

@@ -41,7 +41,7 @@ class _Reader(TextReader):
         return "turn"
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn as an object: who speaks, the text, and the calls."""
+        """Return a turn as an object of speaker, text and calls; the text before all turns under `head`."""
         head, _, text = as_str(value).replace("\r\n", "\n").partition("\n")
         turn = _TURN.fullmatch(head)
         if turn is None:
@@ -107,7 +107,7 @@ class _Reader(TextReader):
 
 
 def _model(what: str) -> str:
-    """Return the model in the words after `Assistant`: the mode, the model, and the duration."""
+    """Return the model from the words after `Assistant`: mode, model and duration; empty without a model."""
     parts = what.split(" · ")
     return parts[1] if len(parts) > 1 else ""
 
@@ -130,7 +130,7 @@ def _parts(text: str) -> tuple[str, list[dict[str, Json]]]:
 
 
 def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
-    """Return the name and the text of a call's next member, and the number of the line after it."""
+    """Return the name and the text of a call's next member, and the next line's number; None without one."""
     while at < len(lines) and not lines[at].strip():
         at += 1
     found = _MEMBER.fullmatch(lines[at]) if at + 1 < len(lines) else None
@@ -141,7 +141,7 @@ def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
 
 
 def _end(lines: list[str], begun: int) -> int:
-    """Return the line that ends a fence, in which there may be other fences, which name a language."""
+    """Return the index of the line that closes a fence; inner fences name a language."""
     depth, first = 0, len(lines)
     for at in range(begun, len(lines)):
         line = lines[at].rstrip()

@@ -1,1 +1,1 @@
-"""What the readers of several families use: messages, calls, plain text, records that make several steps."""
+"""What readers of several families use: messages, calls, plain text, and records that make several steps."""

@@ -1,4 +1,4 @@
-"""The purpose of tool calls, guessed from the tool's name or its shell command, and their edits."""
+"""Guesses the purpose of tool calls from the tool's name or its shell command, and finds their edits."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 
 def kind_of_command(command: str) -> StepKind:
-    """Guess the purpose of a shell command."""
+    """Guess the purpose of a shell command; EXECUTE if no other is recognised."""
     # A command may contain a whole file: its beginning shows its purpose, after the `cd` that many agents put
     # first.
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
@@ -349,7 +349,7 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
     )
     name = name or item.get("toolName") or as_str(item.get("type")).removesuffix("_call")
     arguments = function.get("arguments", _arguments(item))
-    # An item of the Responses API has both: `id` is its own, and its result names `call_id`.
+    # An item of the Responses API has both ids: `id` is the item's, and the item's result names `call_id`.
     ids = ("id", "call_id") if as_str(item.get("type")).endswith("tool_use") else ("call_id", "id")
     identity = as_str(first(item, *ids, "tool_call_id", "toolCallId")) or fallback_id
     if isinstance(arguments, str):
@@ -360,7 +360,7 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 
 def _arguments(item: Mapping[str, Json]) -> Json:
-    """Return the arguments of a call; OpenAI's hosted tools have them as members of the call itself."""
+    """Return a call's arguments, which OpenAI's hosted tools store in the call itself; None without any."""
     whole = next(
         (item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None
     )

@@ -1,7 +1,7 @@
-"""Calls that a model writes into its text, and failures that the output of a command reports.
+"""Finds calls that a model writes into its text, and failures that the output of a command reports.
 
-The calls are SWE-agent's command lines, functions as XML, and blocks between fences. The failures serve
-formats that do not record whether a command failed.
+The calls are SWE-agent's command lines, functions as XML, and blocks between fences. Failures are searched
+for in formats that do not record whether a command failed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def call_of_command(action: str) -> RunCall | None:
 
 
 def _options(parts: list[str]) -> dict[str, Json]:
-    """Return the values of each option; those that the tool takes as numbers are numbers."""
+    """Return the values of options by name, other values as `arguments`, and numeric options as numbers."""
     found: dict[str, list[str]] = {}
     name = ""
     for part in parts:

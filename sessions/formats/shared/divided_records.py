@@ -56,7 +56,7 @@ class DividedReader(RunReader):
                 yield record._replace(fields=name)
 
     def checked(self, record: RawRecord) -> RawRecord:
-        """Return a record as it is, or as damaged if it is nested too deep to be searched for parts."""
+        """Return a record unchanged, or as damaged if it is nested too deep to be searched for parts."""
         if record.damage or not is_deep(record.fields):
             return record
         self.warnings.append(f"The record at byte {record.start:,} is nested too deep; it is shown raw.")
@@ -78,7 +78,7 @@ class DividedReader(RunReader):
         return self._parts.get(index, [{}])
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
-        """Return the value of a record and its fault; the last one is kept for the next step made of it."""
+        """Return a record's value and its fault; the last record is kept for the next step made from it."""
         place = (blob.name, start, end)
         # The steps of one record are shown one after another, and a record may be large.
         if self._loaded[0] != place:

@@ -70,7 +70,7 @@ class Parts:
 
 
 def merged(several: Iterable[Parts]) -> Parts:
-    """Return the parts of several messages as those of one; a single one is returned as it is."""
+    """Return the parts of several messages as those of one; those of a single message are unchanged."""
     found = list(several)
     if len(found) == 1:
         return found[0]
@@ -170,5 +170,5 @@ def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
 
 
 def call_answered(part: dict[str, Json]) -> str:
-    """Return the id of the call that a part answers."""
+    """Return the id of the call that a part answers; empty if it names none."""
     return as_str(first(part, "tool_use_id", "toolCallId", "call_id", "approval_request_id"))

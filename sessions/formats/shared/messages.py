@@ -1,4 +1,4 @@
-"""Chat messages, the basis of several formats: groups them into turns, and makes a step of each turn."""
+"""Groups chat messages, the basis of several formats, into turns, and makes a step of each turn."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit
 """The end of a result of OpenHands' shell."""
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
 _LONGEST_COMMAND = 1e7
-"""Seconds."""
+"""The duration in seconds from which the clocks of two messages can't be compared."""
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
 
 
@@ -83,14 +83,14 @@ _ACTORS = {
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The protocol of an agent with a shell: the user's message after a reply is its command's result."""
+    """The protocol of an agent with a shell, in which the user's message after a reply is the result."""
 
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
-    """Return the commands of a reply without other calls, given the message, its text and the answer."""
+    """Returns the commands of a reply without other calls, given the message, its text and the answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
     """Whether the user's message after a reply without a command refuses the reply, given both texts."""
     expects: Callable[[dict[str, Json]], bool] = lambda _message: True
-    """Whether the user's message after a reply is its result; else the message is a turn of its own."""
+    """Whether the user's message after a reply is its result; otherwise the message is a separate turn."""
     fails: Callable[[str, StepKind], bool] | None = None
     """Guesses whether a command failed, from its output and its purpose, if nothing records it."""
 
@@ -182,7 +182,8 @@ class Turns:
 
     def _assistant(self, message: dict[str, Json], step_count: int) -> int:
         item = not message.get("role") and message.get("object") != "response"
-        # Items of one response follow each other without a message around them, until an answer ends it.
+        # Items of one response follow each other without a message around them, until an answer ends the
+        # reply.
         goes_on = item and self._items and not self._answered
         step = self._reply if goes_on and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
@@ -203,7 +204,7 @@ class Turns:
 
 
 def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) -> Step:
-    """Return the step of a turn."""
+    """Return the step of a turn; `shell` is the protocol of an agent that works through a shell."""
     messages = [as_dict(raw.value) for raw in raws]
     if role_of(messages[0]) == "assistant":
         return _reply_step(index, raws, messages, shell)
@@ -338,7 +339,7 @@ def _refused_by(shell: Shell, text: str, results: list[Result]) -> bool:
 
 
 def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
-    """Return a flag for each unusual reason for which a reply stopped: it was cut off, or refused."""
+    """Return a flag for each unusual reason why a reply stopped, such as that it was cut off or refused."""
     reasons: set[str] = set()
     for reply in replies:
         reasons.add(as_str(first(reply, "stop_reason", "finish_reason")))
@@ -349,7 +350,7 @@ def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
 def _guessed(
     results: list[Result], kind: StepKind, fails: Callable[[str, StepKind], bool]
 ) -> tuple[list[Result], set[str]]:
-    """Mark the results that seem to report a failure; also return the name of the field if one was marked."""
+    """Return the results, marked if they seem to report a failure, and the names of inferred fields."""
     marked: list[Result] = []
     for result in results:
         is_unknown = result.is_error is None and result.returncode is None
@@ -420,7 +421,7 @@ def usage_of(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return a reply's tokens from any provider's names for them; the prompt's include cached ones."""
+    """Return a reply's tokens, whatever the provider calls them; the prompt's tokens include cached ones."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
     prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
@@ -464,7 +465,7 @@ def _time(message: dict[str, Json]) -> float | None:
 def _results(
     answer: dict[str, Json], position_id: str, duration_s: float | None, derived: set[str]
 ) -> list[Result]:
-    """Return the results in an answer; other text of its user becomes a result without a call."""
+    """Return the results in an answer; other text in it becomes a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
         return [*parts.results, *spoken_result(parts.combined_text)]
@@ -493,7 +494,7 @@ def _results(
 
 
 def _recorded_code(content: Json) -> int | None:
-    """Return the highest exit code in the parts of a result, so that a success does not hide a failure."""
+    """Return the highest exit code in a result's parts, so that no failure is hidden; None without one."""
     codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
     return max([code for code in codes if code is not None], default=None)
 

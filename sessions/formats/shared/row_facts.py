@@ -32,16 +32,16 @@ HEADER = (
 def row_header(format: str, version: str, members: Mapping[str, Json], id: str = "") -> Run:
     """Return the header of a conversation from the members next to it.
 
-    A run counts as solved if its verdict is the number 1, or without a verdict if its reward is at least 1;
-    both are marked as derived.
+    A run counts as solved if its verdict is true or the number 1, or, without a verdict, if its reward is at
+    least 1. The result is marked as derived unless the verdict is a truth value.
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))
     verdict = next((members[key] for key in _SOLVED if isinstance(members.get(key), bool | int)), None)
     if verdict is None:
         verdict = as_dict(result.get("report")).get("resolved")
-    # Some data sets write 1 and 0 in place of truth values.
     solved = None if reward is None else reward >= 1
+    # Some data sets write 1 and 0 in place of truth values.
     if isinstance(verdict, bool | int):
         solved = verdict == 1
     is_derived = solved is not None and not isinstance(verdict, bool)
@@ -66,6 +66,6 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
 
 
 def _model_in(name: str) -> str:
-    """Return the model with which the name of a run of OpenHands begins, as in `gpt-4o_maxiter_50_N_v2.1`."""
+    """Return the model that begins a run's name in OpenHands, as in `gpt-4o_maxiter_50_N_v2.1`, or empty."""
     model, mark, _ = name.partition("_maxiter_")
     return model if mark else ""

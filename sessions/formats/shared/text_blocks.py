@@ -14,7 +14,7 @@ from gistpoint.sessions.records.scanning import RawRecord
 
 
 def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and text of each line, without its line break.
+    """Yield the start, the end and the text of each line, without its line break.
 
     A line longer than a chunk is yielded in pieces.
     """
@@ -76,7 +76,7 @@ class TextReader(RunReader):
             yield RawRecord(begun, end, kind)
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
-        """Return the text of a block, or None and the fault of one that is too long."""
+        """Return the text of a block and an empty fault, or None and the fault if the block is too long."""
         if end - start > limits.RECORD:
             return None, f"is longer than {limits.RECORD >> 20} MB"
         return blob.read(start, end - start).decode("utf-8", "replace"), ""

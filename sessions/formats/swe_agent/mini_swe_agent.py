@@ -1,4 +1,4 @@
-"""mini-swe-agent: `messages` with `trajectory_format`, and the bare list of messages that preceded it."""
+"""Runs of mini-swe-agent: an object with `messages` and `trajectory_format`, or the earlier bare list."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINE_OF_KEY = re.compile(rb"\n([ \t]*)\{\r?\n([ \t]+)\"")
 
 
 def _blocks(reply: str) -> list[str]:
-    """Return the commands in a reply given as text."""
+    """Return the commands in a reply given as text; empty if there are none."""
     for opening, fence in _FENCES.items():
         if opening in reply and (found := fence.findall(reply)):
             return found
@@ -89,8 +89,8 @@ class _Reader(RunReader):
     def _refuses(self, reply: str, answer: str) -> bool:
         """Whether the answer to a reply without exactly one command is a refusal.
 
-        A reply with several commands is always refused; one without any if the answer contains the run's
-        refusal.
+        A reply with several commands is always refused; a reply without a command is refused if the answer
+        contains the run's refusal.
         """
         # mini-swe-agent refuses a reply unless it has one command.
         if len(_blocks(reply)) > 1:
@@ -130,8 +130,8 @@ class _Reader(RunReader):
 def _tokens_in(blob: Blob) -> Iterator[Tokens]:
     """Yield the tokens of the replies of an indented file, a sum for each chunk of its bytes.
 
-    The records of such a file are not decoded for the index. A key on a line of its own is not part of a
-    text, and its indentation shows which object it belongs to.
+    The records of such a file are not decoded for the index. A key that begins a line is not part of a text,
+    and its indentation shows which object it belongs to.
     """
     head = blob.read(0, limits.CHUNK)
     opening = _LINE_OF_KEY.search(head, head.find(b'"messages"') + 1)

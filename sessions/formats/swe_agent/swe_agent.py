@@ -1,4 +1,4 @@
-"""SWE-agent's `.traj` files of all versions: state as text, execution times, `messages`, and `query`."""
+"""SWE-agent's `.traj` files of all versions, which differ in the members of the file and of its steps."""
 
 from __future__ import annotations
 
@@ -151,12 +151,12 @@ class _Reader(RunReader):
 
 
 def _as_object(value: Json) -> Json:
-    """Return the object in a JSON text: earlier versions write the state and the settings this way."""
+    """Return `value`, or the object in it if it is JSON text, as older versions write state and settings."""
     return parsed_object(value) if isinstance(value, str) else value
 
 
 def _content(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
-    """Return thought, text and call of a step; without a call, the observation is part of the text."""
+    """Return the thought, the text and the calls of a step; an observation without a call is text."""
     call = call_of_command(as_text(value.get("action")))
     # Without a call, the observation is the shell's answer to the text.
     if call is None:
@@ -192,7 +192,7 @@ _SHELL = Shell(_recorded_action)
 class SweAgent(SingleRun):
     """Recognised by steps with an action and an observation, or by a history whose messages name an agent.
 
-    A run of several attempts is the chosen one; each attempt is also listed as `#attempt-N`.
+    If there were several attempts, the run is the chosen one; each attempt is also listed, as `#attempt-N`.
     """
 
     name = "swe-agent"

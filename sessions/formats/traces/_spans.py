@@ -1,7 +1,7 @@
 """Traces of observability tools: spans of models, tools and agents, in a different form for each exporter.
 
-Every call of a model repeats the conversation before it: messages that were neither sent nor received before
-are steps of their own, before the step of the reply. A tool's span is part of the step of its call.
+Each call of a model repeats the preceding conversation: messages that were neither sent nor received earlier
+are separate steps, which precede the step of the reply. A tool's span is part of the step of its call.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ class TraceReader(DividedReader):
 
     @abstractmethod
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
-        """Return the span that one or several records describe, decoded or not."""
+        """Return the span that one or several records describe, whether they are decoded or not."""
 
     @abstractmethod
     def decoded(self, value: Json) -> Json:
-        """Return a record of a span as a step shows it; a decoded one is returned as it is."""
+        """Return a record of a span as a step shows it; a decoded record is returned unchanged."""
 
     def parts(self, fields: Json) -> Iterable[dict[str, Json]]:
         return ()
@@ -183,7 +183,7 @@ class TraceReader(DividedReader):
             self.ending = "error"
 
     def _names(self, span: TraceSpan) -> Iterator[dict[str, Json]]:
-        """Yield the names of the parts of a span: a step for each new message, and its own."""
+        """Yield the names of the parts of a span: one for each new message, and one for the span itself."""
         head: dict[str, Json] = {"span": span.id}
         if span.kind == "model":
             yield from self._new_messages(span, head)
@@ -205,7 +205,7 @@ class TraceReader(DividedReader):
     def _new_messages(self, span: TraceSpan, head: dict[str, Json]) -> Iterator[dict[str, Json]]:
         """Yield the names of messages that were sent to a model and that no earlier span contains.
 
-        A message that is repeated more often than before is new as often as it exceeds the count.
+        A message that occurs more often than in earlier spans is new at each additional occurrence.
         """
         counted = Counter[str]()
         for number, message in enumerate(span.asked):
@@ -295,7 +295,7 @@ class TraceReader(DividedReader):
         return builder.flag_if(any_error(work.results), "error").build()
 
     def _enclosing_step(self, index: int, raws: Sequence[Raw], span: TraceSpan) -> Step:
-        """Return the step of an enclosing span, with its beginning only: inner spans have the duration."""
+        """Return the step of an enclosing span, without its end, as inner spans account for the duration."""
         kind = StepKind.DELEGATE if span.kind == "agent" else StepKind.STATE
         return (
             StepBuilder(index, raws, Actor.SYSTEM, StepKind.ERROR if span.error else kind, span.name)
@@ -394,7 +394,7 @@ def _key(message: dict[str, Json]) -> str:
 
 
 def _answered(message: dict[str, Json]) -> set[str]:
-    """Return the ids of the calls that a message answers; an unknown call counts as one of its own."""
+    """Return the ids of the calls that a message answers; the message's key stands for an unknown call."""
     results = parts_of_message(message.get("content")).results
     if role_of(message) == "tool" and not results:
         return {as_str(first(message, "tool_call_id", "toolCallId")) or _key(message)}
@@ -422,7 +422,7 @@ def _without_repeats(results: list[Result]) -> Iterator[Result]:
 
 
 class TraceFormat(Format):
-    """A format whose files contain the spans of one or more traces, each a run."""
+    """A format whose files contain the spans of one or more traces, each of which is a run."""
 
     @abstractmethod
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
@@ -455,7 +455,7 @@ class TraceFormat(Format):
 def traces_in(
     blob: Blob, start: int, spans: Iterator[RawRecord], trace_of: Callable[[Json], str]
 ) -> list[str]:
-    """Return the ids of the traces in a file, in their order.
+    """Return the ids of the traces in a file, in the order of the file.
 
     Most files contain one trace, which a search in the bytes finds much faster than decoding the spans.
     """

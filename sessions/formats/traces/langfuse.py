@@ -41,7 +41,7 @@ class _Reader(TraceReader):
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         value = Record(self.decoded(values[0]))
         given, back = value.get("input"), value.get("output")
-        # An observation may have both; where they differ, the details count.
+        # An observation may have `usage` and `usageDetails`; where they differ, the details count.
         usage = Record({**value.inner("usage").members, **value.inner("usageDetails").members})
         failed = value.word("level") == "ERROR"
         found = TraceSpan(
@@ -92,7 +92,7 @@ class _Reader(TraceReader):
 
 
 def decoded_text(value: Json) -> Json:
-    """Return the value of a text that is a JSON object, array or string; any other value as it is."""
+    """Return the value of a text that is a JSON object, array or string; any other value unchanged."""
     if not isinstance(value, str) or isinstance(value, CutText):
         return value
     if value[:1] not in ("{", "[", '"'):
@@ -120,7 +120,7 @@ def asked_of(given: Json) -> list[dict[str, Json]]:
 
 
 def replied_of(back: Json) -> list[dict[str, Json]]:
-    """Return the messages of a reply."""
+    """Return the messages of a reply; none without an output."""
     if isinstance(back, list):
         items = records_in(back)
         # Typed parts without a role are the content of one message, not messages.

@@ -110,15 +110,15 @@ def _dollars(value: Json) -> float | None:
 
 
 def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
-    """Yield the runs of a file, in its order."""
+    """Yield the runs of a file, in the order of the file."""
     blob = probe.blob
     if probe.array:
         yield from array_records(blob, probe.start, None)
         return
-    # A batch, as the client sends it, lists the runs that began and those that ended separately.
     if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
         yield from lines(blob, probe.start)
         return
+    # A batch, as the client sends it, lists the runs that began and those that ended separately.
     scanner = Scanner(blob, probe.start)
     while scanner.peek().strip("\0"):
         for key, _, _, _ in members(scanner, lambda key: key in _HALVES):
@@ -152,7 +152,7 @@ def _text_of(value: Record) -> str:
 
 
 def _message(value: Json) -> dict[str, Json]:
-    """Return a message of LangChain in the form of chat APIs; any other value as it is."""
+    """Return a message of LangChain in the form of chat APIs; another object unchanged, else an empty one."""
     message = Record(value)
     inner = Record(message.get("kwargs") or message.get("data"))
     if not inner and message.word("type") not in _ROLES:
@@ -193,7 +193,7 @@ def _asking(content: Json) -> dict[str, Json]:
 
 
 def _replied(back: Record) -> list[dict[str, Json]]:
-    """Return the messages of a reply."""
+    """Return the messages of a reply; none without an output."""
     choices = back.objects("choices")
     if choices:
         return [choices[0].inner("message").members]

@@ -133,7 +133,7 @@ def _parts(message: dict[str, Json]) -> Parts:
 
 
 def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
-    """Yield the spans of a file, in its order."""
+    """Yield the spans of a file, in the order of the file."""
     blob = probe.blob
     if "resourceSpans" not in probe.opening.members:
         yield from array_records(blob, probe.start, None) if probe.array else lines(blob, probe.start)
@@ -233,7 +233,7 @@ def _value(value: Json) -> Json:
 
 
 def _parsed(value: Json) -> Json:
-    """Return the object or list in a JSON text; any other value as it is."""
+    """Return the object or list in a JSON text; any other value unchanged."""
     if not isinstance(value, str) or isinstance(value, CutText):
         return value
     if value[:1] not in ("{", "["):
@@ -407,7 +407,7 @@ def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def _chat(message: dict[str, Json]) -> dict[str, Json]:
-    """Return a message in which a content that is JSON within a text is decoded."""
+    """Return a message without null members, in which content that is JSON within a text is decoded."""
     return {
         key: _parsed(value) if key == "content" else value
         for key, value in message.items()
@@ -457,7 +457,7 @@ _NAME_PATHS: _Paths = (
 
 
 def _first_of(attributes: Record, paths: _Paths) -> Json:
-    """Return the first value at some paths that is neither missing nor empty."""
+    """Return the first value at some paths that is neither missing nor empty; None if there is none."""
     found = (attributes.get(*path) for path in paths)
     return next((value for value in found if value not in (None, "", [], {})), None)
 

@@ -57,7 +57,7 @@ _LONGEST_LABEL = 120
 def draw(plot: Plot, *, simulated: bool = False) -> str:
     """Return a plot as an `<svg>` element with a title and a description.
 
-    `simulated` writes SIMULATED across it.
+    `simulated` writes SIMULATED across the plot.
     """
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -86,7 +86,10 @@ def draw(plot: Plot, *, simulated: bool = False) -> str:
 
 
 def _inline(text: str, plot: Plot, simulated: bool) -> str:
-    """Return the `<svg>` element of a document, with unique ids, a title and a description."""
+    """Return the `<svg>` element of a document, with unique ids, a title and a description.
+
+    `simulated` puts SIMULATED before the title.
+    """
     body = re.sub(
         r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text[text.index("<svg") :], count=1, flags=re.DOTALL
     )
@@ -278,7 +281,7 @@ class _Drawing:
             case Violins():
                 self._violins(mark)
             case Bars():
-                pass  # drawn before, all together
+                pass  # drawn earlier, all together
 
     def _scales(self) -> None:
         axes, plot = self._axes, self._plot
@@ -342,7 +345,7 @@ class _Drawing:
         return lying
 
     def _no_data(self, place: int, *, lying: bool) -> None:
-        """Write `no data` in the place of a group of bars."""
+        """Write `no data` in the place of a group of bars, which are horizontal if `lying`."""
         where = (0.0, place) if lying else (place, 0.0)
         side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
         self._axes.annotate("no data", where, fontsize=8, color="#555555", **side)
@@ -454,7 +457,7 @@ class _Drawing:
             return
         known = values[~np.isnan(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
-        # Values with signs, such as correlations, get a colour for each sign.
+        # Values of both signs, such as correlations, get a colour for each sign.
         signed = low < 0
         top = max(1.0, -low, high)
         drawn = axes.pcolormesh(

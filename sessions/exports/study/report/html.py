@@ -81,7 +81,7 @@ ul.notes { font-size: .9rem; color: #333 }
 
 
 def page(report: StudyReport) -> Iterator[str]:
-    """Yield the page in pieces."""
+    """Yield the HTML page of a report in pieces."""
     yield from _ReportPage(report).pieces()
 
 
@@ -309,7 +309,8 @@ def _of_numbers(findings: Findings) -> FindingsTable:
 class _Rows:
     """Builds the rows of a table.
 
-    Notes of numbers become footnotes. A number that is based on other attempts than its row shows on which.
+    Notes on numbers become footnotes. A number that is based on other attempts than its row has its own
+    extent.
     """
 
     def __init__(self, extent: Extent) -> None:
@@ -318,7 +319,7 @@ class _Rows:
         self._notes: dict[str, str] = {}
 
     def row(self, row: Sequence[Number | Value]) -> str:
-        """Return a row; below its first cell is its most frequent extent, if the caption states another."""
+        """Return a row, with the most frequent extent below its first cell if the caption states another."""
         extents = [_extent_of(cell) for cell in row if isinstance(cell, Number)]
         has_name = bool(extents) and not isinstance(row[0], Number)
         own = Counter(extents).most_common(1)[0][0] if has_name else self._extent
