@@ -68,7 +68,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 
 def read_settings(config: Path) -> UserSettings:
-    """Read the user's settings. Raises `SettingsError`, which includes unknown bindings in them."""
+    """Read the user's settings. Raises `SettingsError` if they can't be used, or name an unknown binding."""
     from gistpoint.core.user_settings import read_user_settings
 
     settings = read_user_settings(config)
@@ -82,7 +82,7 @@ def read_settings(config: Path) -> UserSettings:
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
-"""Seconds after which a toast is not about a change of screen, and is removed with the old screen."""
+"""The age, in seconds, above which a toast is removed with its screen, since it isn't about the change."""
 
 
 class BaseApp(App[object]):
@@ -183,7 +183,7 @@ class BaseApp(App[object]):
         return screen
 
     def ground_drawn(self) -> None:
-        """Do nothing. Called each time after the bottom screen was drawn."""
+        """Do nothing. Called whenever the bottom screen has been drawn."""
 
     def _lay_ground(self) -> Screen[Any]:
         ground = self.lay_ground(self.first_screen())
@@ -234,7 +234,7 @@ class BaseApp(App[object]):
             self._heed_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
-        """Remove the toasts of a closed screen, except one that explains the change of screen."""
+        """Remove the informational toasts of a closed screen, except those that explain the change."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
                 self._unnotify(shown)  # private, but there is no public way to remove a single toast
@@ -473,7 +473,10 @@ class BaseApp(App[object]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action. The app runs those of all keys, so an exception must not end the app."""
+        """Run an action.
+
+        The app runs the actions of all keys, so an exception in one of them must not end the app.
+        """
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -558,7 +561,10 @@ class BaseApp(App[object]):
 
 
 class OneScreenApp(BaseApp):
-    """An app with one screen, and those that it opens. It ends with that screen."""
+    """An app with a first screen and the screens which that one opens.
+
+    It ends when the first screen is closed.
+    """
 
     def __init__(
         self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = ""
@@ -573,7 +579,11 @@ class OneScreenApp(BaseApp):
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return theme, keys, and the error in the settings if any. Without settings, nothing is imported."""
+    """Return the theme, the keys by the id of their binding, and the error in the settings, if any.
+
+    With an error or without a settings file, the theme and the keys are empty. Without a file, nothing is
+    imported.
+    """
     if not (locations.config / SETTINGS_FILE).exists():
         return "", {}, None
     try:

@@ -36,7 +36,7 @@ class BaseScreen(Screen[ScreenResultType]):
         """Record that a key or the mouse was used, at a time on the clock of Textual's events."""
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the screen accepts an event, which may have been meant for the screen before."""
+        """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
 
     # Leaving

@@ -28,7 +28,7 @@ _SHELLS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintScript(Request):
-    """The shell whose script to print."""
+    """A request to print the completion script of a shell."""
 
     shell: str
 

@@ -37,7 +37,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmPasses(Request):
-    """The attempts whose passes to confirm; with `all`, those that were not asked about."""
+    """A request to confirm the passes of attempts; with `all`, every pass that nobody has asked about."""
 
     attempts: tuple[str, ...] = ()
     all: bool = False
@@ -78,7 +78,7 @@ def is_odd(asked: AskedPass) -> bool:
 
 
 def asked_words(asked: AskedPass) -> str:
-    """Return the lines on the result of a request for confirmation."""
+    """Return a text on the result of a request for confirmation, with one or more lines."""
     if asked.confirmation is None:
         return f"not asked. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
@@ -104,7 +104,7 @@ def objection(wanted: ObjectToVerdict) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlTasks(Request):
-    """The tasks for which to find out whether passes can be confirmed."""
+    """A request to find out whether passes of tasks can be confirmed."""
 
     tasks: tuple[str, ...]
     json: bool = False

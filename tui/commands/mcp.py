@@ -28,7 +28,7 @@ _ROLES = ("qa", "baseline", "author", "training")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeTools(Request):
-    """The attempt to serve, and the transport."""
+    """A request to serve an attempt over a transport, or to print a client's configuration for it."""
 
     serve: ServeAttempt
     http: str | None = None

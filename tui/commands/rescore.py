@@ -29,7 +29,7 @@ _COLUMNS: tuple[Column[RescoredResult], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreCommand(Request):
-    """The results to judge again, and the form of the output."""
+    """A request to judge the results of another harness again."""
 
     results: RescoreResults
     json: bool = False

@@ -50,7 +50,7 @@ def _opened(locations: Locations) -> Iterator[TeamStore]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseStore(Request):
-    """The store to use: an address, or `files` for none."""
+    """A request to choose the store: its address, or `files` for none."""
 
     store: str
 
