@@ -32,7 +32,7 @@ _OF_TESTS = ("running", "finished")
 
 
 class ProgressLine:
-    """A context that shows the progress of long work: as a bar on a terminal, else as lines with times."""
+    """A context that shows the progress of long work, as a bar on a terminal or as lines with times."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         """`quiet` shows nothing, because another program reads the output."""

@@ -142,7 +142,7 @@ def first_screen(
 
 
 def _stored(name: str, locations: Locations) -> list[str]:
-    """Return the folders of a named run's attempts; if there are none, the name."""
+    """Return the folders of the named attempt or of the named run's attempts; otherwise, only the name."""
     if Path(name).exists():
         return [name]
     from gistpoint.tui.commands.runs import attempt_folder

@@ -43,7 +43,7 @@ def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage(Request):
-    """The file of the report, and whether to open it."""
+    """A request to write the report of a study, and to open it with `open`."""
 
     output: str | None = None
     open: bool = False
@@ -60,7 +60,7 @@ def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
     target = page_name(study.root, wanted.output, simulated=made.simulated)
     others = _other_files(target)
-    # by the token: an interrupt raised while a figure is drawn can be lost in a callback
+    # Stopped by the token, since an interrupt raised while a figure is drawn can be lost in a callback.
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
     write_whole(target, content.page, named=bool(wanted.output))
@@ -88,7 +88,7 @@ def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> Study
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return the file of the page. For a simulated study, its name contains that word."""
+    """Return the file of the page. For a simulated study, its name is made to contain that word."""
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")

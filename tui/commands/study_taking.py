@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakePart(NamedStudy):
-    """The study to take part in, and the participant."""
+    """A request to take part in a study."""
 
     code: str = ""
     """The participant's code; if empty, the command asks for it."""
@@ -89,7 +89,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
 
 
 def _works(demand: str | None) -> bool:
-    """Return whether the demanded sandbox works here; if none is demanded, whether any isolates."""
+    """Return whether the demanded sandbox works here; if none is demanded, whether any backend isolates."""
     from gistpoint.sandbox.ladder import choose
 
     try:
@@ -101,13 +101,13 @@ def _works(demand: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowProgress(Request):
-    """Whether to show outcomes before the end of the study."""
+    """A request to show the progress of a study; with `unblind`, outcomes are shown before its end."""
 
     unblind: bool = False
 
 
 def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
-    """Show the progress of a study on a screen; without a terminal, print it."""
+    """Show the progress of a study on a screen; without a terminal, or as JSON, print it."""
     hidden = outcomes_hidden(folder, unblind=wanted.unblind)
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)

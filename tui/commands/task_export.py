@@ -22,7 +22,7 @@ from gistpoint.tui.commands.progress import long_work
 
 
 def export(wanted: ExportTasks) -> int:
-    """Export tasks, and print the files or folders."""
+    """Export tasks, and print the path of each archive, or of the folder for the other harness."""
     locations = Locations.of_user()
     tasks = tasks_of(wanted.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = Path(wanted.output)

@@ -34,7 +34,7 @@ _SET = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateTasks(Request):
-    """The tasks to judge, and the validator."""
+    """A request to judge tasks as a validator."""
 
     set: tuple[str, ...] = ()
     """Empty for all tasks that are here."""
@@ -67,7 +67,7 @@ def validate(asked: ValidateTasks) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowValidations(Request):
-    """The tasks whose validations to print, and the form of the output."""
+    """A request to print the validations of tasks, or how far two validators agree."""
 
     set: tuple[str, ...] = ()
     json: bool = False
