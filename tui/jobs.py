@@ -1,4 +1,4 @@
-"""Background jobs of a screen or widget, in one thread: the most urgent job first.
+"""Runs the background jobs of a screen or widget in one thread, the most urgent job first.
 
 Results are delivered on the UI thread. Textual's thread workers run in the event loop's own pool, which has
 few threads, does not order the work, and is waited for when the program ends (decision 54). These threads end
@@ -186,7 +186,8 @@ class Jobs:
                 raise
             except CancelledError:
                 job.running = False
-            # `failed` gets the error. By default, it raises a bug of ours on the UI thread
+            # Other errors are passed to `failed`, which by default raises those that are bugs on the UI
+            # thread.
             except Exception as error:
                 job.running = False
                 self.deliver(job, failed or self._failed, error)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations, LiveState
 
 Verdicts = Iterable[tuple[str, str, str]]
-"""Subject, person and verdict."""
+"""The subject, the person and the verdict of each."""
 _LOOK_S = 2.0
 
 
@@ -31,7 +31,10 @@ class Others:
 
 
 class OthersWatch:
-    """Checks every two seconds. Reloads the verdicts only if others' arrived or `changed` was called."""
+    """Checks the work of others every two seconds.
+
+    The verdicts are reloaded only if some have arrived from others, or if `changed` was called.
+    """
 
     def __init__(self, live: LiveAnnotations, read: Callable[[], Verdicts], person: str) -> None:
         """`read` loads the verdicts of all people from the files; it runs in a job."""

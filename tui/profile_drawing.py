@@ -1,4 +1,4 @@
-"""The profile of a run as lines of styled raw text for the screen, and of plain text for print."""
+"""The profile of a run as lines of styled raw text for the screen, and of plain text for printing."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
 
 
 def _words(profile: Profile) -> dict[str, str]:
-    """Return the text at the right of each row."""
+    """Return the text at the right of each row, by the kind of work or the name of the row."""
     words: dict[str, str] = {"found": "①②③"}
     for work, share in profile.shares.items():
         words[work] = plural(share.steps, "step") + (

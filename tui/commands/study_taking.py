@@ -47,9 +47,10 @@ def join(asked: TakePart) -> int:
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
-    """Return the app for a participant of a study. Raises `StudyError` if the study can't be taken part in.
+    """Return the app in which a participant takes part in a study.
 
-    `again` describes how to continue on another day; empty for the command.
+    `again` says how to continue on another day; if it is empty, the app names the command. Raises
+    `StudyError` if the participant can't take part now.
     """
     from gistpoint.sessions.studies.drafts import FormDrafts
     from gistpoint.sessions.studies.taking import Participation

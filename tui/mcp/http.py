@@ -79,7 +79,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if status == 503 and scope["method"] == "POST":
-                    # the SDK's status for a second session
+                    # The SDK refuses a second session with the status 503.
                     message = {**message, "status": 409}
                 if status < 300 and (kind == _OPENED or headers.get("mcp-method") == b"tools/call"):
                     self._holder = "" if scope["method"] == "DELETE" else kind
@@ -94,7 +94,10 @@ class Guard:
             self._last = time.monotonic()
 
     def _taken(self, kind: str) -> bool:
-        """Return whether a client of the other kind has the session. The SDK refuses a second opened one."""
+        """Return whether a client of the other kind has the session.
+
+        The SDK refuses a second opened session.
+        """
         if self._holder in ("", kind):
             return False
         return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
@@ -182,7 +185,7 @@ def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
         log_level="warning",
         access_log=False,
         backlog=BACKLOG,
-        # a connection is identified by its own address
+        # A connection is identified by its own address, never by one in a header.
         proxy_headers=False,
     )
 

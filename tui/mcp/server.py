@@ -36,7 +36,7 @@ INSTRUCTIONS = (
     " costs one of them, even a refused one, and every answer ends with what is left. Nobody answers"
     " questions: stop only when the task is solved, or an answer says that the attempt has ended."
 )
-"""Clients cut longer texts, one of them at 2,048 characters."""
+"""Clients cut off longer instructions, one of them after 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
 """Seconds between two heartbeats in the journal, and between two progress reports to a waiting client."""
 _REPORTED = 200
