@@ -148,7 +148,7 @@ class Jobs:
     def repeat(
         self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Run a job now and then at an interval, as long as the owner exists; never two at a time."""
+        """Run a job at once, then every `seconds` seconds while the owner exists; never two at a time."""
 
         def again() -> None:
             if not self.busy:

@@ -1,4 +1,4 @@
-"""The reading of the others in a team, and their agreement with one's own verdicts, looked up in a thread."""
+"""Looks up in a thread what others in a team are reading, and how far one's verdicts agree with theirs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MakeScreen = Callable[[], Screen[None]]
 
 
 class ReviewApp(BaseApp):
-    """Shows one screen, and ends with it."""
+    """An app that shows one screen, and ends when that screen is closed."""
 
     def __init__(
         self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()

@@ -61,7 +61,10 @@ class LinkBook:
         self._path, self._clock = path, clock
 
     def all(self) -> Mapping[str, Link]:
-        """Return the links by participant. Raises `LinksError` if the file can't be read."""
+        """Return the links by participant; empty without a file.
+
+        Raises `LinksError` if the file can't be read.
+        """
         try:
             found = msgspec.json.decode(read_regular(self._path), type=_File)
         except FileNotFoundError:
@@ -73,7 +76,7 @@ class LinkBook:
         return found.links
 
     def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
-        """Assign tasks or a study. Return the tokens of new links, which can't be recovered later.
+        """Assign tasks or a study. Return the tokens of new links by participant.
 
         Participants keep an existing link unless they are in `renew`.
         """
@@ -118,7 +121,7 @@ def hash_of(token: str) -> str:
 def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the names of tasks by participant, from lines like `P01 = ["TASK", "TASK"]`.
 
-    Raises `LinksError`.
+    Raises `LinksError` if the file can't be read, or if a participant has no tasks.
     """
     try:
         values = read_toml(path)

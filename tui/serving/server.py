@@ -61,7 +61,7 @@ class _Complaints(logging.Handler):
 
 
 def _kind(error: BaseException | None) -> str:
-    """Describe an error. Its text is left out, as it quotes the request, except that of our own errors."""
+    """Describe an error. Its text is left out, since it may quote the request, except in our own errors."""
     if error is None or isinstance(error, HttpProcessingError):
         return "A malformed request was refused."
     if isinstance(error, UserError):
@@ -136,7 +136,7 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` returns a participant's arguments of `gistpoint`; `sessions` is the limit of programs.
+        """`arguments` returns a participant's arguments for `gistpoint`; `sessions` is the limit of programs.
 
         `log` gets lines. Only the links of `people` are accepted.
         """
@@ -209,7 +209,7 @@ class ParticipantServer(Server):
         }
 
     async def _enter(self, request: web.Request) -> web.StreamResponse:
-        """Replace the link by a cookie.
+        """Replace the link with a cookie. Raises `web.HTTPException` if the link is not valid.
 
         The page then continues without a redirect: after one, the browser would withhold the cookie if the
         link was opened from another site, such as a web mailer (decision 98).
@@ -245,7 +245,7 @@ class ParticipantServer(Server):
         return who if who in self._people else ""
 
     def _by_cookie(self, request: web.Request) -> tuple[str, str]:
-        """Return the token and its participant. Raises `web.HTTPException`.
+        """Return the token and its participant. Raises `web.HTTPException` if there is no participant.
 
         A missing cookie does not count as a wrong one.
         """
@@ -294,7 +294,10 @@ class ParticipantServer(Server):
     async def _take_turn(
         self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None
     ) -> Window | str:
-        """Register a participant's window after the older one is closed. Return the reason if that fails."""
+        """Register a participant's window, after closing the older one.
+
+        Return the window, or why it was refused.
+        """
         self._newest[who] = socket
         async with self._turns.setdefault(who, asyncio.Lock()):
             if self._newest[who] is not socket:
@@ -464,7 +467,10 @@ def _bounds(place: ServedPlace) -> ConnectionBounds:
 
 
 async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
-    """Wait until the first of several has finished, and cancel the others. Ignore broken connections."""
+    """Wait until the first of several coroutines has finished, and cancel the others.
+
+    Connections that break are ignored; any other exception is raised.
+    """
     tasks = [asyncio.create_task(one) for one in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
