@@ -63,7 +63,10 @@ class SyncStore(JsonWanted):
 
 
 def use(asked: UseStore) -> int:
-    """Choose a store, and print whether it answers. Return 1 if it can't be used."""
+    """Choose a store, and print whether it answers.
+
+    Return 1 if it can't be used, unless it only lacks the tables.
+    """
     locations = Locations.of_user()
     if asked.store == FILES:
         before = chosen_address(locations.config)

@@ -86,7 +86,7 @@ class MarkdownText(TextView):
     """Whether the source is shown instead of the drawn text."""
 
     class _BlocksColoured(Message):
-        """The blocks of code have been highlighted."""
+        """A message that the blocks of code have been highlighted."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
