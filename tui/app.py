@@ -1,7 +1,7 @@
-"""The app: which screen is shown when, and what happens after an unexpected error.
+"""Decides which screen of the app is shown when, and handles unexpected errors.
 
-The first screen is drawn before the engine is imported, which takes as long. All that needs the engine is
-imported in methods.
+The first screen is drawn before the engine is imported, which takes as long as the drawing. Whatever needs
+the engine is imported in methods.
 """
 
 from __future__ import annotations

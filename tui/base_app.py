@@ -1,4 +1,4 @@
-"""The base class of all gistpoint apps: themes, keys, palette, help, and unexpected errors."""
+"""The base class of all gistpoint apps, which handles themes, keys, palette, help and unexpected errors."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def read_settings(config: Path) -> UserSettings:
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
-"""The age, in seconds, above which a toast is removed with its screen, since it isn't about the change."""
+"""The age, in seconds, from which a toast can't explain a change of screen, which then removes it."""
 
 
 class BaseApp(App[object]):
@@ -121,7 +121,7 @@ class BaseApp(App[object]):
         None at all other times.
         """
         self._input_counts_from = 0.0
-        """Input before this time was meant for a screen that is gone; on the clock of Textual's events."""
+        """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
         self._ground: Screen[Any] | None = None
         self.add_mode(self.DEFAULT_MODE, self._lay_ground)
 
@@ -167,7 +167,7 @@ class BaseApp(App[object]):
         raise NotImplementedError
 
     def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
-        """Make a screen that is about to be shown the bottom one, and return it."""
+        """Make a screen the bottom of the stack before it is shown, and return it."""
         self._ground = screen
         if isinstance(screen, BaseScreen):
             screen.fit_width(self.size.width)
@@ -234,7 +234,7 @@ class BaseApp(App[object]):
             self._heed_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
-        """Remove the informational toasts of a closed screen, except those that explain the change."""
+        """Remove the informational toasts of a closed screen, except recent ones, which may explain why."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
                 self._unnotify(shown)  # private, but there is no public way to remove a single toast
@@ -425,7 +425,7 @@ class BaseApp(App[object]):
         self.push_screen(JumpScreen(places(self.screen)), chosen)
 
     def action_help_quit(self) -> None:
-        """Show the keys that leave the screen: Ctrl+C only copies."""
+        """Show the keys that leave the screen, since Ctrl+C only copies."""
         from gistpoint.tui.possible import possible_now
 
         ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
@@ -521,7 +521,10 @@ class BaseApp(App[object]):
             self.call_later(self._recover, text)
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen save what was typed. If it fails, the other screens must still do so."""
+        """Have a screen save what was typed.
+
+        If that fails, it is logged, and the other screens still do so.
+        """
         try:
             if isinstance(screen, BaseScreen):
                 screen.stop()
@@ -569,7 +572,7 @@ class OneScreenApp(BaseApp):
     def __init__(
         self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = ""
     ) -> None:
-        """`first` returns the screen, `styles` is the path of its style sheet."""
+        """`first` returns the screen, and `styles` is the path of its style sheet."""
         super().__init__(locations, styles)
         self._first, self.kept = first, kept
 

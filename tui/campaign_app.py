@@ -1,4 +1,4 @@
-"""The app of `gistpoint task generate` and `new`: a thread for the work, and a screen that shows it."""
+"""The app of `gistpoint task generate` and `new`, which does the work in a thread and shows it meanwhile."""
 
 from __future__ import annotations
 

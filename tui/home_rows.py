@@ -45,7 +45,7 @@ _MANY = 500
 """The number of new attempts from which garbage collection would noticeably delay the keyboard."""
 _HOUR_MS = 60 * 60 * 1000
 _WHO = 12
-"""The most characters of the name of whoever made an attempt."""
+"""The most characters of the column that says who made an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class HomeReader:
         """The hour in which rows were made: texts such as "today" expire."""
 
     def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
-        """Load everything. With thousands of attempts that were never loaded before, this takes a while.
+        """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
 
         `given` is called with the first tasks, and then every few seconds with the rows loaded so far.
         """
@@ -388,7 +388,7 @@ def budget_words(task: Task) -> str:
 def _standing(summary: AttemptSummary) -> float:
     """Return a number by which attempts are ranked.
 
-    It is the best score, with 1 added for a pass, and lowered if the pass doesn't count; about -1 without a
+    It is the best score, with 1 added for a pass, and lowered if the pass doesn't count; -1 without a
     submission.
     """
     best = summary.state.best

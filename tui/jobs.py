@@ -100,7 +100,7 @@ class JobOwner(Protocol):
 
 
 class JobFailed(Message):
-    """Sent to the app when a job fails whose owner does not handle errors itself."""
+    """A message to the app that a job has failed whose owner does not handle errors."""
 
     def __init__(self, error: UserError) -> None:
         super().__init__()

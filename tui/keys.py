@@ -1,4 +1,4 @@
-"""The single table of key bindings: for the footer, palette, help, documentation and the user's own keys."""
+"""The single table of key bindings, for footer, palette, help, documentation and the user's own keys."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations, LiveState
 
 Verdicts = Iterable[tuple[str, str, str]]
-"""The subject, the person and the verdict of each."""
+"""Verdicts, each as the subject, the person and the verdict itself."""
 _LOOK_S = 2.0
 
 

@@ -1,4 +1,4 @@
-"""The app behind a participant's link: only the assigned tasks and their attempts."""
+"""The app behind a participant's link, which shows only the assigned tasks and their attempts."""
 
 from __future__ import annotations
 

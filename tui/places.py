@@ -12,7 +12,7 @@ from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import Shown, shown_file, shown_function
 
 _ROW = re.compile(r" *(\d+): ")
-"""A line found by a search."""
+"""Matches a line found by a search, up to its text."""
 _LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
 _FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
 _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
@@ -26,7 +26,7 @@ class NamedPlace:
 
     path: str
     line: int = 0
-    """From 1; 0 for none."""
+    """The number of the line, from 1; 0 for none."""
     qualname: str = ""
     folder: bool = False
 

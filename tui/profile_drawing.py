@@ -82,7 +82,7 @@ _VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolv
 def drawn(
     run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False
 ) -> list[ProfileLine]:
-    """Return the profile, in lines of at most `width` cells. `here` is the visible step.
+    """Return the profile, in lines of at most `width` cells. `here` is the step on the screen.
 
     With `hides`, the outcome and the cost are left out.
     """

@@ -71,9 +71,9 @@ ORDERS: dict[str, Callable[[ProfiledRun], float]] = {
 
 
 def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledRun]]:
-    """Return the runs by task, each task's in one of the `ORDERS`. The tasks are in alphabetical order.
+    """Return the runs by task, with the tasks in alphabetical order.
 
-    Equal runs keep their order.
+    The runs of a task are in one of the `ORDERS`. Equal runs keep their order.
     """
     tasks: dict[str, list[ProfiledRun]] = {}
     for found in runs:

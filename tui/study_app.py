@@ -1,4 +1,4 @@
-"""The app of `gistpoint study join`: the steps of one participant through a study."""
+"""The app of `gistpoint study join`, which takes one participant through the steps of a study."""
 
 from __future__ import annotations
 

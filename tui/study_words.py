@@ -116,7 +116,7 @@ def goodbye_words(code: str, command: str) -> list[str]:
 
 
 def away_words(error: UserError, command: str) -> list[str]:
-    """Return the text shown if the next task can't begin now. `command` continues on another day."""
+    """Return the text shown if the next task can't begin now. `command` is how to continue on another day."""
     return [
         (
             "The next task can't begin now: tasks are assigned together with the other machines, and the "

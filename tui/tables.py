@@ -86,10 +86,10 @@ class Column(Generic[Row]):
 
 
 def columns_for(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
-    """Return the columns to show in a width of so many cells.
+    """Return the columns to show in `width` cells.
 
-    These are all columns if the width is `WIDE` or more, or if no column has a rank. Otherwise, they are
-    those with a rank, in its order.
+    These are all columns if the width is `WIDE` or more, or if no column has a rank. Otherwise, they are the
+    columns with a rank, in the order of their ranks.
     """
     if width >= WIDE or not any(column.rank for column in columns):
         return list(columns)

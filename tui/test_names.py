@@ -1,4 +1,4 @@
-"""Readable ids of tests: pytest writes non-ASCII letters in parameters as escapes."""
+"""Makes the ids of tests readable, in which pytest writes non-ASCII letters of parameters as escapes."""
 
 from __future__ import annotations
 

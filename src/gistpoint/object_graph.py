@@ -93,7 +93,7 @@ class ProbedBackends:
     def begin(self, isolation: IsolationChoice) -> None:
         """Start choosing a backend in a thread.
 
-        Nothing is asked, and errors are reported when the backend is needed.
+        Nobody is asked for consent, and errors are reported when the backend is needed.
         """
 
         def choose_one() -> None:

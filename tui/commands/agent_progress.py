@@ -59,7 +59,7 @@ class JobLines:
     """Prints a line to standard error for each job that has ended or halted."""
 
     def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
-        """`quiet` prints nothing, because another program reads the output."""
+        """With `quiet`, nothing is printed, because another program reads the output."""
         self._quiet = quiet
         self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
         self._lock = Lock()
@@ -201,6 +201,6 @@ def _fitting(width: int) -> list[Column[JobRow]]:
 
 
 def _urgency(row: JobRow) -> int:
-    """Return the rank of a job in a table without room for all jobs; those at work come first."""
+    """Return the sort key of a job in a table without room for all jobs; jobs at work come first."""
     order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
     return -1 if row.sent else order.index(row.job.status)

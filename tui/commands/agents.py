@@ -85,7 +85,7 @@ class AgentRunRequest(Request):
 
 
 def run(wanted: AgentRunRequest) -> int:
-    """Plan a run, carry it out, and print its figures. Return the exit code."""
+    """Plan a run, carry it out, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
     services = build_services(wanted.carry.isolation)
     plan = plan_run(services, wanted.begin, wanted.price, _left_out)
     if wanted.dry_run:
@@ -105,7 +105,7 @@ class ResumeAgentRun(Request):
 
 
 def resume(wanted: ResumeAgentRun) -> int:
-    """Resume a run, and print its figures. Return the exit code."""
+    """Resume a run, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
     services = build_services(wanted.carry.isolation)
     found, ports = resume_run(services, wanted.name, wanted.base_url, wanted.carry.pace)
     return _carry_out(wanted.carry, found, ports, wanted.base_url)

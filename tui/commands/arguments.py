@@ -59,7 +59,7 @@ READ_AS = option("read the files as this format", "--as", metavar="FORMAT")
 
 
 def read_files_as(name: str) -> None:
-    """Make this process read files in the named format; in the recognised one if `name` is empty.
+    """Make this process read files in the named format or, if `name` is empty, in the one it recognises.
 
     Raises `UserError` for an unknown format.
     """

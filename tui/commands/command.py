@@ -111,7 +111,7 @@ class CommandParser(argparse.ArgumentParser):
         return [action for action in found if action.dest in _ISOLATION]
 
     def format_help(self) -> str:
-        """Return the help with the options that most calls need, and the number of the others."""
+        """Return the help with only the options that most calls need."""
         rare = self._rare()
         if not rare:
             return self.whole_help()

@@ -139,7 +139,7 @@ def _record(row: _Row) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConditions(Request):
-    """A request to write a file with the settings of each condition for a gist task into a folder."""
+    """A request to write into a folder, for a gist task, a file with the settings of each condition."""
 
     task: str
     output: Path

@@ -20,7 +20,7 @@ from gistpoint.core.requests import Request, ValueBounds, fields_of
 
 R = TypeVar("R", bound=Request)
 Read = Callable[[str], object]
-"""Converts a typed word to a value. Raises `argparse.ArgumentTypeError`."""
+"""Converts a typed word to a value. Raises `argparse.ArgumentTypeError` if it is not valid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Long work of a command: its progress on standard error, and an orderly end on Ctrl+C."""
+"""Shows the progress of a command's long work on standard error, and stops it in order on Ctrl+C."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ProgressLine:
     """A context that shows the progress of long work, as a bar on a terminal or as lines with times."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """`quiet` shows nothing, because another program reads the output."""
+        """With `quiet`, nothing is shown, because another program reads the output."""
         self._quiet = quiet
         self._bar: ProgressBar | None = None
         self._stage: WorkStage | None = None

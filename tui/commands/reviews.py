@@ -51,9 +51,9 @@ class ExportReviews(Request):
     """Files and folders of runs; empty for the annotations of all runs, of which only the keys are known."""
     to: Literal["csv", "jsonl"] = "csv"
     output: Path | None = None
-    """None for standard output."""
+    """The file to write; None for standard output."""
     reviewer: tuple[str, ...] = ()
-    """Empty for all reviewers."""
+    """The reviewers whose annotations are exported; empty for all."""
 
 
 def export(asked: ExportReviews) -> int:

@@ -44,7 +44,10 @@ def _settled(document: RunDocument) -> RunDocument:
 
 
 def open_named(name: str) -> RunDocument:
-    """Open a run, given its path, `FILE#ID`, or the id of a stored attempt. Raises `RunFileError`."""
+    """Open a run, given its path, `FILE#ID`, or the id of a stored attempt.
+
+    Raises `RunFileError` if it can't be read.
+    """
     try:
         return open_run(name)
     except RunFileError:

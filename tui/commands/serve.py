@@ -34,7 +34,7 @@ class ServedPeople(Request):
     """A request to give each participant a link, to tasks or to a study."""
 
     people: tuple[str, ...] = ()
-    """Each a code with its tasks: `P01=TASK,TASK`."""
+    """The participants, each a code with its tasks: `P01=TASK,TASK`."""
     links: str = ""
     study: str | None = None
     new_links: bool = False
@@ -42,7 +42,7 @@ class ServedPeople(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAddress(Request):
-    """A request to listen at an address, and the URL by which browsers reach it."""
+    """A request to listen at an address, which browsers may reach by another URL."""
 
     host: str = "127.0.0.1"
     port: Port = 8000

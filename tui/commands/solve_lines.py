@@ -113,7 +113,10 @@ def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
 
 
 def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None:
-    """Raise `QuestionError` if a file with code is given for another argument: a refused call has a cost."""
+    """Raise `QuestionError` if a file with code is given for another argument.
+
+    The tool would refuse the call, and a refused call has a cost.
+    """
     code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
     misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
     given = arguments.get(code, "")

@@ -43,7 +43,7 @@ def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage(Request):
-    """A request to write the report of a study, and to open it with `open`."""
+    """A request to write the report of a study; with `open`, it is then shown in a browser."""
 
     output: str | None = None
     open: bool = False
@@ -88,7 +88,7 @@ def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> Study
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return the file of the page. For a simulated study, its name is made to contain that word."""
+    """Return the file of the page, whose name contains `SIMULATED` for a simulated study."""
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")

@@ -79,7 +79,7 @@ class ListTasks(Request):
 
 
 def listing(wanted: ListTasks) -> int:
-    """Print the stored tasks with their sources: this is a view for organisers."""
+    """Print the stored tasks with their sources, as a view for organisers."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
     fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).matches

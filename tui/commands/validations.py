@@ -37,9 +37,9 @@ class ValidateTasks(Request):
     """A request to judge tasks as a validator."""
 
     set: tuple[str, ...] = ()
-    """Empty for all tasks that are here."""
+    """The tasks, folders and files of the set; empty for all tasks that are here."""
     reviewer: str = ""
-    """Empty for the login name."""
+    """The name of the validator; empty for the login name."""
     isolation: IsolationChoice
 
 

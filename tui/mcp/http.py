@@ -1,4 +1,4 @@
-"""The protocol over HTTP: one session at a time, for a client with the token.
+"""Serves the protocol over HTTP, in one session at a time, to a client with the token.
 
 The SDK serves the transport, checks the headers Host and Origin, and limits the size of the body. This module
 adds the token, the refusal of a second client while the first is connected, and the closing of connections
@@ -52,7 +52,7 @@ class ServerAddress:
 
 
 class Guard:
-    """Lets requests with the token through, from one client at a time."""
+    """An application that passes on the requests with the token, from one client at a time."""
 
     def __init__(self, app: ASGIApp, token: str, connections: Connections) -> None:
         self._app, self._token, self._connections = app, token.encode(), connections
@@ -162,7 +162,7 @@ def build_app(
 
 
 def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
-    """Serve until the process is asked to stop."""
+    """Serve until the process is asked to stop. Raises `UserError` if the address is not available."""
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The links of participants: who may connect, and to which tasks or study.
+"""The links of participants, which say who may connect, and to which tasks or study.
 
 Only the hash of a link's token is stored. The token itself is the password and the cookie, so that a
 restarted server has no session to remember (decision 98).
@@ -78,7 +78,7 @@ class LinkBook:
     def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
         """Assign tasks or a study. Return the tokens of new links by participant.
 
-        Participants keep an existing link unless they are in `renew`.
+        The tokens can't be recovered later. Participants keep an existing link unless they are in `renew`.
         """
         renewed, made = set(renew), dict[str, str]()
         with self._changing() as links:

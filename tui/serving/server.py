@@ -1,4 +1,4 @@
-"""The server for participants' links: textual-serve's, with access control and a page of our own."""
+"""The server for participants' links, which adds access control and a page of our own to textual-serve."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ FAREWELL_S = 2.0
 """Seconds after which a window is closed even if it has not received its last message."""
 _MOST_ADDRESSES = 10_000
 _LONGEST_PATH = 200
-"""In bytes. Systems refuse file names of more than 255 bytes."""
+"""The longest path that is served, in bytes. Systems refuse file names of more than 255 bytes."""
 COOKIE = "gistpoint"
 ROOM, SOCKET = "/s", "/s/ws"
 OTHER_WINDOW = "This was opened in another window. Continue there."
@@ -118,9 +118,9 @@ class Window:
     peer: Peer | None
     session: ParticipantSession
     left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether its input is no longer read."""
+    """Set once the input of the window is no longer read."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether its program has ended."""
+    """Set once the program of the window has ended."""
 
 
 class ParticipantServer(Server):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 CodeSpan: TypeAlias = tuple[int, int, str]
-"""Start and end, in characters, and the kind of token."""
+"""The start and the end of a token, in characters, and its kind."""
 
 LONGEST_LINE = 20_000
 """The length of a line, in characters, above which it gets no colours and no matching brackets."""

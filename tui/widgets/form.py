@@ -37,7 +37,7 @@ class QuestionField(Vertical):
         self.number, self.question = number, question
 
     def compose(self) -> ComposeResult:
-        """Lay out number, question, answer and fault."""
+        """Lay out the number, the question, the answer and the line for a fault."""
         needed = "   (needed)" if self.question.required else ""
         with Horizontal(classes="question-words"):
             yield Plain(f"{self.number:>2}", classes="question-number")

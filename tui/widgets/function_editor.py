@@ -412,7 +412,7 @@ class FunctionEditor(WritingArea):
         self._change_lines(commented)
 
     def _change_lines(self, change: Callable[[Sequence[str]], list[str]]) -> None:
-        """Change the selected lines in a single step, without a last line of which nothing is selected."""
+        """Change the selected lines in one step; a last line of which nothing is selected is left out."""
         if self.read_only:
             return
         (start, end), alone = self.selection, self.selection.is_empty
@@ -500,7 +500,7 @@ class FunctionEditor(WritingArea):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
-        """Return how rows are drawn, and the visible rows; None if they can't be compared."""
+        """Return how rows are drawn now, and the visible rows; None if rows can't be compared yet."""
         if self._looks is None or self.placeholder or not self.size:
             return None
         top, height = self.scroll_offset.y, self.size.height

@@ -121,7 +121,7 @@ _EXISTENCE = {
 def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[MissingLine]:
     """Return the lines that lower the scores, in order.
 
-    `undefined` is the line and the name of each undefined name.
+    `undefined` are the undefined names, each as its line and the name.
     """
     found = [MissingLine(line, f"{name} is not defined") for line, name in undefined]
     for line in lines:

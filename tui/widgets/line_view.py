@@ -69,7 +69,7 @@ class AffordanceTaken(Message):
 class LineView(LineCanvas):
     """A view of a text by lines, with a cursor.
 
-    Lines are numbered from `first_line`, columns are characters of the raw line, from 0.
+    Lines are numbered from `first_line`; columns are characters of the raw line, from 0.
     """
 
     ALLOW_SELECT = True

@@ -102,7 +102,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other records.
 
-        The cursor is on the one with the key `at`, or else on the same one as before.
+        The cursor is on the one with the key `at`, or else stays on the same record.
         """
         self.records = list(records)
         self.rearrange(at)

@@ -71,7 +71,10 @@ class TextLines:
         return max(lengths) - 1
 
     def widest(self) -> int:
-        """Return the width of the widest row, in cells; for ASCII without tabs exactly, otherwise at most."""
+        """Return the width of the widest row, in cells.
+
+        If the text has tabs or is not ASCII, this is an upper bound.
+        """
         starts, longest = self.starts, LONGEST_ROW
         if self.text.isascii() and "\t" not in self.text:
             return min(longest, self.longest())
