@@ -131,7 +131,7 @@ class BaseApp(App[object]):
         return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
-        """Return a theme by its name. This is called for each line that is drawn."""
+        """Return a theme by its name; None if there is none. This is called for each line that is drawn."""
         return (
             _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
         )
@@ -473,9 +473,9 @@ class BaseApp(App[object]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action.
+        """Run an action, and return whether it was handled.
 
-        The app runs the actions of all keys, so an exception in one of them must not end the app.
+        An exception in an action must not end the app, which runs the actions of all keys.
         """
         try:
             return await super().run_action(action, default_namespace, namespaces)

@@ -105,7 +105,10 @@ class ProbedBackends:
         Thread(target=choose_one, name="isolation", daemon=True).start()
 
     def once(self, makers: Mapping[str, Callable[[], Backend]]) -> Mapping[str, Callable[[], Backend]]:
-        """Return functions that create each backend once. They block while another thread tests it."""
+        """Return functions that create each backend once, by its name.
+
+        They block while another thread tests it.
+        """
         return {name: partial(self._get, name, make) for name, make in makers.items()}
 
     def _get(self, name: str, make: Callable[[], Backend]) -> Backend:

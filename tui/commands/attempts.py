@@ -276,7 +276,10 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Export attempts. Return 1 if one of them is damaged; it is exported all the same."""
+    """Export attempts. Return 1 if one of them is damaged; it is exported all the same.
+
+    Raises `UserError` if there are none, or if they don't suit the format or the output.
+    """
     store = attempt_store()
     chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
     if not chosen:

@@ -151,7 +151,7 @@ class CommandParser(argparse.ArgumentParser):
         return None if found is None else found.choices.get(name)
 
     def commands(self) -> dict[str, str]:
-        """Return the listed subcommands, each with its line of help."""
+        """Return the line of help of each listed subcommand, by its name."""
         return {
             choice.dest: choice.help or ""
             for action in self._actions

@@ -46,7 +46,10 @@ class ConfirmPasses(Request):
 
 
 def confirm(wanted: ConfirmPasses) -> int:
-    """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked."""
+    """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked.
+
+    Raises `UserError` unless there is either a named attempt or `all`.
+    """
     if wanted.all == bool(wanted.attempts):
         raise UserError(
             "No attempt is named.", hint="Name attempts, or --all for every pass that nobody asked about."
@@ -114,7 +117,8 @@ class ControlTasks(Request):
 def control(wanted: ControlTasks) -> int:
     """Make the controls of tasks, and write them next to the answers.
 
-    Return 1 if passes of one of the tasks can't be confirmed.
+    Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` if passes of its kind never
+    are.
     """
     services = build_services(wanted.isolation)
     rows: list[dict[str, Any]] = []

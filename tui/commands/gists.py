@@ -86,7 +86,10 @@ class ScoreGist(Request):
 
 
 def score(wanted: ScoreGist) -> int:
-    """Score a gist, and print each figure with its evidence. Return 1 if the gist is not faithful."""
+    """Score a gist, and print each figure with its evidence. Return 1 if the gist is not faithful.
+
+    Raises `UserError` if the file can't be read as UTF-8 text.
+    """
     _, judge = _opened(wanted.task, wanted.isolation)
     try:
         gist = Path(wanted.file).read_text("utf-8")

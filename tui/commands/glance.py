@@ -93,7 +93,10 @@ class ReadGlances(Request):
 
 
 def glance(wanted: ReadGlances) -> int:
-    """Open the functions for reading, ask a model to read them, or print what readers saw."""
+    """Open the functions for reading, ask a model to read them, or print what readers saw.
+
+    Return the exit code. Raises `UserError` if options contradict each other, or if there is nothing to read.
+    """
     if wanted.model.judge_model is not None and wanted.printed.any:
         raise UserError(
             "--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM

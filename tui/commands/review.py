@@ -42,7 +42,10 @@ class ReviewRequest(Request):
 
 
 def review(wanted: ReviewRequest) -> int:
-    """Open the list of the named runs, or the run itself if only one is named. Return the exit code."""
+    """Open the list of the named runs, or the run itself if only one is named. Return the exit code.
+
+    Raises `UserError` if nothing is named, or if a named run does not exist.
+    """
     if not wanted.paths and not wanted.demo:
         raise UserError(
             "Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with."

@@ -93,7 +93,7 @@ class SummarizeReviews(Request):
 
 
 def summary(asked: SummarizeReviews) -> int:
-    """Print what was judged, and how, by model and by task."""
+    """Print what was judged, and how, by model and by task. Raises `UserError` if there are no runs."""
     runs = list(_runs(asked.paths, _store()))
     if not runs:
         raise UserError(f"There is no recorded run in {visible_line(', '.join(asked.paths))}.")

@@ -87,7 +87,10 @@ class ListRuns(Request):
 
 
 def listing(wanted: ListRuns) -> int:
-    """Print the runs of files, folders and archives, reading each run to its end for a complete row."""
+    """Print the runs of files, folders and archives, reading each run to its end for a complete row.
+
+    Return 1 if no file or a file that was named is a run, and 2 if a named path can't be read.
+    """
     read_files_as(wanted.read_as)
     if wanted.profile:
         return _print_profiles(wanted)
@@ -159,7 +162,7 @@ def _completed(early: Run, run: Run) -> Run:
 
 
 def _print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
-    """Print what could not be read, and return the exit code.
+    """Print what could not be read, and return the exit code; it is `code` if nothing else follows from that.
 
     A named path that can't be read is a user error. A file that is hardly a run, or not a run at all, is a
     negative verdict.
@@ -249,7 +252,10 @@ class ShowRun(Request):
 
 
 def show(wanted: ShowRun) -> int:
-    """Print a run, one of its steps, or its profile. Return 1 if the run hardly fits its format."""
+    """Print a run, one of its steps, or its profile. Return 1 if the run hardly fits its format.
+
+    Raises `UserError` if there is no such step, or if both a step and a profile are requested.
+    """
     read_files_as(wanted.read_as)
     if wanted.profile and wanted.step is not None:
         raise UserError(
@@ -359,7 +365,10 @@ class ConvertRun(Request):
 
 
 def convert(wanted: ConvertRun) -> int:
-    """Write a run in another format, to standard output or to a file."""
+    """Write a run in another format, to standard output or to a file. Return 1 if it hardly fits its format.
+
+    Raises `UserError` if the file is the run itself.
+    """
     read_files_as(wanted.read_as)
     write = exporter(wanted.to)
     document = _settled(open_named(wanted.recorded))

@@ -53,7 +53,7 @@ def open_attempt(
     """Attempt the task, or resume the attempt, that `find` returns, on the screen or by lines.
 
     For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. Return
-    the exit code.
+    the exit code. Raises `UserError` if there is no terminal and `lines` is not set.
     """
     from gistpoint.tui.commands.output import interactive
 

@@ -33,7 +33,7 @@ _FREE = "Nothing was called or spent."
 def solve_by_lines(services: Services, what: Task | str) -> int:
     """Begin a task, or resume an attempt by its id, and answer the lines on standard input.
 
-    Return the exit code.
+    Return the exit code. Raises `CancelledError` on Ctrl+C.
     """
     resume_collecting()  # garbage collection was suspended for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)

@@ -218,7 +218,10 @@ def sync(asked: SyncStore) -> int:
 
 
 def check(asked: JsonWanted) -> int:
-    """Print all differences between the files and the store. Return 1 if there is one."""
+    """Print all differences between the files and the store. Return 1 if there is one.
+
+    Raises `TeamStoreError` if the user may only read the store.
+    """
     locations = Locations.of_user()
     with _opened(locations) as store, long_work(quiet=asked.json, kept="Nothing was changed.") as work:
         if not store.rights.works:

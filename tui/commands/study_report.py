@@ -51,7 +51,10 @@ class ReportPage(Request):
 
 
 def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
-    """Write the report of a study. Return 1 if an analysis failed."""
+    """Write the report of a study. Return 1 if an analysis failed.
+
+    Raises `UserError` if there is no folder for the file.
+    """
     if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
         raise UserError(
             f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o."
@@ -96,7 +99,7 @@ def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
 
 
 def _other_files(target: Path) -> dict[str, Path]:
-    """Return the files with the results and the methods, such as `results.json` next to `report.html`."""
+    """Return the files next to the page, under `results` and `methods`, such as `results.json`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
     return {

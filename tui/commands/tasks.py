@@ -251,7 +251,10 @@ class RecordBaseline(CheckTask):
 
 
 def baseline(wanted: RecordBaseline) -> int:
-    """Record a baseline on the chosen backend, and print how it differs from the other baselines."""
+    """Record a baseline on the chosen backend, and print how it differs from the other baselines.
+
+    Raises `UserError` for fewer than `RUNS` runs.
+    """
     if wanted.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer reveal no flaky tests.")
     locations = Locations.of_user()

@@ -44,7 +44,10 @@ class ValidateTasks(Request):
 
 
 def validate(asked: ValidateTasks) -> int:
-    """Open the queue of tasks for a validator. Return the exit code."""
+    """Open the queue of tasks for a validator. Return the exit code.
+
+    Raises `UserError` if there are no tasks.
+    """
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.validate.screen import ValidateScreen
     from gistpoint.tui.screens.validate.session import ValidationSession

@@ -39,7 +39,7 @@ def has_client() -> bool:
 
 
 def take_standard_streams() -> Wire:
-    """Keep standard input and output for the protocol.
+    """Keep standard input and output for the protocol, and return them.
 
     Anything else that the process and its children print goes to standard error, and they read nothing. Must
     be called before importing anything that might print.

@@ -256,7 +256,7 @@ class ParticipantServer(Server):
         return token, who
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Show the page with the terminal if the cookie is valid."""
+        """Return the page with the terminal. Raises `web.HTTPException` if the cookie is not valid."""
         self._by_cookie(request)
         return web.Response(body=_own_page("page.html"), content_type="text/html", charset="utf-8")
 
@@ -269,7 +269,10 @@ class ParticipantServer(Server):
     # Windows
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a window to its participant's program. An older window of the participant is closed."""
+        """Connect a window to its participant's program. An older window of the participant is closed.
+
+        Raises `web.HTTPException` for a wrong cookie, and for a request from another site.
+        """
         token, who = self._by_cookie(request)
         if request.headers.get("Origin") not in self._origins:
             raise web.HTTPForbidden(text=_NO_LINK)
@@ -416,7 +419,10 @@ class ParticipantServer(Server):
 
     @asynccontextmanager
     async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
-        """Return a context in which the server listens. Its value is the address for browsers."""
+        """Return a context in which the server listens. Its value is the address for browsers.
+
+        Raises `UserError` if the certificate or the address can't be used.
+        """
         place, tls = self._place, None
         if place.certificate:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -235,7 +235,7 @@ class ParticipantSession(AppService):
         return process.returncode is not None
 
     async def _log_complaints(self) -> str:
-        """Log the program's output on standard error once, and return it."""
+        """Log what the program has written to standard error, and return it; empty after the first time."""
         task, self._complaints = self._complaints, None
         if task is None:
             return ""

@@ -244,7 +244,7 @@ class DiffPane(CodeView):
         ]
 
     def line_style(self, line: int) -> str:
-        """Return the background of a line, which shows its kind of change."""
+        """Return the background of a line, which shows its kind of change; empty if it has none."""
         if line >= len(self._pane_lines):
             return ""
         shown = self._pane_lines[line]

@@ -60,7 +60,7 @@ def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
-    """Return the marks on the unchanged lines of a text, with the line numbers of its new version."""
+    """Return the marks on the unchanged lines of a text, by their line numbers in its new version."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")

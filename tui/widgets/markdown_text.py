@@ -115,7 +115,7 @@ class MarkdownText(TextView):
     # Drawing
 
     def line_style(self, line: int) -> str:
-        """Return the style of a line; headings have one."""
+        """Return the style of a heading; empty for any other line."""
         return "" if self.as_source or line >= len(self._drawn) else self._drawn[line].style
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
