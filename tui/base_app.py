@@ -461,7 +461,10 @@ class BaseApp(App[object]):
         return super()._parse_action(action, default_namespace, namespaces)
 
     async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """Call the method that an action's path names; without a path, do as Textual does."""
+        """Call the method that an action's path names; without a path, do as Textual does.
+
+        Return whether the action was handled.
+        """
         if "." not in action_name:
             return await super()._dispatch_action(namespace, action_name, params)
         await invoke(attrgetter(action_name)(namespace), *params)

@@ -117,8 +117,8 @@ class ControlTasks(Request):
 def control(wanted: ControlTasks) -> int:
     """Make the controls of tasks, and write them next to the answers.
 
-    Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` if passes of its kind never
-    are.
+    Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` for a task whose passes are
+    never confirmed.
     """
     services = build_services(wanted.isolation)
     rows: list[dict[str, Any]] = []

@@ -89,7 +89,7 @@ class ListRuns(Request):
 def listing(wanted: ListRuns) -> int:
     """Print the runs of files, folders and archives, reading each run to its end for a complete row.
 
-    Return 1 if no file or a file that was named is a run, and 2 if a named path can't be read.
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a file is hardly a run.
     """
     read_files_as(wanted.read_as)
     if wanted.profile:

@@ -80,7 +80,7 @@ class RecordList(LineCanvas):
         return Strip([])
 
     def ground(self, index: int) -> str:
-        """Return the background of a row, which marks the cursor even with few or no colours."""
+        """Return the style that marks the row at the cursor, even without colours; empty for other rows."""
         if index != self.cursor:
             return ""
         if self.app.no_color or self.app.native_ansi_color:
