@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
-    # Textual reads Escape and a digit as a character typed on macOS. In other terminals, it is Alt+digit.
+    # Textual reads Escape and a digit as a character typed on macOS. Elsewhere, it is Alt+digit.
     cast("dict[str, object]", ANSI_SEQUENCES_KEYS).pop(f"\x1b{_digit}", None)
 
 
@@ -100,7 +100,7 @@ class BaseApp(App[object]):
     kept = ""
     """A sentence on the open work, for the report of an unexpected exception."""
     ENABLE_COMMAND_PALETTE = False  # Textual's palette; an action of the same name opens ours
-    # Pushed on top of Textual's own first screen, ours would cost the layout of an empty one (decision 37).
+    # Pushed on top of Textual's own first screen, ours would cost an extra layout of that one (decision 37).
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
@@ -269,7 +269,7 @@ class BaseApp(App[object]):
         if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
-            # A terminal sends Escape and the letter, which a field would insert.
+            # For Alt and a letter, a terminal sends Escape and the letter, which a field would insert.
             event.character = None
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:

@@ -158,7 +158,7 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
             part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
-    except RuntimeError as error:  # before Python 3.13, a circle of links is no OSError
+    except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
         raise UserError(f"{target} can't be written: its links lead in a circle.") from error
 
 

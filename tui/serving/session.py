@@ -211,7 +211,7 @@ class ParticipantSession(AppService):
         await self._have_it_end(process)
         unseen.cancel()
         await self._log_complaints()
-        process._transport.close()  # type: ignore[attr-defined] # else its children may keep our pipes open
+        process._transport.close()  # type: ignore[attr-defined] # or its children may keep our pipes open
 
     async def _have_it_end(self, process: Process) -> None:
         # Behind input that the program has not read, the message would have to wait.
