@@ -65,7 +65,7 @@ class SyncStore(JsonWanted):
 def use(asked: UseStore) -> int:
     """Choose a store, and print whether it answers.
 
-    Return 1 if it can't be used, unless it only lacks the tables.
+    Return 1 if it can't be used, unless only its tables are missing.
     """
     locations = Locations.of_user()
     if asked.store == FILES:
