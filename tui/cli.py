@@ -349,7 +349,7 @@ def parser() -> CommandParser:
 def _add_isolation(top: CommandParser) -> None:
     """Add the options of `arguments.ISOLATION` before any command.
 
-    Importing that module takes as long as the help.
+    They are declared again here, since importing that module takes as long as the help.
     """
 
     def named(text: str) -> str:

@@ -262,7 +262,7 @@ def _number_of_values(kind: _Type, declared: Field[Any], entry: Option) -> dict[
 
 
 def _choices(base: Any) -> tuple[str, ...]:
-    """Return all values of a type; empty if there are too many to list."""
+    """Return the values of a `Literal` or an `Enum`; empty for any other type."""
     if get_origin(base) is Literal:
         return get_args(base)
     return tuple(member.value for member in base) if _is_enum(base) else ()

@@ -104,7 +104,7 @@ def _result(row: AttemptRow | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectAttempt(StudyShown):
-    """A request to change the activity as which a span of an attempt's time counts."""
+    """A request to count a span of an attempt's time as another activity."""
 
     settled: SettleAttempt
 
@@ -112,7 +112,7 @@ class CorrectAttempt(StudyShown):
 
 
 def correct(asked: CorrectAttempt) -> int:
-    """Change the activity as which a span of an attempt's time counts."""
+    """Count a span of an attempt's time as another activity."""
     done = correct_times(open_study(asked.study), asked.settled, asked.span)
     span, before, after = done.span, done.before, done.after
     if asked.json:

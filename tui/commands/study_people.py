@@ -44,7 +44,7 @@ def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
 
 
 def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> int:
-    """Return an assignment, so that others can get its task."""
+    """Record that an assignment is returned, so that others can get its task."""
     assignment = return_assignment(study, wanted)
     if as_json:
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})

@@ -419,7 +419,7 @@ class ParticipantServer(Server):
 
     @asynccontextmanager
     async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
-        """Return a context in which the server listens. Its value is the address for browsers.
+        """Listen within the context, whose value is the address for browsers.
 
         Raises `UserError` if the certificate or the address can't be used.
         """

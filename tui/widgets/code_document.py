@@ -92,7 +92,7 @@ class CodeDocument(Document):
         return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
-        """Return the place of the bracket that matches the one at `place`; None if none is near."""
+        """Return the place of the bracket that matches the one at `place`; None if there is none near."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS

@@ -1,4 +1,4 @@
-"""Output with escape sequences, as a terminal would show it. No sequence takes effect."""
+"""Converts output with escape sequences to what a terminal would show. No sequence takes effect."""
 
 from __future__ import annotations
 
