@@ -1,4 +1,4 @@
-"""The table of a run's jobs, with the same columns on the watching screen, during the run, and in print."""
+"""The table of a run's jobs, with the same columns on the watch screen, during the run and in print."""
 
 from __future__ import annotations
 

@@ -97,7 +97,11 @@ class AgentWatchApp(BaseApp):
         self.call_from_thread(self.notify, f"Given back. The run {run.name} {words}.")
 
     def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> AttemptState:
-        """Record who continues the attempt, after completing a call that a process left unanswered."""
+        """Record who continues the attempt, and return its state.
+
+        A call that a process left unanswered is completed first. Raises `AttemptError` if `to` continues the
+        attempt already.
+        """
         services = self._services()
         services.consent.asker = ConsentPrompt(self).ask
         opened = services.resume(attempt)

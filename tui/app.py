@@ -1,7 +1,7 @@
-"""The app: which screen is shown when, and what happens after an unexpected error.
+"""Decides which screen of the app is shown when, and handles unexpected errors.
 
-The first screen is drawn before the engine is imported, which takes as long. All that needs the engine is
-imported in methods.
+The first screen is drawn before the engine is imported, which takes as long as the drawing. Whatever needs
+the engine is imported in methods.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class GistpointApp(BaseApp):
 
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
-        """Begin an attempt at a task, after a question if one is unfinished."""
+        """Begin an attempt at a task; if one is unfinished, first ask whether to resume it."""
         if self._free:
             self._begin(lambda opening: self._choose_for(self.services.tasks.find(message.task_id), opening))
 
@@ -141,7 +141,7 @@ class GistpointApp(BaseApp):
         return self._opening is None and isinstance(self.screen, HomeScreen)
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
-        """Open something in a thread, and show its progress meanwhile."""
+        """Open something by calling `body` in a thread, and show the progress meanwhile."""
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
@@ -255,14 +255,17 @@ class GistpointApp(BaseApp):
             self._choose_for(found, opening)
 
     def run_to_exit_code(self) -> int:
-        """Run until the user leaves. Raises `UserError` if nothing could be opened."""
+        """Run until the user leaves, and return the exit code.
+
+        Raises `UserError` if nothing could be opened.
+        """
         code = super().run_to_exit_code()
         if self._not_found is not None:
             raise self._not_found
         return code
 
     def _find_named(self, name: str, opening: Opening) -> None:
-        """Open the attempt with an id; if there is none, the task."""
+        """Open the attempt with this id or, if there is none, the task with this id."""
         try:
             self.services.attempts.folder(name)
         except AttemptError:
@@ -433,7 +436,10 @@ class GistpointApp(BaseApp):
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Record the crash in the open attempt and close it. Return a sentence for the report."""
+        """Record the crash in the open attempt and close it.
+
+        Return a sentence for the report; empty if no attempt is open.
+        """
         if self._held is None:
             return ""
         from gistpoint.core.attempts.events import Crashed

@@ -31,7 +31,10 @@ def score_cell(submission: Submission | None) -> str:
 
 
 def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = False) -> list[Line]:
-    """Return the times of each activity as bars, without zeros. `apart` adds times outside the program."""
+    """Return a heading, and a bar for each activity of at least a second.
+
+    `apart` adds the times when the program was closed or the machine was asleep.
+    """
     clock = state.clock
     spans = [(word, clock.of(activity), style) for activity, word, style in _TIMES]
     if apart:

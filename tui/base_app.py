@@ -1,4 +1,4 @@
-"""The base class of all gistpoint apps: themes, keys, palette, help, and unexpected errors."""
+"""The base class of all gistpoint apps, which handles themes, keys, palette, help and unexpected errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
-    # Textual reads Escape and a digit as a character typed on macOS. In other terminals, it is Alt+digit.
+    # Textual reads Escape and a digit as a character typed on macOS. Elsewhere, it is Alt+digit.
     cast("dict[str, object]", ANSI_SEQUENCES_KEYS).pop(f"\x1b{_digit}", None)
 
 
@@ -68,7 +68,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 
 def read_settings(config: Path) -> UserSettings:
-    """Read the user's settings. Raises `SettingsError`, which includes unknown bindings in them."""
+    """Read the user's settings. Raises `SettingsError` if they can't be used, or name an unknown binding."""
     from gistpoint.core.user_settings import read_user_settings
 
     settings = read_user_settings(config)
@@ -82,7 +82,7 @@ def read_settings(config: Path) -> UserSettings:
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
-"""Seconds after which a toast is not about a change of screen, and is removed with the old screen."""
+"""The age, in seconds, from which a toast can't explain a change of screen, which then removes it."""
 
 
 class BaseApp(App[object]):
@@ -100,7 +100,7 @@ class BaseApp(App[object]):
     kept = ""
     """A sentence on the open work, for the report of an unexpected exception."""
     ENABLE_COMMAND_PALETTE = False  # Textual's palette; an action of the same name opens ours
-    # Pushed on top of Textual's own first screen, ours would cost the layout of an empty one (decision 37).
+    # Pushed on top of Textual's own first screen, ours would cost an extra layout of that one (decision 37).
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
@@ -121,7 +121,7 @@ class BaseApp(App[object]):
         None at all other times.
         """
         self._input_counts_from = 0.0
-        """Input before this time was meant for a screen that is gone; on the clock of Textual's events."""
+        """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
         self._ground: Screen[Any] | None = None
         self.add_mode(self.DEFAULT_MODE, self._lay_ground)
 
@@ -131,7 +131,7 @@ class BaseApp(App[object]):
         return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
-        """Return a theme by its name. This is called for each line that is drawn."""
+        """Return a theme by its name; None if there is none. This is called for each line that is drawn."""
         return (
             _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
         )
@@ -167,7 +167,7 @@ class BaseApp(App[object]):
         raise NotImplementedError
 
     def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
-        """Make a screen that is about to be shown the bottom one, and return it."""
+        """Make a screen the bottom of the stack before it is shown, and return it."""
         self._ground = screen
         if isinstance(screen, BaseScreen):
             screen.fit_width(self.size.width)
@@ -183,7 +183,7 @@ class BaseApp(App[object]):
         return screen
 
     def ground_drawn(self) -> None:
-        """Do nothing. Called each time after the bottom screen was drawn."""
+        """Do nothing. Called whenever the bottom screen has been drawn."""
 
     def _lay_ground(self) -> Screen[Any]:
         ground = self.lay_ground(self.first_screen())
@@ -234,7 +234,7 @@ class BaseApp(App[object]):
             self._heed_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
-        """Remove the toasts of a closed screen, except one that explains the change of screen."""
+        """Remove the informational toasts of a closed screen, except recent ones, which may explain why."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
                 self._unnotify(shown)  # private, but there is no public way to remove a single toast
@@ -269,7 +269,7 @@ class BaseApp(App[object]):
         if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
-            # A terminal sends Escape and the letter, which a field would insert.
+            # For Alt and a letter, a terminal sends Escape and the letter, which a field would insert.
             event.character = None
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
@@ -425,7 +425,7 @@ class BaseApp(App[object]):
         self.push_screen(JumpScreen(places(self.screen)), chosen)
 
     def action_help_quit(self) -> None:
-        """Show the keys that leave the screen: Ctrl+C only copies."""
+        """Show the keys that leave the screen, since Ctrl+C only copies."""
         from gistpoint.tui.possible import possible_now
 
         ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
@@ -461,7 +461,10 @@ class BaseApp(App[object]):
         return super()._parse_action(action, default_namespace, namespaces)
 
     async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """Call the method that an action's path names; without a path, do as Textual does."""
+        """Call the method that an action's path names; without a path, do as Textual does.
+
+        Return whether the action was handled.
+        """
         if "." not in action_name:
             return await super()._dispatch_action(namespace, action_name, params)
         await invoke(attrgetter(action_name)(namespace), *params)
@@ -473,7 +476,10 @@ class BaseApp(App[object]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action. The app runs those of all keys, so an exception must not end the app."""
+        """Run an action, and return whether it was handled.
+
+        An exception in an action must not end the app, which runs the actions of all keys.
+        """
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -518,7 +524,10 @@ class BaseApp(App[object]):
             self.call_later(self._recover, text)
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen save what was typed. If it fails, the other screens must still do so."""
+        """Have a screen save what was typed.
+
+        If that fails, it is logged, and the other screens still do so.
+        """
         try:
             if isinstance(screen, BaseScreen):
                 screen.stop()
@@ -558,12 +567,15 @@ class BaseApp(App[object]):
 
 
 class OneScreenApp(BaseApp):
-    """An app with one screen, and those that it opens. It ends with that screen."""
+    """An app with a first screen and the screens which that one opens.
+
+    It ends when the first screen is closed.
+    """
 
     def __init__(
         self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = ""
     ) -> None:
-        """`first` returns the screen, `styles` is the path of its style sheet."""
+        """`first` returns the screen, and `styles` is the path of its style sheet."""
         super().__init__(locations, styles)
         self._first, self.kept = first, kept
 
@@ -573,7 +585,11 @@ class OneScreenApp(BaseApp):
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return theme, keys, and the error in the settings if any. Without settings, nothing is imported."""
+    """Return the theme, the keys by the id of their binding, and the error in the settings, if any.
+
+    With an error or without a settings file, the theme and the keys are empty. Without a file, nothing is
+    imported.
+    """
     if not (locations.config / SETTINGS_FILE).exists():
         return "", {}, None
     try:

@@ -26,7 +26,7 @@ class BaseScreen(Screen[ScreenResultType]):
         self._last_steps: list[Callable[[], object]] = []
 
     def fit_width(self, width: int) -> None:
-        """Set the width class before the screen is shown. Later, it would restyle the whole screen."""
+        """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
@@ -36,7 +36,7 @@ class BaseScreen(Screen[ScreenResultType]):
         """Record that a key or the mouse was used, at a time on the clock of Textual's events."""
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Return whether the screen accepts an event, which may have been meant for the screen before."""
+        """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
 
     # Leaving
@@ -50,7 +50,7 @@ class BaseScreen(Screen[ScreenResultType]):
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def when_left(self, do: Callable[[], object]) -> None:
-        """Call a function once when the screen is left, after `stop`, to release a resource."""
+        """Have a function called once when the screen is left, after `stop`, to release a resource."""
         self._last_steps.append(do)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The app of `gistpoint task generate` and `new`: a thread for the work, and a screen that shows it."""
+"""The app of `gistpoint task generate` and `new`, which does the work in a thread and shows it meanwhile."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ Result = TypeVar("Result")
 
 
 class CampaignApp(BaseApp, Generic[Result]):
-    """Does the work in a thread. If the screen is left before the work has ended, `result` stops the work."""
+    """An app that does some work in a thread, and shows its progress.
+
+    If the screen is left before the work has ended, `result` stops the work.
+    """
 
     kept = " The work continues, and what you typed is kept."
 
     class WorkOver(Message):
-        """The work has ended, and there is nothing to look at."""
+        """A message that the work has ended, and that nothing is left to look at."""
 
     def __init__(
         self,

@@ -100,7 +100,10 @@ def kept_words(shown: CampaignShown) -> str:
 
 
 def time_words(shown: CampaignShown) -> str:
-    """Return a line with the elapsed and the remaining time; empty until a source is known."""
+    """Return a line with the elapsed time and, while the work is under way, the remaining time.
+
+    Until a source is known, the line is `shown.ended`.
+    """
     report = shown.campaign
     if report is None:
         return shown.ended
@@ -141,7 +144,7 @@ def _stage_words(stage: WorkStage, width: int, now: float) -> str:
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
-    """Return at most `most` lines, each for a function that is being tried."""
+    """Return a line for each function being tried, at most `most` lines; the last counts those left out."""
     report = shown.campaign
     if shown.ended or report is None or shown.stages or not report.trials:
         return []

@@ -1,4 +1,4 @@
-"""The command line: parse arguments, run a command, and turn errors into messages and exit codes.
+"""The command line: it parses arguments, runs a command, and turns errors into messages and exit codes.
 
 Nothing slow is imported before a command needs it: `gistpoint --help` imports neither Textual nor Docker nor
 git.
@@ -32,7 +32,7 @@ from gistpoint.tui.commands.command import (
 from gistpoint.tui.commands.output import readable_terminals
 from gistpoint.tui.starting import hold_collection
 
-# A module is named as text, so that only the one of the command that is called gets imported (decision 58).
+# Modules are named as text, so that only the module of the called command is imported (decision 58).
 COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),
@@ -219,7 +219,7 @@ SECTIONS = {
     "Team": ("store",),
     "Admin": ("doctor", "admin"),
 }
-"""Every first word that the help lists, by what it is for."""
+"""The first words of all commands that the help lists, by section."""
 
 MOVED = {
     ("paths",): "admin paths",
@@ -229,7 +229,7 @@ MOVED = {
     ("completion",): "admin completion",
     ("task", "baseline"): "admin baseline",
 }
-"""Commands of earlier versions, which go on working, and what they are called now."""
+"""The names of commands in earlier versions, which still work, with their present names."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -293,8 +293,9 @@ def _understood(given: Sequence[str]) -> list[str]:
 
 
 def _with_new_name(words: Sequence[str]) -> list[str]:
-    """Return the words of a command by its present name. If the name is an old one, standard error names the
-    present one.
+    """Return the words of a command by its present name.
+
+    If the name is an old one, a line on standard error names the present one.
     """
     for old, new in MOVED.items():
         if tuple(words[: len(old)]) == old:
@@ -346,7 +347,10 @@ def parser() -> CommandParser:
 
 
 def _add_isolation(top: CommandParser) -> None:
-    """Add the options of `arguments.ISOLATION` before any command. An import takes as long as the help."""
+    """Add the options of `arguments.ISOLATION` before any command.
+
+    They are declared again here, since importing that module takes as long as the help.
+    """
 
     def named(text: str) -> str:
         from gistpoint.tui.commands.arguments import backend_name

@@ -80,7 +80,10 @@ class Connections:
 
     @contextmanager
     def keeping(self, peer: Peer | None) -> Iterator[None]:
-        """Exempt a connection from the limits for the time of the context. The caller limits their number."""
+        """Exempt a connection from the limits for the time of the context.
+
+        The caller limits the number of such connections.
+        """
         connection = self._waiting.pop(peer, None) if peer else None
         if connection is None:
             yield

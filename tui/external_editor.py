@@ -1,4 +1,4 @@
-"""Editing a text in the user's own editor."""
+"""Lets the user edit a text in an editor of their own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ _LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """No editor is set, it can't be started, it failed, or the file is no text."""
+    """No editor is set, it can't be started, it failed, or the file is not text."""
 
 
 def editor_command() -> list[str]:
-    """Return the command in `$VISUAL` or `$EDITOR`. Raises `ExternalEditorError` if there is none."""
+    """Return the command in `$VISUAL` or `$EDITOR`.
+
+    Raises `ExternalEditorError` if there is none, or if it can't be split into words.
+    """
     words = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         command = shlex.split(words)
@@ -82,7 +85,7 @@ def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> I
         try:
             now = path.read_bytes().decode("utf-8", "surrogatepass")
         except (OSError, UnicodeDecodeError):
-            # in the middle of a save, or no text: it is read again by the next check or at the end
+            # The file is being saved, or is not text. It is read again by the next check, or at the end.
             now = known
         if now != known:
             report(now)

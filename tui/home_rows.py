@@ -29,7 +29,7 @@ from gistpoint.tui.titles import mode_words, revealed_title, title_of
 from gistpoint.tui.view_models import end_words, used_words
 
 SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
-"""The signs for attempts and tasks, which differ in shape."""
+"""The symbols for attempts and tasks, which differ in shape."""
 STYLES: Mapping[str, str] = {
     SOLVED: "$text-success",
     TO_READ: "$text-warning",
@@ -40,12 +40,12 @@ STYLES: Mapping[str, str] = {
     NEW: "$foreground 60%",
 }
 _FIRST_S, _OFTEN_S = 0.1, 2.0
-"""Seconds until the rows loaded so far are shown for the first time, and between later times."""
+"""Seconds until loaded rows are shown for the first time, and between later updates."""
 _MANY = 500
 """The number of new attempts from which garbage collection would noticeably delay the keyboard."""
 _HOUR_MS = 60 * 60 * 1000
 _WHO = 12
-"""The most characters of a model's name."""
+"""The most characters of the column that says who made an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class HomeRow:
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
-    """The text of each cell by the name of the column, and by `name?` the text for queries."""
+    """The text of each cell by the name of its column and, under `name?`, the text for queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class TaskRow(HomeRow):
     others: int = 0
     """The number of other attempts: of models, of other participants, and played ones."""
     shipped: bool = False
-    """Whether the task is of the demo, whose attempts never count."""
+    """Whether the task belongs to the demo, whose attempts never count."""
     best: AttemptSummary | None = None
 
     @property
@@ -104,7 +104,7 @@ class TaskRow(HomeRow):
 
     @property
     def sign(self) -> str:
-        """The sign for the best result."""
+        """The symbol for the best result."""
         signs = {sign_of(summary) for summary in self.mine}
         return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in signs), NEW)
 
@@ -136,12 +136,12 @@ class AttemptEntry(HomeRow):
 
     @property
     def unfinished(self) -> AttemptSummary | None:
-        """The attempt if it can be resumed, else None."""
+        """The attempt if it can be resumed; otherwise None."""
         return self.attempt if can_go_on(self.attempt) else None
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The attempt if its record can be read, else nothing."""
+        """The attempt if its record can be read; otherwise empty."""
         return () if can_go_on(self.attempt) else (self.attempt,)
 
 
@@ -227,7 +227,7 @@ class HomeReader:
         """The hour in which rows were made: texts such as "today" expire."""
 
     def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
-        """Load everything. With thousands of attempts that were never loaded before, this takes a while.
+        """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
 
         `given` is called with the first tasks, and then every few seconds with the rows loaded so far.
         """
@@ -254,12 +254,13 @@ class HomeReader:
             give()
             if len(self._summaries) > self._frozen + _MANY:
                 self._frozen = len(self._summaries)
-                # Otherwise the collector scans all of them repeatedly and delays the keyboard (decision 101).
+                # Otherwise, the collector would scan all attempts repeatedly, and delay the keyboard
+                # (decision 101).
                 gc.freeze()
         return self._shown(complete=True)
 
     def read_again(self, attempt_ids: Sequence[str]) -> HomeRows | None:
-        """Load some attempts again. Return None if nothing has changed."""
+        """Load some attempts again, and return all rows; None if nothing has changed."""
         found = self._services.attempts.outlines_of(attempt_ids)
         changed = [summary for summary in found if self._summaries.get(summary.attempt_id) is not summary]
         for summary in changed:
@@ -335,7 +336,7 @@ def can_go_on(summary: AttemptSummary) -> bool:
 
 
 def sign_of(summary: AttemptSummary) -> str:
-    """Return the sign for the state of an attempt."""
+    """Return the symbol for the state of an attempt."""
     if summary.problem:
         return DAMAGED
     if not summary.state.ended:
@@ -345,7 +346,7 @@ def sign_of(summary: AttemptSummary) -> str:
 
 
 def standing_words(summary: AttemptSummary) -> str:
-    """Return the state of an attempt as a text that begins with its sign."""
+    """Return the state of an attempt as a text that begins with its symbol."""
     return (
         f"{_standing_words(summary)}, branch of {summary.branch}"
         if summary.branch
@@ -385,7 +386,11 @@ def budget_words(task: Task) -> str:
 
 
 def _standing(summary: AttemptSummary) -> float:
-    """Return a number by which attempts are ranked: the best score, lowered if its pass doesn't count."""
+    """Return a number by which attempts are ranked.
+
+    It is the best score, with 1 added for a pass, and lowered if the pass doesn't count; -1 without a
+    submission.
+    """
     best = summary.state.best
     unearned = best is not None and best.solved and summary.result is not AttemptResult.SOLVED
     return _worth(best) - (unearned * (1.5 if summary.result is AttemptResult.NOT_SOLVED else 0.5))

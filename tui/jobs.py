@@ -1,4 +1,4 @@
-"""Background jobs of a screen or widget, in one thread: the most urgent job first.
+"""Runs the background jobs of a screen or widget in one thread, the most urgent job first.
 
 Results are delivered on the UI thread. Textual's thread workers run in the event loop's own pool, which has
 few threads, does not order the work, and is waited for when the program ends (decision 54). These threads end
@@ -100,7 +100,7 @@ class JobOwner(Protocol):
 
 
 class JobFailed(Message):
-    """Sent to the app when a job fails whose owner does not handle errors itself."""
+    """A message to the app that a job has failed whose owner does not handle errors."""
 
     def __init__(self, error: UserError) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class Jobs:
     def repeat(
         self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Run a job now and then at an interval, as long as the owner exists; never two at a time."""
+        """Run a job at once, then every `seconds` seconds while the owner exists; never two at a time."""
 
         def again() -> None:
             if not self.busy:
@@ -186,7 +186,8 @@ class Jobs:
                 raise
             except CancelledError:
                 job.running = False
-            # `failed` gets the error. By default, it raises a bug of ours on the UI thread
+            # Other errors are passed to `failed`, which by default raises those that are bugs on the UI
+            # thread.
             except Exception as error:
                 job.running = False
                 self.deliver(job, failed or self._failed, error)

@@ -1,4 +1,4 @@
-"""The single table of key bindings: for the footer, palette, help, documentation and the user's own keys."""
+"""The single table of key bindings, for footer, palette, help, documentation and the user's own keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bindings_of(scope: KeyScope) -> list[Binding]:
 
 
 def key_named(id: str) -> Key:
-    """Return the binding with an id. Raises `KeyError`."""
+    """Return the binding with an id. Raises `KeyError` if there is none."""
     for key in KEYS:
         if key.id == id:
             return key

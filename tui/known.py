@@ -17,7 +17,7 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 
 Functions = list[tuple[str, int, int]]
-"""(`path::qualname`, first line, last line)."""
+"""The definitions in a source: (`path::qualname`, first line, last line)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The reading of the others in a team, and their agreement with one's own verdicts, looked up in a thread."""
+"""Looks up in a thread what others in a team are reading, and how far one's verdicts agree with theirs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations, LiveState
 
 Verdicts = Iterable[tuple[str, str, str]]
-"""Subject, person and verdict."""
+"""Verdicts, each as the subject, the person and the verdict itself."""
 _LOOK_S = 2.0
 
 
@@ -31,7 +31,10 @@ class Others:
 
 
 class OthersWatch:
-    """Checks every two seconds. Reloads the verdicts only if others' arrived or `changed` was called."""
+    """Checks the work of others every two seconds.
+
+    The verdicts are reloaded only if some have arrived from others, or if `changed` was called.
+    """
 
     def __init__(self, live: LiveAnnotations, read: Callable[[], Verdicts], person: str) -> None:
         """`read` loads the verdicts of all people from the files; it runs in a job."""

@@ -1,4 +1,4 @@
-"""The app behind a participant's link: only the assigned tasks and their attempts."""
+"""The app behind a participant's link, which shows only the assigned tasks and their attempts."""
 
 from __future__ import annotations
 
@@ -142,11 +142,14 @@ class ParticipantApp(BaseApp):
         super()._failed(error)
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the open attempt."""
+        """Return the id of the open attempt; empty if there is none."""
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Close the attempt, so that it can be resumed."""
+        """Record the crash in the open attempt and close it, so that it can be resumed.
+
+        Return a sentence for the report; empty if no attempt is open.
+        """
         self._busy = False
         if self._held is None:
             return ""

@@ -12,7 +12,7 @@ from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import Shown, shown_file, shown_function
 
 _ROW = re.compile(r" *(\d+): ")
-"""A line found by a search."""
+"""Matches a line found by a search, up to its text."""
 _LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
 _FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
 _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
@@ -26,7 +26,7 @@ class NamedPlace:
 
     path: str
     line: int = 0
-    """From 1; 0 for none."""
+    """The number of the line, from 1; 0 for none."""
     qualname: str = ""
     folder: bool = False
 
@@ -46,7 +46,10 @@ class NamedPlace:
 
 
 def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
-    """Return the places named in an answer, by line from 0: from its data, or else from its text."""
+    """Return the places that an answer names, from its data or else from its text.
+
+    The keys are the indices of the lines, from 0. Empty for an answer that shows a whole file or definition.
+    """
     text, revealed = call.text or "", call.revealed
     if revealed.files or revealed.sources:
         return {}
@@ -64,7 +67,10 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
 
 
 def places_in_text(text: str) -> dict[int, NamedPlace]:
-    """Return the places named in a text by `path:line`, by a traceback or by a test id."""
+    """Return the places that a text names by `path:line`, in a traceback or by a test id.
+
+    The keys are the indices of the lines, from 0.
+    """
     found: dict[int, NamedPlace] = {}
     for number, line in enumerate(text.split("\n")):
         if len(line) > _LONGEST or ".py" not in line:
@@ -95,7 +101,10 @@ def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Name
 
 
 def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
-    """Return the places of the matching lines of a search. They follow the paths named in its data."""
+    """Return the places of the matching lines of a search, by the index of the line, from 0.
+
+    The matching lines follow the paths that are named in the data of the search.
+    """
     found: dict[int, NamedPlace] = {}
     paths = {path for path, _ in revealed.entries}
     path = ""

@@ -24,9 +24,9 @@ class PossibleKey:
     spelt: str
     """The keys of this binding: the user's own if there are any."""
     node: DOMNode
-    """The widget, screen or app that performs it."""
+    """The widget, screen or app that performs the action."""
     moves: bool
-    """Whether it only moves a cursor or the focus."""
+    """Whether the key only moves a cursor or the focus."""
 
 
 def in_order(entry: PossibleKey) -> tuple[int, int]:

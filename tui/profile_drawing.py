@@ -1,4 +1,4 @@
-"""The profile of a run as lines of styled raw text for the screen, and of plain text for print."""
+"""The profile of a run as lines of styled raw text for the screen, and of plain text for printing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolv
 def drawn(
     run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False
 ) -> list[ProfileLine]:
-    """Return the profile, in lines of at most `width` cells. `here` is the visible step.
+    """Return the profile, in lines of at most `width` cells. `here` is the step on the screen.
 
     With `hides`, the outcome and the cost are left out.
     """
@@ -172,7 +172,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
 
 
 def _words(profile: Profile) -> dict[str, str]:
-    """Return the text at the right of each row."""
+    """Return the text at the right of each row, by the kind of work or the name of the row."""
     words: dict[str, str] = {"found": "①②③"}
     for work, share in profile.shares.items():
         words[work] = plural(share.steps, "step") + (

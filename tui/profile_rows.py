@@ -20,7 +20,7 @@ _RESULTS = {"solved": ("✔", "$text-success"), "unsolved": ("✘", "$text-error
 
 @dataclass(frozen=True, slots=True)
 class ProfiledRun:
-    """A run with its profile; `name` opens it."""
+    """A run with its profile, and the name by which the run is opened."""
 
     name: str
     run: Run
@@ -45,7 +45,7 @@ class ProfiledRun:
 
     @property
     def solver(self) -> str:
-        """The solver of the run, or the name of the run if no solver is recorded."""
+        """The solver of the run, or its name if no solver is recorded; `hidden` if the solver is hidden."""
         if self.hides:
             return "hidden"
         return visible_line(
@@ -71,7 +71,10 @@ ORDERS: dict[str, Callable[[ProfiledRun], float]] = {
 
 
 def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledRun]]:
-    """Return the runs of each task in one of the `ORDERS`. Equal runs keep their order."""
+    """Return the runs by task, with the tasks in alphabetical order.
+
+    The runs of a task are in one of the `ORDERS`. Equal runs keep their order.
+    """
     tasks: dict[str, list[ProfiledRun]] = {}
     for found in runs:
         tasks.setdefault(found.task, []).append(found)

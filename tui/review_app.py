@@ -18,7 +18,7 @@ MakeScreen = Callable[[], Screen[None]]
 
 
 class ReviewApp(BaseApp):
-    """Shows one screen, and ends with it."""
+    """An app that shows one screen, and ends when that screen is closed."""
 
     def __init__(
         self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()
@@ -42,7 +42,7 @@ class ReviewApp(BaseApp):
         return self._early is None
 
     def ground_drawn(self) -> None:
-        """Start to load after the frame is drawn; loading earlier would slow down the drawing."""
+        """Start loading once the frame is drawn; loading earlier would slow down the drawing."""
         if not self._begun and isinstance(self.screen, OpeningRuns):
             self._begun = True
             self.in_thread(self._load_screen)

@@ -1,4 +1,4 @@
-"""Garbage collection at the start, when thousands of modules and classes are created and none is garbage."""
+"""Suspends garbage collection at the start, when thousands of classes are created and none is garbage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hold_collection() -> None:
 
 
 def before_a_screen() -> None:
-    """Stop collecting until `resume_collecting`, and let the drawing thread wait only a fifth as long."""
+    """Stop collecting until `resume_collecting`, and let threads take turns five times as often."""
     gc.disable()
     sys.setswitchinterval(_SWITCH_S)
 

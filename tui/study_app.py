@@ -1,4 +1,4 @@
-"""The app of `gistpoint study join`: the steps of one participant through a study."""
+"""The app of `gistpoint study join`, which takes one participant through the steps of a study."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ class StudyApp(BaseApp):
         sandbox_ready: Callable[[], bool],
         chat_models: Mapping[str, ChatModel] | None = None,
     ) -> None:
-        """`command` continues on another day. `sandbox_ready` returns whether the required sandbox works.
+        """`command` is the command that continues on another day.
 
-        `chat_models` are the models of the conditions with an assistant, by name.
+        `sandbox_ready` returns whether the required sandbox works. `chat_models` are the models of the
+        conditions with an assistant, by name.
         """
         super().__init__(services.locations, "screens/study/study.tcss")
         self.part, self.services = part, services
@@ -170,7 +171,7 @@ class StudyApp(BaseApp):
         self.push_screen(AwayPage(self._study_title, self.part.code, paragraphs), answered)
 
     def _retry(self) -> None:
-        """Send what is pending and read the others' changes. Raises `UnreachableError`."""
+        """Send what is pending and read the others' changes. Raises `UnreachableError` if that fails."""
         self.part.come()
         if self._store.away:
             raise UnreachableError(self._store.away)
@@ -185,7 +186,7 @@ class StudyApp(BaseApp):
         return self.part.folder.store
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
-        """Return the task of a step, and the state of its attempt."""
+        """Return the task of a step and the state of its attempt; None in place of what does not exist."""
         task = self.part.task_of(step) if isinstance(step, ReadyStep | AttemptStep) else None
         attempt = step.attempt if isinstance(step, BetweenStep | AttemptStep) else ""
         known = attempt and (self.services.attempts.root / attempt).is_dir()
@@ -199,7 +200,7 @@ class StudyApp(BaseApp):
     def _page_of(
         self, step: Step, task: Task | None, state: AttemptState | None
     ) -> tuple[StudyPage, Callable[[str | None], None]]:
-        """Return the page of a step, and the effect of its answers."""
+        """Return the page of a step, and the function that carries out an answer on it."""
         part, study, code, title = self.part, self.part.folder.study, self.part.code, self._study_title
         match step:
             case ConsentStep(again=again):
@@ -368,7 +369,10 @@ class StudyApp(BaseApp):
         self.push_screen(screen, partial(self._solved, taken))
 
     def _let_go(self, taken: TakenAttempt) -> None:
-        """Close the attempt. A withdrawn one stays open, as `_solved` still records the withdrawal in it."""
+        """Close the attempt.
+
+        After a withdrawal it stays open, since `_solved` still records the withdrawal in it.
+        """
         if self._withdrawal is None:
             taken.opened.close()
 
@@ -491,11 +495,14 @@ class StudyApp(BaseApp):
         self.push_screen(question, answered)
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the open attempt."""
+        """Return the id of the open attempt; empty if there is none."""
         return self._taken.step.attempt if self._taken is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Close the attempt, so that it can be resumed. Everything entered elsewhere is saved already."""
+        """Record the crash in the open attempt and close it, so that it can be resumed.
+
+        Return a sentence for the report. Everything that was entered elsewhere is saved already.
+        """
         taken, self._taken = self._taken, None
         self._busy = False
         if taken is None:

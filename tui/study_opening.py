@@ -1,4 +1,4 @@
-"""Opening a study given by its folder or by its name on the team's store."""
+"""Opens a study, given by its folder or by its name on the team's store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_study(name: str) -> StudyFolder:
     """Open the study in a folder, or with a name on the team's store, with the user's clock and data.
 
     A team's study is updated first. If its store does not answer, that is reported and the folder is used as
-    it is. Raises `StudyError`, or another `UserError` of the store.
+    it is. Raises `StudyError` if it can't be read, or another `UserError` of the store.
     """
     locations = Locations.of_user()
     root = _folder_of(name, locations)
@@ -70,7 +70,7 @@ def is_shared(study: StudyFolder) -> bool:
 def share_again(study: StudyFolder) -> bool:
     """Update the changed declaration of a study on its team's store. Return whether it has a store.
 
-    Raises `UserError`.
+    Raises `UserError` if the store can't be used.
     """
     note = read_note(study.root)
     if note is None:

@@ -79,7 +79,10 @@ def state_words(study: Study, ledger: Ledger) -> str:
 
 
 def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
-    """Return the number of people in each state. Ways of leaving that nobody used are omitted."""
+    """Return the words for each state of people, and the number of people in it.
+
+    Ways of leaving that nobody used are omitted.
+    """
     counts = {
         "enrolled": people.enrolled,
         "consented": people.consented,

@@ -76,7 +76,10 @@ def _count(number: int, unit: str) -> str:
 def ready_words(
     step: ReadyStep | AttemptStep, task: Task, role: Role, used: AttemptState | None
 ) -> list[str]:
-    """Return the text shown before a task begins, or before it is resumed with `used`."""
+    """Return the paragraphs shown before a task begins.
+
+    If `used` is the state of its attempt, they are those shown before the attempt is resumed.
+    """
     if used is not None:
         spent = duration(used.clock.active)
         return [
@@ -113,7 +116,7 @@ def goodbye_words(code: str, command: str) -> list[str]:
 
 
 def away_words(error: UserError, command: str) -> list[str]:
-    """Return the text shown if the next task can't begin now. `command` continues on another day."""
+    """Return the text shown if the next task can't begin now. `command` is how to continue on another day."""
     return [
         (
             "The next task can't begin now: tasks are assigned together with the other machines, and the "
@@ -128,7 +131,7 @@ def away_words(error: UserError, command: str) -> list[str]:
 
 
 def over_words(step: SittingOverStep) -> str:
-    """Return the reason for which a sitting is over."""
+    """Return the reason why a sitting is over."""
     why = (
         "as many tasks as one sitting has"
         if step.limit is SittingLimit.TASKS
@@ -147,7 +150,7 @@ def done_words(code: str, contact: str, done: int) -> list[str]:
 
 
 def refused_words(step: RefusedStep, contact: str) -> list[str]:
-    """Return the reason for which the session does not continue, and the contact."""
+    """Return the reason why the session does not continue, and the contact."""
     unknown = step.reason is RefusalReason.UNKNOWN_CODE
     return [words for words in (step.words, step.hint, "" if unknown else f"{_TOLD_TO}{contact}") if words]
 

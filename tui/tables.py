@@ -76,7 +76,7 @@ class Column(Generic[Row]):
         )
 
     def number(self, row: Row) -> float:
-        """Return the number in a row's cell: 0 for a word; if unknown, a number that meets no condition."""
+        """Return the number in a row's cell; 0 for a word, and NaN, which meets no condition, for None."""
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
@@ -86,7 +86,11 @@ class Column(Generic[Row]):
 
 
 def columns_for(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
-    """Return the columns that fit, the most important ones first."""
+    """Return the columns to show in `width` cells.
+
+    These are all columns if the width is `WIDE` or more, or if no column has a rank. Otherwise, they are the
+    columns with a rank, in the order of their ranks.
+    """
     if width >= WIDE or not any(column.rank for column in columns):
         return list(columns)
     return sorted((column for column in columns if column.rank), key=lambda column: column.rank)
@@ -163,7 +167,7 @@ def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], boo
 
 
 def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
-    """Return the first column whose name begins with `name`. Raises `QueryError`."""
+    """Return the first column whose name begins with `name`. Raises `QueryError` if there is none."""
     for column in columns:
         if column.name.lower().startswith(name.lower()):
             return column
@@ -224,8 +228,8 @@ def arranged(
 ) -> list[Row | Heading]:
     """Return the matching rows in their own order or a column's, with a heading before each group.
 
-    Groups are in the order of the column's summary; without one, the largest is first. The rows of groups
-    that are `folded` are hidden.
+    Groups are in the order of the column's summary or, if it has none, of their names. Without a column, the
+    largest is first. The rows of groups that are `folded` are hidden.
     """
     kept = [row for row in rows if query.matches(row)]
     if column is not None:

@@ -1,4 +1,4 @@
-"""Readable ids of tests: pytest writes non-ASCII letters in parameters as escapes."""
+"""Makes the ids of tests readable, in which pytest writes non-ASCII letters of parameters as escapes."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def ending(id: str, width: int) -> str:
-    """Return the last `width` characters of an id, as they distinguish it from others."""
+    """Return the end of an id, in at most `width` characters, since the end distinguishes it from others."""
     return id if len(id) <= width else f"…{id[len(id) - width + 1 :]}"

@@ -70,7 +70,7 @@ def _read(file: Path) -> Theme:
 
 
 def _variables(variables: object, theme: Theme) -> dict[str, str]:
-    """Return the variables of a theme. Raises `ThemeError` if one is not a colour."""
+    """Return the variables of a theme. Raises `ThemeError` if they are not a table of known colours."""
     if not isinstance(variables, dict):
         raise ThemeError("'variables' must be a table")
     known = theme.to_color_system().generate()

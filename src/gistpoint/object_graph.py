@@ -41,7 +41,7 @@ Made = TypeVar("Made")
 
 
 def print_note(text: str) -> None:
-    """Print a remark on something that was opened nevertheless."""
+    """Print a note on standard error, with visible control characters."""
     print("gistpoint:", visible_line(text), file=sys.stderr)
 
 
@@ -55,7 +55,7 @@ class ProcessConsent:
 
     @classmethod
     def ask(cls, why_not: str) -> bool:
-        """Ask and return the answer. It is no if there is nobody to ask."""
+        """Ask, and return whether the answer is yes; False if nobody can be asked."""
         return cls.asker is not None and cls.asker(why_not)
 
 
@@ -63,13 +63,20 @@ class RunnerPool(Generic[Made]):
     """Creates a runner of each kind at most once. After a failure, the next request tries again."""
 
     def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
-        """`make` creates a runner for our own demo or for other code. Its function asks for consent."""
+        """`make` creates a runner.
+
+        Its arguments are whether the code is that of our own demo, and a function that asks for consent.
+        """
         self._make = make
         self._made: dict[bool, Made] = {}
         self._lock = Lock()
 
     def get(self, demo: bool, ask: Ask) -> Made:
-        """Return the runner. Raises `SandboxUnavailableError`. Blocks while another thread creates it."""
+        """Return the runner. Blocks while another thread creates it.
+
+        Raises `SandboxUnavailableError` if the runner can't be isolated as chosen, and nobody consents to
+        less.
+        """
         with self._lock:
             if demo not in self._made:
                 self._made[demo] = self._make(demo, ask)
@@ -84,9 +91,9 @@ class ProbedBackends:
         self._lock = Lock()
 
     def begin(self, isolation: IsolationChoice) -> None:
-        """Start to choose a backend in a thread.
+        """Start choosing a backend in a thread.
 
-        Nothing is asked, and errors are reported when the backend is needed.
+        Nobody is asked for consent, and errors are reported when the backend is needed.
         """
 
         def choose_one() -> None:
@@ -98,7 +105,10 @@ class ProbedBackends:
         Thread(target=choose_one, name="isolation", daemon=True).start()
 
     def once(self, makers: Mapping[str, Callable[[], Backend]]) -> Mapping[str, Callable[[], Backend]]:
-        """Return functions that create each backend once. They block while another thread tests it."""
+        """Return functions that create each backend once, by its name.
+
+        They block while another thread tests it.
+        """
         return {name: partial(self._get, name, make) for name, make in makers.items()}
 
     def _get(self, name: str, make: Callable[[], Backend]) -> Backend:
@@ -214,10 +224,7 @@ def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = Non
 
 
 def refuse_exposed_key(endpoint: EndpointSettings, exposed: Callable[[], bool]) -> None:
-    """Raise an error if code that a model writes could read the key of its endpoint.
-
-    The error is `SandboxUnavailableError` (decision 122).
-    """
+    """Raise `SandboxUnavailableError` if a model's code could read the key of its endpoint (decision 122)."""
     from gistpoint.core.errors import SandboxUnavailableError
 
     if endpoint.has_secret and exposed():
@@ -240,8 +247,9 @@ def solver_named(
 ) -> AgentSolver:
     """Return the solver with a name, or the one that the environment or `config.toml` names.
 
-    Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and its code
-    would run `exposed`. No message contains a value of the user.
+    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong, and `SandboxUnavailableError`
+    if the endpoint has a key and the model's code would run `exposed`. No message contains a value of the
+    user.
     """
     from gistpoint.core.agents.solvers import BUILT_IN, built_in
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
@@ -302,7 +310,7 @@ def build_runner(
 ) -> Runner:
     """Return a runner with the chosen isolation. `ask` asks for consent.
 
-    Raises `SandboxUnavailableError`.
+    Raises `SandboxUnavailableError` if that isolation does not work and nobody consents to less.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore

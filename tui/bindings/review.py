@@ -1,4 +1,4 @@
-"""The keys of the review: lists of runs, one run, two runs. Also the keys of all lists."""
+"""The keys of the review screens, for the list of runs, one run, and two runs compared, and of all lists."""
 
 from __future__ import annotations
 

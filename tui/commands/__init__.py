@@ -1,4 +1,4 @@
-"""The commands of the command line. Each module contains those on a subject, and is imported when called.
+"""The commands of the command line, in a module for each subject, which is imported when needed.
 
 Without a terminal, commands print text instead of opening screens.
 """

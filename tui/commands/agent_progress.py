@@ -31,7 +31,7 @@ _GAP = 3
 
 
 class JobDisplay(Protocol):
-    """Displays a run while it is carried out."""
+    """A display of a run while it is carried out."""
 
     def __enter__(self) -> JobDisplay: ...
 
@@ -59,7 +59,7 @@ class JobLines:
     """Prints a line to standard error for each job that has ended or halted."""
 
     def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
-        """`quiet` prints nothing, because another program reads the output."""
+        """With `quiet`, nothing is printed, because another program reads the output."""
         self._quiet = quiet
         self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
         self._lock = Lock()
@@ -141,7 +141,7 @@ class JobTable:
             self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)
 
     def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
-        """Draw the table, unless that was done a moment ago."""
+        """Draw the table, unless it was drawn less than a quarter of a second ago."""
         now = time.monotonic()
         if self._live is None or now - self._drawn_at < _DRAW_S:
             return
@@ -149,7 +149,7 @@ class JobTable:
         self._live.update(self._table(states, *self._live.console.size, sent), refresh=True)
 
     def _times(self, ended: int, jobs: int) -> str:
-        """Return the time that has passed, and an estimate of the time left at the pace so far."""
+        """Return the elapsed time in words, with an estimate of the remaining time if there is one."""
         passed = time.monotonic() - self._began
         left = time_left(passed, ended - self._ended_before, jobs - ended)
         words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
@@ -201,6 +201,6 @@ def _fitting(width: int) -> list[Column[JobRow]]:
 
 
 def _urgency(row: JobRow) -> int:
-    """Return the rank of a job in a table without room for all jobs; those at work come first."""
+    """Return the sort key of a job in a table without room for all jobs; jobs at work come first."""
     order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
     return -1 if row.sent else order.index(row.job.status)

@@ -64,7 +64,10 @@ _MOST_MESSAGES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOutRun(Request):
-    """The way in which a run is carried out and displayed."""
+    """A request to carry out a run.
+
+    With `json`, its figures are printed as JSON, and its progress is not shown.
+    """
 
     pace: AgentPace
     json: bool = False
@@ -73,7 +76,7 @@ class CarryOutRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRunRequest(Request):
-    """A run to start; with `dry_run`, its jobs and first request are only printed."""
+    """A request to start a run; with `dry_run`, its jobs and its first request are only printed."""
 
     begin: BeginAgentRun
     carry: CarryOutRun
@@ -82,7 +85,7 @@ class AgentRunRequest(Request):
 
 
 def run(wanted: AgentRunRequest) -> int:
-    """Plan a run, carry it out, and print its figures. Return the exit code."""
+    """Plan a run, carry it out, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
     services = build_services(wanted.carry.isolation)
     plan = plan_run(services, wanted.begin, wanted.price, _left_out)
     if wanted.dry_run:
@@ -94,7 +97,7 @@ def run(wanted: AgentRunRequest) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeAgentRun(Request):
-    """A run to resume."""
+    """A request to resume a run."""
 
     name: str
     base_url: str = ""
@@ -102,7 +105,7 @@ class ResumeAgentRun(Request):
 
 
 def resume(wanted: ResumeAgentRun) -> int:
-    """Resume a run, and print its figures. Return the exit code."""
+    """Resume a run, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
     services = build_services(wanted.carry.isolation)
     found, ports = resume_run(services, wanted.name, wanted.base_url, wanted.carry.pace)
     return _carry_out(wanted.carry, found, ports, wanted.base_url)
@@ -210,14 +213,14 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAgentRuns(Request):
-    """The output of `agent list`."""
+    """A request to list the runs on this machine."""
 
     json: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowAgentRun(Request):
-    """A run whose figures to print, and their form."""
+    """A request to print the figures of a run, or to write them as a table."""
 
     name: str
     json: bool = False
@@ -227,14 +230,14 @@ class ShowAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopAgentRun(Request):
-    """A run to stop."""
+    """A request to stop a run."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchAgent(Request):
-    """A run or an attempt to watch."""
+    """A request to watch a run or an attempt."""
 
     what: str
     isolation: IsolationChoice
@@ -282,7 +285,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
 
 
 def show(wanted: ShowAgentRun) -> int:
-    """Print the figures of a run, or write them as a table."""
+    """Print the figures of a run, or write them as CSV. Raises `UserError` for `output` without `to`."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if wanted.output and not wanted.to:
         raise UserError("-o needs a table to write.", hint="Add --to csv.")
@@ -352,7 +355,10 @@ def stop(wanted: StopAgentRun) -> int:
 
 
 def watch(wanted: WatchAgent) -> int:
-    """Watch a run or an attempt on a screen."""
+    """Watch a run or an attempt on a screen, and return the exit code.
+
+    An attempt that is taken over is opened for the person, and watched again when the person leaves it.
+    """
     from gistpoint.tui.agent_watch_app import AgentWatchApp
 
     locations = Locations.of_user()

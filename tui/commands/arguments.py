@@ -59,7 +59,10 @@ READ_AS = option("read the files as this format", "--as", metavar="FORMAT")
 
 
 def read_files_as(name: str) -> None:
-    """Read files in the format with a name; if empty, in the recognised one. Raises `UserError`."""
+    """Make this process read files in the named format or, if `name` is empty, in the one it recognises.
+
+    Raises `UserError` for an unknown format.
+    """
     from gistpoint.sessions.formats.registry import read_as
 
     read_as(name)

@@ -54,7 +54,7 @@ def attempt_store() -> AttemptStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAttempts(Request):
-    """The output of `attempt list`."""
+    """A request to list the attempts on this machine."""
 
     json: bool = False
 
@@ -78,7 +78,7 @@ def listing(wanted: ListAttempts) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowAttempt(Request):
-    """An attempt to print."""
+    """A request to print an attempt."""
 
     attempt: str
     json: bool = False
@@ -221,7 +221,7 @@ def _verdict_words(given: RunVerdictGiven) -> str:
 
 
 def _actor(summary: AttemptSummary) -> str:
-    """Return who made an attempt. One made by a person and a model counts for neither."""
+    """Return who made an attempt. An attempt made by a person and a model counts for neither."""
     drivers = summary.state.drivers
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
@@ -268,7 +268,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportAttempts(Request):
-    """The attempts to export, all if none is named, with the form and the file."""
+    """A request to export the named attempts, or all if none is named."""
 
     attempts: tuple[str, ...] = ()
     to: str
@@ -276,7 +276,10 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Export attempts. Return 1 if one of them is damaged; it is exported all the same."""
+    """Export attempts. Return 1 if one of them is damaged; it is exported all the same.
+
+    Raises `UserError` if there are none, or if they don't suit the format or the output.
+    """
     store = attempt_store()
     chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
     if not chosen:

@@ -30,7 +30,7 @@ SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFunctions(Request):
-    """The library, the functions to list, and their order and form."""
+    """A request to list the functions of a library, or to draw the callers and callees of one of them."""
 
     source: str
     sort: str = "harmonic_out"
@@ -75,7 +75,7 @@ def code(wanted: ListFunctions) -> int:
 def _measured(
     named: str, scratch: Path, work: LongWork, *, tests: bool
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
-    """Return the call graph, the metrics of each function, and the library if it was analysed before."""
+    """Return the call graph, each function's metrics, and the library, or None if it was never learned."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
     progress = work.progress
@@ -149,7 +149,7 @@ def _between_functions(graph: CallGraph) -> list[CallEdge]:
 
 
 def _observed_degrees(graph: CallGraph) -> Counter[str]:
-    """Return the number of observed calls among those in each function's degree."""
+    """Return by function how many of the calls that its degree counts were observed."""
     found: Counter[str] = Counter()
     for edge in _between_functions(graph):
         if edge.observed:

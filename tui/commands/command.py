@@ -32,12 +32,15 @@ UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds 
 _ISOLATION = frozenset({"sandbox", "allow_unsandboxed"})
 """Options of every command that runs code. They are the same everywhere, so no short help shows them."""
 _HELP_COLUMN = 28
-"""The column of the explanations of options: most fit on the line of their option."""
+"""The column at which the explanations of options begin, so that most fit on the line of their option."""
 
 _WIDTH = 1_000
 """The width, in characters, of a line of usage: a terminal wraps lines better than argparse."""
 _MAY_BE_EMPTY = frozenset({"--pytest-args"})
-"""The options that may have an empty value. Elsewhere, it comes from a shell variable that is not set."""
+"""The options that may have an empty value.
+
+For all others, an empty value comes from an unset shell variable.
+"""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -96,7 +99,7 @@ class CommandParser(argparse.ArgumentParser):
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self))
-            # Every command accepts it, and the short help names it where it would show more.
+            # Every command accepts this option; the short help lists it only where it would show more.
             what = "show every option and exit" if self._rare() else argparse.SUPPRESS
             self.add_argument("--help-all", action=WholeHelp, help=what)
 
@@ -108,7 +111,7 @@ class CommandParser(argparse.ArgumentParser):
         return [action for action in found if action.dest in _ISOLATION]
 
     def format_help(self) -> str:
-        """Return the help with the options that most calls need, and the number of the others."""
+        """Return the help with only the options that most calls need."""
         rare = self._rare()
         if not rare:
             return self.whole_help()
@@ -127,7 +130,7 @@ class CommandParser(argparse.ArgumentParser):
                 group.description = description
 
     def whole_help(self) -> str:
-        """Return the help with all options. Its usage names only what a call has to give."""
+        """Return the help with all options. Its usage names only the arguments that a call must give."""
         before, self.usage = self.usage, self.usage or self._short_usage().replace("%", "%%")
         try:
             return super().format_help()
@@ -148,7 +151,7 @@ class CommandParser(argparse.ArgumentParser):
         return None if found is None else found.choices.get(name)
 
     def commands(self) -> dict[str, str]:
-        """Return its commands that are listed, each with its line of help."""
+        """Return the line of help of each listed subcommand, by its name."""
         return {
             choice.dest: choice.help or ""
             for action in self._actions
@@ -175,7 +178,10 @@ class CommandParser(argparse.ArgumentParser):
         raise SystemExit(MISTAKE)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Suggest the intended value. Before Python 3.14, argparse has no other place for this."""
+        """Refuse a value that is not among the choices, and suggest the intended one.
+
+        Before Python 3.14, argparse has no other place for this.
+        """
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
@@ -187,7 +193,10 @@ class CommandParser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
 
     def _require_known(self, words: Iterable[str]) -> None:
-        """Refuse unknown options before missing ones are reported, and empty values of unset variables."""
+        """Refuse unknown options, before missing ones are reported, and empty values.
+
+        An empty value usually comes from an unset variable of the shell.
+        """
         before = ""
         for word in words:
             if word == "--":
@@ -291,7 +300,7 @@ class WholeHelp(argparse.Action):
 
 
 def _in_usage(action: argparse.Action) -> bool:
-    """Return whether the short usage contains an action: all that must be given."""
+    """Return whether the short usage contains an action, because a call must give it."""
     return not action.option_strings or action.required
 
 

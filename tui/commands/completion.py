@@ -28,7 +28,7 @@ _SHELLS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintScript(Request):
-    """The shell whose script to print."""
+    """A request to print the completion script of a shell."""
 
     shell: str
 
@@ -50,7 +50,7 @@ def complete(parser: CommandParser) -> None:
     *_, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
     called = parser
     for word in words[1:]:
-        called = called.command(word) or called  # a word that is no command is an option or a value
+        called = called.command(word) or called  # any word but a command is an option or a value
     called.complete()  # argcomplete inspects the options before it parses a line with them
     for action in called._actions:
         known = action.metavar == "BACKEND" if action.option_strings else not called.names

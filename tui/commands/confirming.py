@@ -37,7 +37,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmPasses(Request):
-    """The attempts whose passes to confirm; with `all`, those that were not asked about."""
+    """A request to confirm the passes of attempts; with `all`, every pass that nobody has asked about."""
 
     attempts: tuple[str, ...] = ()
     all: bool = False
@@ -46,7 +46,10 @@ class ConfirmPasses(Request):
 
 
 def confirm(wanted: ConfirmPasses) -> int:
-    """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked."""
+    """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked.
+
+    Raises `UserError` unless there is either a named attempt or `all`.
+    """
     if wanted.all == bool(wanted.attempts):
         raise UserError(
             "No attempt is named.", hint="Name attempts, or --all for every pass that nobody asked about."
@@ -78,7 +81,7 @@ def is_odd(asked: AskedPass) -> bool:
 
 
 def asked_words(asked: AskedPass) -> str:
-    """Return the lines on the result of a request for confirmation."""
+    """Return a text on the result of a request for confirmation, with one or more lines."""
     if asked.confirmation is None:
         return f"not asked. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
@@ -104,7 +107,7 @@ def objection(wanted: ObjectToVerdict) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlTasks(Request):
-    """The tasks for which to find out whether passes can be confirmed."""
+    """A request to find out whether passes of tasks can be confirmed."""
 
     tasks: tuple[str, ...]
     json: bool = False
@@ -114,7 +117,8 @@ class ControlTasks(Request):
 def control(wanted: ControlTasks) -> int:
     """Make the controls of tasks, and write them next to the answers.
 
-    Return 1 if passes of one of the tasks can't be confirmed.
+    Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` for a task whose passes are
+    never confirmed.
     """
     services = build_services(wanted.isolation)
     rows: list[dict[str, Any]] = []

@@ -29,7 +29,7 @@ _ANSWER_LINES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoRequest(Request):
-    """The task of the demo to open or to play."""
+    """A request to open the demo, or to attempt or play one of its tasks."""
 
     task: str | None = None
     play: bool = False
@@ -39,7 +39,10 @@ class DemoRequest(Request):
 
 
 def demo(wanted: DemoRequest) -> int:
-    """Open the demo. Without a terminal, print its tasks or play an attempt. Return the exit code."""
+    """Open the demo, attempt one of its tasks, or play an attempt. Return the exit code.
+
+    If no task is named and there is no terminal, the tasks of the demo are printed.
+    """
     if interactive() and not wanted.play and not wanted.task:
         return _open(wanted.isolation)
     if wanted.task and not wanted.play:
@@ -72,7 +75,7 @@ def demo(wanted: DemoRequest) -> int:
 
 
 def _open(isolation: IsolationChoice) -> int:
-    """Show the home screen, and unpack the tasks after that."""
+    """Show the home screen, and unpack the demo's tasks once it is shown. Return the exit code."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.app import GistpointApp, ServicesMaker
 

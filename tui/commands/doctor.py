@@ -47,7 +47,7 @@ _Tried = tuple[Attack, Mapping[str, AttackFinding]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest(Request):
-    """The checks to make in addition to that of the isolation."""
+    """A request to report on the isolation; with `self_test`, attacks on it are tried as well."""
 
     self_test: bool = False
     withdraw_consent: bool = False
@@ -58,7 +58,8 @@ class DiagnoseRequest(Request):
 def doctor(wanted: DiagnoseRequest) -> int:
     """Probe the isolation, report on it, and try the attacks on request.
 
-    Return 1 if no isolation works, or if one withstands less than promised.
+    Return 1 if no isolation works, if the requested backend doesn't, or if an attack's outcome isn't as
+    promised.
     """
     locations = Locations.of_user()
     if wanted.withdraw_consent:

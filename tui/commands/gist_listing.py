@@ -75,7 +75,7 @@ COLUMNS: tuple[Column[_Row], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGists(Request):
-    """The gist tasks to list, and their form."""
+    """A request to list the gist tasks, or only the hard subset."""
 
     hard: Count = 0
     """The number of tasks on each axis of the hard subset; 0 for all tasks."""
@@ -139,14 +139,17 @@ def _record(row: _Row) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConditions(Request):
-    """A gist task, and the folder in which to write a file for each condition."""
+    """A request to write into a folder, for a gist task, a file with the settings of each condition."""
 
     task: str
     output: Path
 
 
 def find_gist(name: str) -> Task:
-    """Return a gist task. Raises `TaskError` if there is none, and `UserError` if it is of another kind."""
+    """Return a gist task.
+
+    Raises `TaskError` if no task has this name, and `UserError` if it is of another kind.
+    """
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(name)
     if not is_gist(task):
@@ -157,7 +160,10 @@ def find_gist(name: str) -> Task:
 
 
 def conditions(wanted: WriteConditions) -> int:
-    """Write a file with the settings of each condition in the paper."""
+    """Write a file with the settings of each condition in the paper.
+
+    Raises `UserError` if one of the files already exists with other settings.
+    """
     task, folder = find_gist(wanted.task), wanted.output
     make_folder(folder)
     texts: dict[Path, bytes] = {}

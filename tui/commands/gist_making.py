@@ -44,7 +44,7 @@ _INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageChoice(Request):
-    """A Docker image with a repository and its environment."""
+    """A request to take a repository and its environment from a Docker image."""
 
     image: str = ""
     workdir: str = ""
@@ -52,7 +52,10 @@ class ImageChoice(Request):
     pull: bool = False
 
     def spec(self, source: str, suite: SourceSpec) -> ImageSpec | None:
-        """Return the requested image; None if there is none. Raises `UserError` for contradictory options."""
+        """Return the requested image; None if there is none.
+
+        Raises `UserError` if options contradict each other, or if there is neither an image nor a source.
+        """
         from gistpoint.sandbox.environments.images import ImageSpec
 
         if not self.image:
@@ -79,7 +82,7 @@ class ImageChoice(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGists(Request):
-    """The repository, the gists to make from it, and the form of the output."""
+    """A request to make gist tasks from a repository."""
 
     source: str = ""
     command: tuple[str, ...] = ()
@@ -102,7 +105,7 @@ class NewGists(Request):
 
 
 def new(wanted: NewGists) -> int:
-    """Make gist tasks, and print a line for each, which begins with its id."""
+    """Make gist tasks, and print a line for each, which begins with its id. Return 1 if none was made."""
     asked = wanted.asked()
     named = asked.named()
     spec = wanted.suite.of(wanted.source)

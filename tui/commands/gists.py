@@ -39,7 +39,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRequest(Request):
-    """The task whose reference gist to make, the time for reducing it, and the form of the output."""
+    """A request to make the reference gist of a task, and to spend `seconds` on reducing it."""
 
     task: str
     seconds: Positive = 120.0
@@ -76,7 +76,7 @@ def reference(wanted: ReferenceRequest) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreGist(Request):
-    """A file to score as a gist of a task, and the form of the output."""
+    """A request to score a file as a gist of a task."""
 
     task: str
     file: str
@@ -86,7 +86,10 @@ class ScoreGist(Request):
 
 
 def score(wanted: ScoreGist) -> int:
-    """Score a gist, and print each figure with its evidence. Return 1 if the gist is not faithful."""
+    """Score a gist, and print each figure with its evidence. Return 1 if the gist is not faithful.
+
+    Raises `UserError` if the file can't be read as UTF-8 text.
+    """
     _, judge = _opened(wanted.task, wanted.isolation)
     try:
         gist = Path(wanted.file).read_text("utf-8")

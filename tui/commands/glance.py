@@ -55,7 +55,7 @@ _ONE_OF_THEM = "Read with --judge-model first, then print with --table."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskReadingModel(Request):
-    """A model that reads in place of a person, and how often to ask it."""
+    """A request to have a model read functions in place of a person, each of them `times` times."""
 
     judge_model: str | None = None
     times: Annotated[int, ValueBounds(least=1, most=MOST_TIMES)] = 20
@@ -64,7 +64,7 @@ class AskReadingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintGlances(Request):
-    """The form of the output. Without `table`, `json` and `csv`, functions are read instead."""
+    """A request to print results. Without `table`, `json` and `csv`, functions are read instead."""
 
     table: bool = False
     json: bool = False
@@ -73,13 +73,13 @@ class PrintGlances(Request):
 
     @property
     def any(self) -> bool:
-        """Whether results are printed, rather than functions read."""
+        """Whether results are printed, instead of functions being read."""
         return self.table or self.json or self.csv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGlances(Request):
-    """The functions to read blind, the reader, and the form of the output."""
+    """A request to read functions blind, to have a model read them, or to print what readers saw."""
 
     set: tuple[str, ...] = ()
     all: bool = False
@@ -93,7 +93,10 @@ class ReadGlances(Request):
 
 
 def glance(wanted: ReadGlances) -> int:
-    """Open the functions for reading, ask a model to read them, or print what readers saw."""
+    """Open the functions for reading, ask a model to read them, or print what readers saw.
+
+    Return the exit code. Raises `UserError` if options contradict each other, or if there is nothing to read.
+    """
     if wanted.model.judge_model is not None and wanted.printed.any:
         raise UserError(
             "--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM

@@ -28,7 +28,7 @@ _ROLES = ("qa", "baseline", "author", "training")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeTools(Request):
-    """The attempt to serve, and the transport."""
+    """A request to serve an attempt over a transport, or to print a client's configuration for it."""
 
     serve: ServeAttempt
     http: str | None = None
@@ -41,7 +41,10 @@ class ServeTools(Request):
 
 
 def mcp(wanted: ServeTools) -> int:
-    """Serve an attempt, or print the configuration of a client for it."""
+    """Serve an attempt, or print the configuration of a client for it.
+
+    Raises `UserError` if standard input does not come from a client, or if the extra `mcp` is missing.
+    """
     if wanted.client:
         return _print(wanted, wanted.client)
     token = os.environ.pop(TOKEN, "")  # no program that is started here may read it

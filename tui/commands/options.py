@@ -20,7 +20,7 @@ from gistpoint.core.requests import Request, ValueBounds, fields_of
 
 R = TypeVar("R", bound=Request)
 Read = Callable[[str], object]
-"""Converts a typed word to a value. Raises `argparse.ArgumentTypeError`."""
+"""Converts a typed word to a value. Raises `argparse.ArgumentTypeError` if it is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class OptionTable:
     one_of: tuple[tuple[str, ...], ...] = ()
     """Groups of fields of which at most one may be given."""
     required: bool = False
-    """Whether one field of each such group must be given."""
+    """Whether one field of each group in `one_of` must be given."""
 
     def with_options(self, **changed: Option | OptionTable) -> OptionTable:
         """Return the table with other declarations for some fields."""
@@ -112,7 +112,7 @@ class CliCommand(Generic[R]):
 
 
 def add_options(parser: argparse.ArgumentParser, request: type[Request], table: OptionTable) -> None:
-    """Add the options of a request that every command takes."""
+    """Add the options for a request to a parser."""
     _add(parser, parser, request, table)
 
 
@@ -127,7 +127,10 @@ def _add(
     request: type[Request],
     table: OptionTable,
 ) -> None:
-    """Add the options of a table in order; if it has a title, in a group of their own."""
+    """Add the options of a table in order; if it has a title, in a group of their own.
+
+    Raises `TypeError` if the table and the request differ in a field, or if two fields have the same name.
+    """
     if table.title:
         group = parser.add_argument_group(table.title, table.description or None)
     hints = get_type_hints(request, include_extras=True)
@@ -259,7 +262,7 @@ def _number_of_values(kind: _Type, declared: Field[Any], entry: Option) -> dict[
 
 
 def _choices(base: Any) -> tuple[str, ...]:
-    """Return all values of a type; empty if there are too many to list."""
+    """Return the values of a `Literal` or an `Enum`; empty for any other type."""
     if get_origin(base) is Literal:
         return get_args(base)
     return tuple(member.value for member in base) if _is_enum(base) else ()
@@ -270,7 +273,7 @@ def _is_enum(base: Any) -> bool:
 
 
 def _value(kind: _Type, given: Any) -> Any:
-    """Return a value that argparse has read in the declared type: as a tuple or a member of an `Enum`."""
+    """Return a value read by argparse in the declared type, such as a tuple or a member of an `Enum`."""
     if isinstance(given, list):
         return tuple(_value(kind, one) for one in given)
     return kind.base(given) if _is_enum(kind.base) else given
@@ -291,7 +294,10 @@ def _reader(kind: _Type) -> Read:
 
 
 def _within(value: float, bounds: ValueBounds | None) -> float:
-    """Return a number that is within bounds. Raises `argparse.ArgumentTypeError` with the bound."""
+    """Return `value`.
+
+    Raises `argparse.ArgumentTypeError` with the bound if the value is outside of the bounds.
+    """
     if bounds is None:
         return value
     if bounds.least is not None and value < bounds.least:

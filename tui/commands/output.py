@@ -82,7 +82,7 @@ def spelled(value: str | float | None) -> str:
 
 
 _READABLE, _GAP = 12, 3
-"""The cells that a column with as much content needs at least, and the cells between two columns."""
+"""The cells that a column with long texts needs to be readable, and the cells between two columns."""
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -122,7 +122,10 @@ def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
 
 
 def for_output(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines for standard output: with visible control characters on a terminal, otherwise unchanged."""
+    """Yield lines for standard output.
+
+    On a terminal, control characters are made visible; otherwise, only what can't be encoded is escaped.
+    """
     if not sys.stdout.isatty():
         encoding = sys.stdout.encoding or "utf-8"
         yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
@@ -132,10 +135,10 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) -> None:
-    """Write a file completely: to a temporary file that is then renamed. Raises `UserError`.
+    """Write a file completely, as a temporary file that is then renamed. Raises `UserError` if that fails.
 
-    If the user has `named` a link or a device, that is written to. A name that gistpoint has chosen is
-    replaced, whatever has it: in a shared folder, it could be a link to any of the user's files.
+    If the user has `named` a link or a device, its target or the device is written to. Whatever has a name
+    that gistpoint has chosen is replaced: in a shared folder, it could be a link to any of the user's files.
     """
     if target.is_dir():
         raise UserError(f"{target} is a folder.", hint="Name a file to write.")
@@ -155,12 +158,12 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
             part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
-    except RuntimeError as error:  # before Python 3.13, a circle of links is no OSError
+    except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
         raise UserError(f"{target} can't be written: its links lead in a circle.") from error
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and its parents if necessary. Raises `UserError`."""
+    """Make a folder, and its parents if necessary. Raises `UserError` if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

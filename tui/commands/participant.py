@@ -27,7 +27,7 @@ BY_LINK = "by the same link."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedParticipant(Request):
-    """The participant, and their tasks or study."""
+    """A request to show a participant the assigned tasks, or the study."""
 
     code: str
     tasks: tuple[str, ...] = ()

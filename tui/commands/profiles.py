@@ -47,7 +47,10 @@ def profiled(name: str, document: RunDocument, run: Run) -> ProfiledRun:
 def print_profiles(
     runs: list[ProfiledRun], problems: list[dict[str, Any]], *, order: str, as_json: bool
 ) -> None:
-    """Print the profiles of many runs by task, in one of the orders in `profile_rows.ORDERS`."""
+    """Print the profiles of many runs by task, in one of the orders in `profile_rows.ORDERS`.
+
+    The `problems`, each with the run that could not be read, are printed only as JSON.
+    """
     if not as_json:
         for line in rows_drawn(runs, max(_NARROWEST, shutil.get_terminal_size().columns), order):
             print_text(line.text.rstrip())

@@ -1,4 +1,4 @@
-"""Long work of a command: its progress on standard error, and an orderly end on Ctrl+C."""
+"""Shows the progress of a command's long work on standard error, and stops it in order on Ctrl+C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.commands.progress_bar import ProgressBar
 
 _LOGGED_S = 30.0
-"""Seconds between two lines on the same stage, if standard error is no terminal."""
+"""Seconds between two lines on the same stage, if standard error is not a terminal."""
 
 
 _OF_TESTS = ("running", "finished")
@@ -32,10 +32,10 @@ _OF_TESTS = ("running", "finished")
 
 
 class ProgressLine:
-    """A context that shows the progress of long work: as a bar on a terminal, else as lines with times."""
+    """A context that shows the progress of long work, as a bar on a terminal or as lines with times."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """`quiet` shows nothing, because another program reads the output."""
+        """With `quiet`, nothing is shown, because another program reads the output."""
         self._quiet = quiet
         self._bar: ProgressBar | None = None
         self._stage: WorkStage | None = None
@@ -78,7 +78,7 @@ class ProgressLine:
                 self.detail(progress.phase)
 
     def stage(self, name: str) -> None:
-        """Begin a stage, which ends the stage before, unless it is the current one."""
+        """Begin a stage, which ends the previous one; do nothing if it is the current one."""
         if name == self._name:
             return
         self._end_stage()
@@ -89,14 +89,14 @@ class ProgressLine:
             self.line(name)
 
     def count(self, done: int, total: int, words: str = "") -> None:
-        """Show how much of the stage is done. `words` describe the work at the moment."""
+        """Show how much of the stage is done. `words` describe the current work."""
         if self._bar is not None:
             self._bar.show(self._titled(words), done, total)
         elif self._is_time_to_log():
             self.line(f"  {done} of {total}{f', {words}' if words else ''}")
 
     def detail(self, text: str) -> None:
-        """Show the work at the moment; without a terminal, do nothing."""
+        """Show the current work; without a terminal, do nothing."""
         if self._bar is not None:
             self._bar.show(self._titled(text))
 
@@ -182,8 +182,8 @@ def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Ite
     """Show the progress of work unless `quiet`, and stop the work on Ctrl+C.
 
     The first Ctrl+C sets the token, and the second ends the work at once. Work that doesn't check the token
-    (`asks_token` is False) ends at the first. Raises `CancelledError` then, with a sentence on what is `kept`
-    and how to continue.
+    (`asks_token` is False) ends at the first. Raises `CancelledError` when the work is stopped, with a
+    sentence on what is `kept` and how to continue.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
     with ProgressLine(quiet=quiet) as progress:
@@ -214,7 +214,7 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         if progress is not None:
             progress.stopping = True
             message = "Stopping, without loss. Ctrl+C again ends at once."
-            # A signal handler must not write itself.
+            # A signal handler must not print, so a thread does.
             Thread(target=progress.line, args=(message,), daemon=True).start()
 
     before = signal(SIGINT, stop)

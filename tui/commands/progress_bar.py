@@ -49,7 +49,7 @@ class ProgressBar:
         left_s: float | None = None,
         restart: bool = False,
     ) -> None:
-        """Show the work at the moment. `restart` resets the clock. Without `total`, the bar only moves."""
+        """Show the current work. `restart` resets the clock. Without `total`, the bar only moves."""
         if restart:
             self._progress.reset(self._task, total=total, description=name)
         if not count and total:

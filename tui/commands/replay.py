@@ -36,7 +36,7 @@ _CALL_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRuns(Request):
-    """The runs whose tool calls to repeat."""
+    """A request to repeat the tool calls of recorded runs."""
 
     recorded: tuple[str, ...] = ()
     all: bool = False
@@ -50,7 +50,7 @@ class ReplayRuns(Request):
 def replay(wanted: ReplayRuns) -> int:
     """Replay one run or many, and print a line for each call or for each run.
 
-    Return 1 if anything differs.
+    Return 1 if anything differs or can't be replayed. Raises `UserError` if options contradict each other.
     """
     if wanted.all and wanted.recorded:
         raise UserError(
@@ -157,7 +157,7 @@ def _replay_many(wanted: ReplayRuns) -> int:
 
 
 def _ended(services: Services) -> list[str]:
-    """Return the ids of all attempts that have ended, the oldest first."""
+    """Return the ids of all intact attempts that a person or a model has ended, the oldest first."""
     found = [
         summary.attempt_id
         for summary in services.attempts.outlines()

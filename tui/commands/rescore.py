@@ -29,7 +29,7 @@ _COLUMNS: tuple[Column[RescoredResult], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreCommand(Request):
-    """The results to judge again, and the form of the output."""
+    """A request to judge the results of another harness again."""
 
     results: RescoreResults
     json: bool = False
@@ -58,7 +58,7 @@ def rescore(wanted: RescoreCommand) -> int:
 
 
 def _summary(found: Rescoring) -> str:
-    """Return a line with the numbers of solved tasks, and one with the tasks that have no result."""
+    """Return a line with the numbers of solved tasks and, if tasks have no result, a line that names them."""
     judged = [row.result for row in found.rows if row.result is not None]
     theirs = [row.returned.solved for row in found.rows if row.returned.solved is not None]
     line = f"Solved: {sum(one.solved for one in judged)} of {len(judged)} by gistpoint's judge"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest(Request):
-    """The recorded runs to review, and the reviewer."""
+    """A request to review recorded runs on a screen."""
 
     paths: tuple[str, ...] = ()
     demo: bool = False
@@ -42,7 +42,10 @@ class ReviewRequest(Request):
 
 
 def review(wanted: ReviewRequest) -> int:
-    """Open the list of runs, or a single run that is named."""
+    """Open the list of the named runs, or the run itself if only one is named. Return the exit code.
+
+    Raises `UserError` if nothing is named, or if a named run does not exist.
+    """
     if not wanted.paths and not wanted.demo:
         raise UserError(
             "Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with."
@@ -104,7 +107,7 @@ def _judge(isolation: IsolationChoice, task: Task) -> TaskJudge:
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:
-    """Return the runs with the given names. For an agent's run, these are the folders of its attempts."""
+    """Return what to open for each name: a path or, for an agent's run, the folders of its attempts."""
     return tuple(found for path in paths for found in _stored(path, locations))
 
 
@@ -116,7 +119,7 @@ def first_screen(
     replaying: Callable[[RunDocument], Replay] | None = None,
     judging: Judging | None = None,
 ) -> Callable[[], Screen[None]]:
-    """Import the screen for a single run, or the one for a list, and return its constructor.
+    """Import the screen for a single run, or the screen for a list, and return its constructor.
 
     The first steps of a single run are read ahead. If that fails, the screen reports why.
     """
@@ -142,7 +145,7 @@ def first_screen(
 
 
 def _stored(name: str, locations: Locations) -> list[str]:
-    """Return the folders of a named run's attempts; if there are none, the name."""
+    """Return the folders of the named attempt or of the named run's attempts; otherwise, only the name."""
     if Path(name).exists():
         return [name]
     from gistpoint.tui.commands.runs import attempt_folder

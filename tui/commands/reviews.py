@@ -45,15 +45,15 @@ def _print_problems(problems: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReviews(Request):
-    """The reviewers and runs whose annotations to export, the format and the file."""
+    """A request to export the annotations of some or all reviewers."""
 
     paths: tuple[str, ...] = ()
     """Files and folders of runs; empty for the annotations of all runs, of which only the keys are known."""
     to: Literal["csv", "jsonl"] = "csv"
     output: Path | None = None
-    """None for standard output."""
+    """The file to write; None for standard output."""
     reviewer: tuple[str, ...] = ()
-    """Empty for all reviewers."""
+    """The reviewers whose annotations are exported; empty for all."""
 
 
 def export(asked: ExportReviews) -> int:
@@ -86,14 +86,14 @@ def _runs(paths: tuple[str, ...], store: ReviewStore) -> Iterator[ReviewedRun]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarizeReviews(Request):
-    """The runs whose reviews are counted."""
+    """A request to count the reviews of runs."""
 
     paths: tuple[str, ...]
     json: bool = False
 
 
 def summary(asked: SummarizeReviews) -> int:
-    """Print what was judged, and how, by model and by task."""
+    """Print what was judged, and how, by model and by task. Raises `UserError` if there are no runs."""
     runs = list(_runs(asked.paths, _store()))
     if not runs:
         raise UserError(f"There is no recorded run in {visible_line(', '.join(asked.paths))}.")
@@ -136,7 +136,7 @@ def _most_common(counted: Counter[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReviews(Request):
-    """The files with reviews to merge."""
+    """A request to merge files with reviews into the user's own reviews."""
 
     paths: tuple[Path, ...]
 
@@ -152,7 +152,7 @@ def merge(asked: MergeReviews) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareReviewers(Request):
-    """The two reviewers to compare; may be empty if there are only two."""
+    """A request to compare two reviewers, who need not be named if there are only two."""
 
     reviewers: tuple[str, ...] = ()
     json: bool = False

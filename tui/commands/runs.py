@@ -44,7 +44,10 @@ def _settled(document: RunDocument) -> RunDocument:
 
 
 def open_named(name: str) -> RunDocument:
-    """Open a run, given its path, `FILE#ID`, or the id of a stored attempt. Raises `UserError`."""
+    """Open a run, given its path, `FILE#ID`, or the id of a stored attempt.
+
+    Raises `RunFileError` if it can't be read.
+    """
     try:
         return open_run(name)
     except RunFileError:
@@ -57,7 +60,7 @@ def open_named(name: str) -> RunDocument:
 def attempt_folder(name: str) -> Path | None:
     """Return the folder of a stored attempt, given its id or a part of it; None if there is none.
 
-    A name that is, or looks like, a path is none.
+    A name that is a path, or looks like one, is never taken for an id.
     """
     path, id = split_name(name)
     if id or "/" in name or path.exists():
@@ -74,7 +77,7 @@ def attempt_folder(name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRuns(Request):
-    """The files, folders and archives whose runs to list, and the form of the output."""
+    """A request to list the runs in files, folders and archives."""
 
     paths: tuple[str, ...]
     json: bool = False
@@ -84,7 +87,10 @@ class ListRuns(Request):
 
 
 def listing(wanted: ListRuns) -> int:
-    """Print the runs of files, folders and archives, reading each run to its end for a complete row."""
+    """Print the runs of files, folders and archives, reading each run to its end for a complete row.
+
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a file is hardly a run.
+    """
     read_files_as(wanted.read_as)
     if wanted.profile:
         return _print_profiles(wanted)
@@ -148,7 +154,7 @@ def read_runs(
 
 
 def _completed(early: Run, run: Run) -> Run:
-    """Return the complete header of a run. If it names no task, it has the name that the list found."""
+    """Return the complete header of a run, with the task of the early header if it names none."""
     from dataclasses import replace
 
     derived = run.derived | (early.derived & {"task"})
@@ -156,10 +162,10 @@ def _completed(early: Run, run: Run) -> Run:
 
 
 def _print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
-    """Print what could not be read, and return the exit code.
+    """Print what could not be read, and return the exit code; it is `code` if nothing else follows from that.
 
-    A named path that can't be read is a user error. A file that is hardly a run, or none, is a negative
-    verdict.
+    A named path that can't be read is a user error. A file that is hardly a run, or not a run at all, is a
+    negative verdict.
     """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
@@ -236,7 +242,7 @@ def _problem(listed: ListedRun) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowRun(Request):
-    """The run, or the step of it, to print, and the form of the output."""
+    """A request to print a run, or one of its steps."""
 
     recorded: str
     step: int | None = None
@@ -246,7 +252,10 @@ class ShowRun(Request):
 
 
 def show(wanted: ShowRun) -> int:
-    """Print a run or a step of it, as text or in ATIF."""
+    """Print a run, one of its steps, or its profile. Return 1 if the run hardly fits its format.
+
+    Raises `UserError` if there is no such step, or if both a step and a profile are requested.
+    """
     read_files_as(wanted.read_as)
     if wanted.profile and wanted.step is not None:
         raise UserError(
@@ -290,7 +299,7 @@ def _doubted(document: RunDocument) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRuns(Request):
-    """The pattern to search for, and the runs and parts to search."""
+    """A request to search runs for a pattern."""
 
     pattern: str
     paths: tuple[str, ...]
@@ -347,7 +356,7 @@ def _documents(paths: Iterable[str], problems: list[ListedRun], wants: Wants) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertRun(Request):
-    """The run to write, and the format and file."""
+    """A request to write a run in another format."""
 
     recorded: str
     to: str
@@ -356,7 +365,10 @@ class ConvertRun(Request):
 
 
 def convert(wanted: ConvertRun) -> int:
-    """Write a run in another format, to standard output or to a file."""
+    """Write a run in another format, to standard output or to a file. Return 1 if it hardly fits its format.
+
+    Raises `UserError` if the file is the run itself.
+    """
     read_files_as(wanted.read_as)
     write = exporter(wanted.to)
     document = _settled(open_named(wanted.recorded))

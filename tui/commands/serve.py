@@ -31,10 +31,10 @@ _ALL_ADDRESSES = ("0.0.0.0", "::")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPeople(Request):
-    """The participants who get links, and what the links are for."""
+    """A request to give each participant a link, to tasks or to a study."""
 
     people: tuple[str, ...] = ()
-    """Each a code with its tasks: `P01=TASK,TASK`."""
+    """The participants, each a code with its tasks: `P01=TASK,TASK`."""
     links: str = ""
     study: str | None = None
     new_links: bool = False
@@ -42,7 +42,7 @@ class ServedPeople(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAddress(Request):
-    """The address to listen at, and the one by which browsers reach it."""
+    """A request to listen at an address, which browsers may reach by another URL."""
 
     host: str = "127.0.0.1"
     port: Port = 8000
@@ -54,7 +54,7 @@ class ServedAddress(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeParticipants(Request):
-    """The participants to serve, the address, and the limits."""
+    """A request to serve tasks or a study to participants."""
 
     given: ServedPeople
     address: ServedAddress
@@ -66,13 +66,13 @@ class ServeParticipants(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeLink(Request):
-    """The participant whose link to revoke."""
+    """A request to revoke a participant's link."""
 
     person: str
 
 
 def show_links(asked: JsonWanted) -> int:
-    """Print the links."""
+    """Print who has a link, and for which tasks or study."""
     from gistpoint.core.readable import moment
 
     clock = _clock()
@@ -106,7 +106,10 @@ def revoke(asked: RevokeLink) -> int:
 
 
 def serve(asked: ServeParticipants) -> int:
-    """Serve until the process is stopped."""
+    """Print the new links, and serve until the process is stopped.
+
+    Raises `UserError` if nobody has a link.
+    """
     import asyncio
 
     _require_extra()
@@ -181,7 +184,10 @@ def _require_extra() -> None:
 
 
 def _place(asked: ServedAddress) -> ServedPlace:
-    """Return the address to listen at. Raises `UserError` if links would be sent unencrypted."""
+    """Return the address to listen at.
+
+    Raises `UserError` if options don't fit together, or if links would be sent unencrypted.
+    """
     from gistpoint.tui.serving.server import ServedPlace, is_loopback
 
     if bool(asked.cert) != bool(asked.key):
@@ -227,7 +233,10 @@ def _require_isolation(sandbox: str | None) -> None:
 
 
 def _people(asked: ServedPeople) -> dict[str, Assigned]:
-    """Return what each named participant is served. Raises `UserError` for a code that is given twice."""
+    """Return what each named participant is served, by code.
+
+    Raises `UserError` for a malformed assignment, and for a code that is given twice.
+    """
     from gistpoint.sessions.studies.writers import checked_code
     from gistpoint.tui.serving.links import Assigned, read_assignments
 
@@ -281,7 +290,10 @@ def _require_new(who: str, found: dict[str, Assigned]) -> None:
 
 
 def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
-    """Check the tasks and their isolation before any link is shown. Raises `UserError`."""
+    """Check the assigned tasks or study, and the isolation, before any link is shown.
+
+    Raises `UserError` if they can't be served.
+    """
     if assigned.study:
         from gistpoint.sessions.studies.people import require_servable
         from gistpoint.tui.study_opening import open_study

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveRequest(Request):
-    """The task to attempt, or the attempt to resume."""
+    """A request to attempt a task, or to resume an attempt."""
 
     what: str
     new: bool = False
@@ -50,10 +50,10 @@ def open_attempt(
     lines: bool,
     new: bool = False,
 ) -> int:
-    """Attempt a task, or resume an attempt, as `find` returns it, on the screen or by lines.
+    """Attempt the task, or resume the attempt, that `find` returns, on the screen or by lines.
 
     For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. Return
-    the exit code.
+    the exit code. Raises `UserError` if there is no terminal and `lines` is not set.
     """
     from gistpoint.tui.commands.output import interactive
 
@@ -84,7 +84,10 @@ def open_attempt(
 
 
 def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
-    """Return the services, which apply the given settings of a gist."""
+    """Return services that apply the requested settings of a gist, if any.
+
+    Raises `UserError` if there are settings for an existing attempt, which keeps its own.
+    """
     role = None if wanted.role is None else Role(wanted.role)
     services = build_services(wanted.isolation, role=role, participant=wanted.participant, probed=probed)
     if not wanted.gist_settings:

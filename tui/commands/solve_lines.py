@@ -33,7 +33,7 @@ _FREE = "Nothing was called or spent."
 def solve_by_lines(services: Services, what: Task | str) -> int:
     """Begin a task, or resume an attempt by its id, and answer the lines on standard input.
 
-    Return the exit code.
+    Return 1 unless the attempt counts as solved. Raises `CancelledError` on Ctrl+C.
     """
     resume_collecting()  # garbage collection was suspended for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
@@ -113,7 +113,10 @@ def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
 
 
 def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None:
-    """Raise `QuestionError` if a file with code is given for another argument: a refused call has a cost."""
+    """Raise `QuestionError` if a file with code is given for another argument.
+
+    The tool would refuse the call, and a refused call has a cost.
+    """
     code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
     misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
     given = arguments.get(code, "")
@@ -148,7 +151,7 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _ended(state: AttemptState, services: Services) -> int:
-    """Confirm a pass, print how the attempt has ended, and return the exit code.
+    """Confirm a pass, and print how the attempt has ended. Return 1 unless it counts as solved.
 
     Ctrl+C leaves the pass unconfirmed.
     """

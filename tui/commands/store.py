@@ -50,20 +50,23 @@ def _opened(locations: Locations) -> Iterator[TeamStore]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseStore(Request):
-    """The store to use: an address, or `files` for none."""
+    """A request to choose the store: its address, or `files` for none."""
 
     store: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStore(JsonWanted):
-    """Whether to fetch deleted tasks, too."""
+    """A request to send and fetch everything; with `deleted`, also the tasks deleted on this machine."""
 
     deleted: bool = False
 
 
 def use(asked: UseStore) -> int:
-    """Choose a store, and print whether it answers. Return 1 if it can't be used."""
+    """Choose a store, and print whether it answers.
+
+    Return 1 if it can't be used, unless only its tables are missing.
+    """
     locations = Locations.of_user()
     if asked.store == FILES:
         before = chosen_address(locations.config)
@@ -215,7 +218,10 @@ def sync(asked: SyncStore) -> int:
 
 
 def check(asked: JsonWanted) -> int:
-    """Print all differences between the files and the store. Return 1 if there is one."""
+    """Print all differences between the files and the store. Return 1 if there is one.
+
+    Raises `TeamStoreError` if the user may only read the store.
+    """
     locations = Locations.of_user()
     with _opened(locations) as store, long_work(quiet=asked.json, kept="Nothing was changed.") as work:
         if not store.rights.works:

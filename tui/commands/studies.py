@@ -53,14 +53,14 @@ R = TypeVar("R", bound=Request)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStudy(Request):
-    """A study, given by its folder or its name on the team's store."""
+    """A request about a study, given by its folder or its name on the team's store."""
 
     study: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyShown(NamedStudy):
-    """A study, and the form of the output."""
+    """A request about a study, whose output is JSON if `json` is set."""
 
     json: bool = False
 
@@ -104,7 +104,7 @@ class StudyCommand(Generic[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStudyShown(StudyShown):
-    """The study to make. `study` is its folder."""
+    """A request to make a study in the folder `study`."""
 
     new: NewStudy
 
@@ -127,13 +127,13 @@ def new(asked: NewStudyShown) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCheck(StudyShown):
-    """The study to check, or with `prereg`, to describe for a registration."""
+    """A request to check a study or, with `prereg`, to describe it for a pre-registration."""
 
     prereg: bool = False
 
 
 def check(asked: StudyCheck) -> int:
-    """Print the findings of all checks. Return 1 if one of them failed."""
+    """Print the findings of all checks, or the text of a pre-registration. Return 1 if a check failed."""
     study = open_study(asked.study)
     if asked.prereg:
         print_text(preregistration(study))

@@ -1,4 +1,4 @@
-"""`gistpoint study`: the attempts of a study: runs of models, corrected times, exclusions and exports."""
+"""`gistpoint study`: runs of models, corrected times, exclusions of attempts, and exports."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _result(row: AttemptRow | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectAttempt(StudyShown):
-    """A span of an attempt in a study, and the activity as which it counts."""
+    """A request to count a span of an attempt's time as another activity."""
 
     settled: SettleAttempt
 
@@ -112,7 +112,7 @@ class CorrectAttempt(StudyShown):
 
 
 def correct(asked: CorrectAttempt) -> int:
-    """Change the activity as which a span of an attempt's time counts."""
+    """Count a span of an attempt's time as another activity."""
     done = correct_times(open_study(asked.study), asked.settled, asked.span)
     span, before, after = done.span, done.before, done.after
     if asked.json:
@@ -182,7 +182,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _position(text: str) -> int:
-    """Return a time on an attempt's timeline in milliseconds. Raises `argparse.ArgumentTypeError`."""
+    """Return the milliseconds of a time on an attempt's timeline.
+
+    Raises `argparse.ArgumentTypeError` if the text is not such a time.
+    """
     found = _TIME.fullmatch(text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: give seconds, M:SS or H:MM:SS")

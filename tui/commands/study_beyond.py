@@ -39,14 +39,18 @@ from gistpoint.tui.study_opening import open_study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairComparison(StudyShown):
-    """The repairs of a study to compare, and the isolation of their code."""
+    """A request to compare the passing repairs of a study with the originals."""
 
     repairs: CompareRepairs
     isolation: IsolationChoice
 
 
 def compare(asked: RepairComparison) -> int:
-    """Compare the repairs not compared yet, and print all results. Return 1 if one differs."""
+    """Compare repairs with the originals, and print all results. Return 1 if one differs.
+
+    Repairs that were compared earlier are left out unless requested. Raises `StudyError` for a simulated
+    study.
+    """
     folder = open_study(asked.study)
     if folder.study.simulated:
         raise StudyError(
@@ -75,7 +79,7 @@ def compare(asked: RepairComparison) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmStudy(StudyShown):
-    """The study whose passes to confirm, and the isolation of their code."""
+    """A request to confirm the passes of a study."""
 
     isolation: IsolationChoice
 
@@ -117,13 +121,13 @@ def _print_waiting(waiting: PassesToConfirm) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlindReading(NamedStudy):
-    """The study whose passing changes to read, and the reader."""
+    """A request to read the passing changes of a study blind."""
 
     reader: str = ""
 
 
 def read(asked: BlindReading) -> int:
-    """Open the passing changes of a study for reading."""
+    """Open the passing changes of a study for reading. Raises `StudyError` if nothing has passed yet."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange

@@ -44,7 +44,7 @@ def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
 
 
 def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> int:
-    """Return an assignment, so that others can get its task."""
+    """Record that an assignment is returned, so that others can get its task."""
     assignment = return_assignment(study, wanted)
     if as_json:
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})
@@ -90,7 +90,7 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EraseExpired(Request):
-    """Whether to erase the people whose retention has ended, or only to count them."""
+    """A request to erase the people whose retention has ended; with `dry_run`, they are only counted."""
 
     expired: bool
     dry_run: bool = False
@@ -115,7 +115,7 @@ def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStudy(Request):
-    """The copy of a study's folder to merge first, if any."""
+    """A request to synchronise a study's folder, after merging another copy of it if one is given."""
 
     other: str | None = None
     """The folder of the copy; None for none."""
@@ -149,7 +149,7 @@ def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditStudy(Request):
-    """What to audit: the folder of a study, or with `public`, an export of it."""
+    """A request to audit the folder of a study or, with `public`, an export of it."""
 
     public: str | None = None
 

@@ -43,7 +43,7 @@ def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage(Request):
-    """The file of the report, and whether to open it."""
+    """A request to write the report of a study; with `open`, it is then shown in a browser."""
 
     output: str | None = None
     open: bool = False
@@ -51,7 +51,10 @@ class ReportPage(Request):
 
 
 def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
-    """Write the report of a study. Return 1 if an analysis failed."""
+    """Write the report of a study. Return 1 if an analysis failed.
+
+    Raises `UserError` if there is no folder for the file.
+    """
     if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
         raise UserError(
             f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o."
@@ -60,7 +63,7 @@ def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
     target = page_name(study.root, wanted.output, simulated=made.simulated)
     others = _other_files(target)
-    # by the token: an interrupt raised while a figure is drawn can be lost in a callback
+    # Stopped by the token, since an interrupt raised while a figure is drawn can be lost in a callback.
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
     write_whole(target, content.page, named=bool(wanted.output))
@@ -88,7 +91,7 @@ def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> Study
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return the file of the page. For a simulated study, its name contains that word."""
+    """Return the file of the page, whose name contains `SIMULATED` for a simulated study."""
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")
@@ -96,7 +99,7 @@ def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
 
 
 def _other_files(target: Path) -> dict[str, Path]:
-    """Return the files with the results and the methods, such as `results.json` next to `report.html`."""
+    """Return the files next to the page, under `results` and `methods`, such as `results.json`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
     return {

@@ -34,7 +34,7 @@ def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoStudy(StudyShown):
-    """The folder for the study of the demo."""
+    """A request to write the demo's study into a folder."""
 
     study: str = "demo-study"
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakePart(NamedStudy):
-    """The study to take part in, and the participant."""
+    """A request to take part in a study."""
 
     code: str = ""
     """The participant's code; if empty, the command asks for it."""
@@ -47,9 +47,10 @@ def join(asked: TakePart) -> int:
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
-    """Return the app for a participant of a study. Raises `StudyError` if the study can't be taken part in.
+    """Return the app in which a participant takes part in a study.
 
-    `again` describes how to continue on another day; empty for the command.
+    `again` says how to continue on another day; if it is empty, the app names the command. Raises
+    `StudyError` if the participant can't take part now.
     """
     from gistpoint.sessions.studies.drafts import FormDrafts
     from gistpoint.sessions.studies.taking import Participation
@@ -89,7 +90,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
 
 
 def _works(demand: str | None) -> bool:
-    """Return whether the demanded sandbox works here; if none is demanded, whether any isolates."""
+    """Return whether the demanded sandbox works here; if none is demanded, whether any backend isolates."""
     from gistpoint.sandbox.ladder import choose
 
     try:
@@ -101,13 +102,13 @@ def _works(demand: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowProgress(Request):
-    """Whether to show outcomes before the end of the study."""
+    """A request to show the progress of a study; with `unblind`, outcomes are shown before its end."""
 
     unblind: bool = False
 
 
 def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
-    """Show the progress of a study on a screen; without a terminal, print it."""
+    """Show the progress of a study on a screen; without a terminal, or as JSON, print it."""
     hidden = outcomes_hidden(folder, unblind=wanted.unblind)
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)

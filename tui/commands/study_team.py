@@ -64,7 +64,10 @@ def sharing(asked: StudyShown) -> int:
 
 
 def _address_of(study: StudyFolder) -> StoreAddress:
-    """Return the store of a study, or else the chosen one. Raises `StudyError` if there is neither."""
+    """Return the address of a study's store or, if it has none, of the chosen store.
+
+    Raises `StudyError` if there is neither.
+    """
     note = read_note(study.root)
     address = note.address if note is not None else chosen_address(Locations.of_user().config)
     if address is None:

@@ -22,7 +22,10 @@ from gistpoint.tui.commands.progress import long_work
 
 
 def export(wanted: ExportTasks) -> int:
-    """Export tasks, and print the files or folders."""
+    """Export tasks, and print the path of each archive, or of the folder for the other harness.
+
+    Raises `UserError` if the target is not empty, or if the format can't describe a task.
+    """
     locations = Locations.of_user()
     tasks = tasks_of(wanted.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = Path(wanted.output)

@@ -21,7 +21,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCall(ImportRecords):
-    """The records to import; with `pending`, those that wait are only listed."""
+    """A request to import records; with `pending`, the records that wait are only listed."""
 
     pending: bool = False
     json: bool = False

@@ -42,7 +42,7 @@ from gistpoint.tui.commands.watched_work import watched
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTaskCall(NewTask):
-    """The task to make, and the form of the output."""
+    """A request to make a task."""
 
     plain: bool = False
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
@@ -91,7 +91,7 @@ def new(wanted: NewTaskCall) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateCall(GenerateTasks):
-    """The sets of tasks to make, and the form of the output."""
+    """A request to make sets of tasks; with `list`, the candidates are only printed."""
 
     json: bool = False
     list: bool = False
@@ -318,7 +318,7 @@ def _print_notes(result: SourceResult, count: int) -> None:
 
 
 def _print_confirmable(results: Sequence[SourceResult]) -> None:
-    """Print for how many corruptions passes can be confirmed, and why not for the others."""
+    """Print for how many corruptions passes can be confirmed, and why they can't be for the others."""
     rows = [
         [result.spec.source, known, str(count)]
         for result in results

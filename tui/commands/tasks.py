@@ -71,7 +71,7 @@ def _store() -> TaskStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListTasks(Request):
-    """The tasks to list, and the form of the output."""
+    """A request to list the stored tasks."""
 
     json: bool = False
     where: str = ""
@@ -79,7 +79,7 @@ class ListTasks(Request):
 
 
 def listing(wanted: ListTasks) -> int:
-    """Print the stored tasks with their sources: this is a view for organisers."""
+    """Print the stored tasks with their sources, as a view for organisers."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
     fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).matches
@@ -110,7 +110,7 @@ def _print_tasks(columns: Sequence[Column[Task]], tasks: list[Task]) -> None:
 
 
 _BLANKS = re.compile(r"\s*(<=|>=|<|>|=)\s*")
-"""Blanks around a comparison sign, which the syntax of queries doesn't allow."""
+"""Blanks around a comparison operator, which the syntax of queries doesn't allow."""
 
 
 def _glance_rates() -> Mapping[str, float]:
@@ -147,7 +147,7 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedTask(Request):
-    """A task, and the form of the output."""
+    """A request about a task, whose output is JSON if `json` is set."""
 
     task: str
     json: bool = False
@@ -171,14 +171,17 @@ def show(wanted: NamedTask) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTask(Request):
-    """The task to delete, and whether that needs no question."""
+    """A request to delete a task; with `yes`, without a question."""
 
     task: str
     yes: bool = False
 
 
 def delete(wanted: DeleteTask) -> int:
-    """Delete a task of the user, after a question."""
+    """Delete a task of the user, after a question.
+
+    Raises `AttemptError` if an attempt at the task is open, and `UserError` if the answer is not yes.
+    """
     store, attempts = _store(), attempt_store()
     task = store.find(wanted.task)
     tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
@@ -209,7 +212,7 @@ def _agreed(question: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTask(NamedTask):
-    """The task to check, the form of the output, and the isolation."""
+    """A request to check a task."""
 
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
@@ -242,13 +245,16 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordBaseline(CheckTask):
-    """The task whose baseline to record, and the number of runs on the original."""
+    """A request to record a baseline of a task, with `runs` runs of the original."""
 
     runs: int = RUNS
 
 
 def baseline(wanted: RecordBaseline) -> int:
-    """Record a baseline on the chosen backend, and print how it differs from the other baselines."""
+    """Record a baseline on the chosen backend, and print how it differs from the other baselines.
+
+    Raises `UserError` for fewer than `RUNS` runs.
+    """
     if wanted.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer reveal no flaky tests.")
     locations = Locations.of_user()

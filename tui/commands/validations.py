@@ -34,17 +34,20 @@ _SET = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateTasks(Request):
-    """The tasks to judge, and the validator."""
+    """A request to judge tasks as a validator."""
 
     set: tuple[str, ...] = ()
-    """Empty for all tasks that are here."""
+    """The tasks, folders and files of the set; empty for all tasks that are here."""
     reviewer: str = ""
-    """Empty for the login name."""
+    """The name of the validator; empty for the login name."""
     isolation: IsolationChoice
 
 
 def validate(asked: ValidateTasks) -> int:
-    """Open the queue of tasks for a validator. Return the exit code."""
+    """Open the queue of tasks for a validator. Return the exit code.
+
+    Raises `UserError` if there are no tasks.
+    """
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.validate.screen import ValidateScreen
     from gistpoint.tui.screens.validate.session import ValidationSession
@@ -67,7 +70,7 @@ def validate(asked: ValidateTasks) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowValidations(Request):
-    """The tasks whose validations to print, and the form of the output."""
+    """A request to print the validations of tasks, or how far two validators agree."""
 
     set: tuple[str, ...] = ()
     json: bool = False

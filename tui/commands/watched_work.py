@@ -1,4 +1,4 @@
-"""Long work of a command with its progress: on a screen in a terminal, else as lines."""
+"""Does the long work of a command and shows its progress, on a screen or as lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text for the configuration of each client that connects it to a task."""
+"""Writes the text of the configuration with which a client connects to a task."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class Server:
 
 
 def configuration(client: str, words: Sequence[str], address: str, tests_s: float) -> str:
-    """Return the text for a client. `words` are the command line; `address` is empty for standard streams."""
+    """Return the configuration of a client as text.
+
+    `words` are the words of the command after `gistpoint`. `address` is `HOST:PORT`; empty for the standard
+    streams. `tests_s` is the time limit of the tests, in seconds.
+    """
     program = shutil.which("gistpoint")
     command = [program] if program else [sys.executable, "-m", "gistpoint"]
     environment = {name: os.environ[name] for name in ("GISTPOINT_HOME",) if os.environ.get(name)}
@@ -104,4 +108,4 @@ _FORMS: Mapping[str, Callable[[Server], str]] = {
     "vscode": _vscode,
     "json": _plain,
 }
-"""By the value of `--print`."""
+"""The function that writes the configuration, by the value of `--print`."""

@@ -1,4 +1,4 @@
-"""The protocol over HTTP: one session at a time, for a client with the token.
+"""Serves the protocol over HTTP, in one session at a time, to a client with the token.
 
 The SDK serves the transport, checks the headers Host and Origin, and limits the size of the body. This module
 adds the token, the refusal of a second client while the first is connected, and the closing of connections
@@ -52,7 +52,7 @@ class ServerAddress:
 
 
 class Guard:
-    """Lets requests with the token through, from one client at a time."""
+    """An application that passes on the requests with the token, from one client at a time."""
 
     def __init__(self, app: ASGIApp, token: str, connections: Connections) -> None:
         self._app, self._token, self._connections = app, token.encode(), connections
@@ -79,7 +79,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if status == 503 and scope["method"] == "POST":
-                    # the SDK's status for a second session
+                    # The SDK refuses a second session with the status 503.
                     message = {**message, "status": 409}
                 if status < 300 and (kind == _OPENED or headers.get("mcp-method") == b"tools/call"):
                     self._holder = "" if scope["method"] == "DELETE" else kind
@@ -94,7 +94,10 @@ class Guard:
             self._last = time.monotonic()
 
     def _taken(self, kind: str) -> bool:
-        """Return whether a client of the other kind has the session. The SDK refuses a second opened one."""
+        """Return whether a client of the other kind has the session.
+
+        The SDK refuses a second opened session.
+        """
         if self._holder in ("", kind):
             return False
         return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
@@ -159,7 +162,7 @@ def build_app(
 
 
 def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
-    """Serve until the process is asked to stop."""
+    """Serve until the process is asked to stop. Raises `UserError` if the address is not available."""
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]
@@ -182,7 +185,7 @@ def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
         log_level="warning",
         access_log=False,
         backlog=BACKLOG,
-        # a connection is identified by its own address
+        # A connection is identified by its own address, never by one in a header.
         proxy_headers=False,
     )
 

@@ -1,4 +1,4 @@
-"""The server of one attempt: the task's tools and its brief, offered by mcp's low-level server.
+"""Offers the tools and the brief of one attempt, on top of mcp's low-level server.
 
 The engine checks the arguments, not the protocol, so that a call costs the same for everybody (decision 49).
 The attempt begins at the first call, since many clients start a server and never call it (decision 76).
@@ -36,7 +36,7 @@ INSTRUCTIONS = (
     " costs one of them, even a refused one, and every answer ends with what is left. Nobody answers"
     " questions: stop only when the task is solved, or an answer says that the attempt has ended."
 )
-"""Clients cut longer texts, one of them at 2,048 characters."""
+"""The instructions for the model. Clients cut off longer ones, one of them after 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
 """Seconds between two heartbeats in the journal, and between two progress reports to a waiting client."""
 _REPORTED = 200
@@ -188,7 +188,7 @@ async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
 
 
 def _client(ctx: Context) -> Mapping[str, Any]:
-    """Return the client's report on itself, shortened, and the version of the protocol."""
+    """Return the version of the protocol, and under `client` the client's report on itself, shortened."""
     params = ctx.session.client_params
     reported = {"protocol": ctx.session.protocol_version[:_REPORTED]}
     if params is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.served import ServedAttempt
 
 MOST_BYTES = 2 * 1024 * 1024
-"""The size limit of a message; code is at most 1,000,000 characters."""
+"""The most bytes of a message; code has at most 1,000,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def has_client() -> bool:
 
 
 def take_standard_streams() -> Wire:
-    """Keep standard input and output for the protocol.
+    """Keep standard input and output for the protocol, and return them.
 
     Anything else that the process and its children print goes to standard error, and they read nothing. Must
     be called before importing anything that might print.

@@ -1,1 +1,1 @@
-"""Participants in browsers: each has a link, and a separate program runs behind it."""
+"""Serves participants in browsers, each with a link and a separate program behind it."""

@@ -112,11 +112,11 @@ class _Paste:
         self._begun, self._length, self._last = False, 0, ""
 
     def too_long(self, text: str, *, ended: bool) -> bool:
-        """Count more of the input. `ended` is whether the parser returned a paste.
+        """Count more input, and return whether a paste in it is too long.
 
-        Only the parser knows where a paste ends, since the marks count only if they come without a pause. A
-        start that did not count is still treated as one: at worst, the parser is then restarted after a lot
-        of typing.
+        `ended` means that the parser has returned a paste. Only the parser knows where a paste ends, since
+        the marks count only if they come without a pause. A start that did not count is still treated as one:
+        at worst, the parser is then restarted after a lot of typing.
         """
         begins = BRACKETED_PASTE_START in self._last + text
         self._last = text[1 - len(BRACKETED_PASTE_START) :]

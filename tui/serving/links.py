@@ -1,4 +1,4 @@
-"""The links of participants: who may connect, and to which tasks or study.
+"""The links of participants, which say who may connect, and to which tasks or study.
 
 Only the hash of a link's token is stored. The token itself is the password and the cookie, so that a
 restarted server has no session to remember (decision 98).
@@ -61,7 +61,10 @@ class LinkBook:
         self._path, self._clock = path, clock
 
     def all(self) -> Mapping[str, Link]:
-        """Return the links by participant. Raises `LinksError` if the file can't be read."""
+        """Return the links by participant; empty without a file.
+
+        Raises `LinksError` if the file can't be read.
+        """
         try:
             found = msgspec.json.decode(read_regular(self._path), type=_File)
         except FileNotFoundError:
@@ -73,9 +76,9 @@ class LinkBook:
         return found.links
 
     def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
-        """Assign tasks or a study. Return the tokens of new links, which can't be recovered later.
+        """Assign tasks or a study. Return the tokens of new links by participant.
 
-        Participants keep an existing link unless they are in `renew`.
+        The tokens can't be recovered later. Participants keep an existing link unless they are in `renew`.
         """
         renewed, made = set(renew), dict[str, str]()
         with self._changing() as links:
@@ -118,7 +121,7 @@ def hash_of(token: str) -> str:
 def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the names of tasks by participant, from lines like `P01 = ["TASK", "TASK"]`.
 
-    Raises `LinksError`.
+    Raises `LinksError` if the file can't be read, or if a participant has no tasks.
     """
     try:
         values = read_toml(path)

@@ -1,4 +1,4 @@
-"""The server for participants' links: textual-serve's, with access control and a page of our own."""
+"""The server for participants' links, which adds access control and a page of our own to textual-serve."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Complaints(logging.Handler):
 
 
 def _kind(error: BaseException | None) -> str:
-    """Describe an error. Its text is left out, as it quotes the request, except that of our own errors."""
+    """Describe an error. Its text is left out, since it may quote the request, except in our own errors."""
     if error is None or isinstance(error, HttpProcessingError):
         return "A malformed request was refused."
     if isinstance(error, UserError):
@@ -85,7 +85,7 @@ FAREWELL_S = 2.0
 """Seconds after which a window is closed even if it has not received its last message."""
 _MOST_ADDRESSES = 10_000
 _LONGEST_PATH = 200
-"""In bytes. Systems refuse file names of more than 255 bytes."""
+"""The longest path that is served, in bytes. Systems refuse file names of more than 255 bytes."""
 COOKIE = "gistpoint"
 ROOM, SOCKET = "/s", "/s/ws"
 OTHER_WINDOW = "This was opened in another window. Continue there."
@@ -118,9 +118,9 @@ class Window:
     peer: Peer | None
     session: ParticipantSession
     left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether its input is no longer read."""
+    """Set once the input of the window is no longer read."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether its program has ended."""
+    """Set once the program of the window has ended."""
 
 
 class ParticipantServer(Server):
@@ -136,7 +136,7 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` returns a participant's arguments of `gistpoint`; `sessions` is the limit of programs.
+        """`arguments` returns a participant's arguments for `gistpoint`; `sessions` is the limit of programs.
 
         `log` gets lines. Only the links of `people` are accepted.
         """
@@ -209,7 +209,7 @@ class ParticipantServer(Server):
         }
 
     async def _enter(self, request: web.Request) -> web.StreamResponse:
-        """Replace the link by a cookie.
+        """Replace the link with a cookie. Raises `web.HTTPException` if the link is not valid.
 
         The page then continues without a redirect: after one, the browser would withhold the cookie if the
         link was opened from another site, such as a web mailer (decision 98).
@@ -245,7 +245,7 @@ class ParticipantServer(Server):
         return who if who in self._people else ""
 
     def _by_cookie(self, request: web.Request) -> tuple[str, str]:
-        """Return the token and its participant. Raises `web.HTTPException`.
+        """Return the token and its participant. Raises `web.HTTPException` if there is no participant.
 
         A missing cookie does not count as a wrong one.
         """
@@ -256,7 +256,7 @@ class ParticipantServer(Server):
         return token, who
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Show the page with the terminal if the cookie is valid."""
+        """Return the page with the terminal. Raises `web.HTTPException` if the cookie is not valid."""
         self._by_cookie(request)
         return web.Response(body=_own_page("page.html"), content_type="text/html", charset="utf-8")
 
@@ -269,7 +269,10 @@ class ParticipantServer(Server):
     # Windows
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a window to its participant's program. An older window of the participant is closed."""
+        """Connect a window to its participant's program. An older window of the participant is closed.
+
+        Raises `web.HTTPException` for a wrong cookie, and for a request from another site.
+        """
         token, who = self._by_cookie(request)
         if request.headers.get("Origin") not in self._origins:
             raise web.HTTPForbidden(text=_NO_LINK)
@@ -294,7 +297,10 @@ class ParticipantServer(Server):
     async def _take_turn(
         self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None
     ) -> Window | str:
-        """Register a participant's window after the older one is closed. Return the reason if that fails."""
+        """Register a participant's window, after closing the older one.
+
+        Return the window, or why it was refused.
+        """
         self._newest[who] = socket
         async with self._turns.setdefault(who, asyncio.Lock()):
             if self._newest[who] is not socket:
@@ -413,7 +419,10 @@ class ParticipantServer(Server):
 
     @asynccontextmanager
     async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
-        """Return a context in which the server listens. Its value is the address for browsers."""
+        """Listen within the context, whose value is the address for browsers.
+
+        Raises `UserError` if the certificate or the address can't be used.
+        """
         place, tls = self._place, None
         if place.certificate:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -464,7 +473,10 @@ def _bounds(place: ServedPlace) -> ConnectionBounds:
 
 
 async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
-    """Wait until the first of several has finished, and cancel the others. Ignore broken connections."""
+    """Wait until the first of several coroutines has finished, and cancel the others.
+
+    Connections that break are ignored; any other exception is raised.
+    """
     tasks = [asyncio.create_task(one) for one in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

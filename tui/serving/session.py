@@ -1,6 +1,6 @@
 """A participant's program behind a browser window. It starts in a separate environment, and always ends.
 
-It ends with its window, so that to reload is to resume (decision 98).
+It ends with its window, so that reloading the page resumes the work (decision 98).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from textual_serve.download_manager import DownloadManager
 END_S = 5.0
 """Seconds that a program may take to quit when asked."""
 INSIST_S = 2.0
-"""Seconds that it may take after SIGTERM, and again after SIGKILL."""
+"""Seconds that a program may take to end after SIGTERM, and again after SIGKILL."""
 LOOK_S = 0.05
 MOST_UNREAD_BYTES = 64 * 1024
-"""The limit of the input that waits for a program that does not read, besides its pipe.
+"""The most input that is kept for a program that does not read it, besides the content of its pipe.
 
-Above it, the window is not read either.
+Above this limit, the input of the window is not read either.
 """
 _SLICE_BYTES = 8 * 1024
 MOST_CELLS, FEWEST_CELLS = 500, 20
@@ -77,7 +77,7 @@ def environment_of_session(environment: Mapping[str, str], width: int, height: i
 
 
 def cells(number: object) -> int:
-    """Return a browser's number of columns or lines, within the limits."""
+    """Return a browser's number of columns or lines, within the limits; 80 if it isn't a whole number."""
     return min(max(number, FEWEST_CELLS), MOST_CELLS) if isinstance(number, int) else 80
 
 
@@ -169,7 +169,7 @@ class ParticipantSession(AppService):
         self.ended.set()
 
     async def _draw(self, stdout: asyncio.StreamReader) -> None:
-        # ValueError: a line that does not end
+        # A line that never ends raises ValueError.
         with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
             # the driver announces that it has started
             while await stdout.readline() != b"__GANGLION__\n":
@@ -190,7 +190,7 @@ class ParticipantSession(AppService):
                 self._write_meta("focus")
 
     def _write_meta(self, kind: str) -> None:
-        """Send a message without waiting until it is read: the program may itself wait until we read."""
+        """Send a message without waiting until it is read: the program may be waiting for us to read."""
         with suppress(RuntimeError, ConnectionError):
             self.stdin.write(self.encode_packet(b"M", json.dumps({"type": kind}).encode()))
 
@@ -206,15 +206,15 @@ class ParticipantSession(AppService):
         drawing.cancel()
         await asyncio.wait({drawing})
         assert process.stdout is not None
-        # a program that can't write can't quit
+        # The output is still read, since a program that can't write can't quit.
         unseen = asyncio.create_task(_tail(process.stdout))
         await self._have_it_end(process)
         unseen.cancel()
         await self._log_complaints()
-        process._transport.close()  # type: ignore[attr-defined] # else its children may keep our pipes open
+        process._transport.close()  # type: ignore[attr-defined] # or its children may keep our pipes open
 
     async def _have_it_end(self, process: Process) -> None:
-        # a message would wait behind input that the program has not read
+        # Behind input that the program has not read, the message would have to wait.
         if not self.stdin.transport.get_write_buffer_size():
             self._write_meta("quit")
             if await self._ends_within(END_S):
@@ -235,7 +235,7 @@ class ParticipantSession(AppService):
         return process.returncode is not None
 
     async def _log_complaints(self) -> str:
-        """Log the program's output on standard error once, and return it."""
+        """Log what the program has written to standard error, and return it; empty after the first time."""
         task, self._complaints = self._complaints, None
         if task is None:
             return ""
@@ -267,13 +267,16 @@ async def _tail(stream: asyncio.StreamReader) -> bytes:
 
 
 def _sentence(words: str) -> str:
-    """Return the message of a program that could not start."""
+    """Return the error message in the output of a program; a general one if there is none."""
     at = words.rfind("gistpoint: ")
     return words[at:].removeprefix("gistpoint: ") if at >= 0 else _UNEXPECTED
 
 
 def envelope(text: str) -> tuple[str, object]:
-    """Return the kind and the content of a browser's message. Raises `ValueError`."""
+    """Return the kind and the content of a browser's message. Raises `ValueError` if it is malformed.
+
+    The content is None if there is none.
+    """
     try:
         value = json.loads(text)
     except RecursionError as error:

@@ -64,7 +64,7 @@ _FITS = (
 
 
 class BudgetBar(Widget):
-    """One line: title, remaining budgets with a pip for each unit, clock and isolation.
+    """A line with the title, the remaining budgets with a pip for each unit, the clock and the isolation.
 
     If the line is narrow, the nouns go first, then the pips of large budgets, then all pips; the title is cut
     last.
@@ -152,7 +152,7 @@ class BudgetBar(Widget):
 
 
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
-    """Return sign, noun, remaining and total number of each limited budget."""
+    """Return the symbol, the noun, the remaining number and the total number of each limited budget."""
     left, of = state.remaining, state.budgets
     found = [("◆", state.of_kind.unit, left.tool_uses, of.tool_uses)]
     if not state.of_kind.hands_in_once:

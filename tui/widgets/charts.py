@@ -25,7 +25,7 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], width: int) -> Content:
-    """Return bars below one another, in `width` cells and to one scale.
+    """Return bars below one another, in `width` cells and on one scale.
 
     The longest bar fills the space between names and values. A value above zero gets at least the thinnest
     block. Without space for bars, only names and values are drawn.
@@ -39,7 +39,7 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
 
 
 def bar_lines(rows: Sequence[Bar], width: int) -> list[list[tuple[str, str]]]:
-    """Return the same bars, line by line, as pieces of plain text with styles."""
+    """Return bars as `bars` does, but as lines, each of pieces of plain text with their styles."""
     names = max((cell_len(row.name) for row in rows), default=0)
     words = max((len(row.words) for row in rows), default=0)
     room = max(0, width - names - words - 2)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 CodeSpan: TypeAlias = tuple[int, int, str]
-"""Start and end, in characters, and the kind of token."""
+"""The start and the end of a token, in characters, and its kind."""
 
 LONGEST_LINE = 20_000
-"""The length, in characters, of lines beyond which neither colours nor brackets are looked for."""
+"""The length of a line, in characters, above which it gets no colours and no matching brackets."""
 _REACH = 1_000
 """The most lines that are searched for a matching bracket."""
 
@@ -52,8 +52,8 @@ class CodeDocument(Document):
     """The lines of a text area, of which only the visible ones are parsed as Python.
 
     Textual's document for code parses the whole text, and highlights all lines, after each key. Here, a line
-    is parsed when it is drawn, from the state at its start: nothing or a string is open. An edit forgets the
-    states of the lines below it (decision 99).
+    is parsed when it is drawn, from the state at its start: the string that is open there, if any. An edit
+    forgets the states of the lines below it (decision 99).
     """
 
     _widest: int | None = None
@@ -92,7 +92,7 @@ class CodeDocument(Document):
         return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
-        """Return the place of the bracket that matches the one at `place`; None if none is near."""
+        """Return the place of the bracket that matches the one at `place`; None if there is none near."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS
@@ -147,7 +147,7 @@ class _EachLine(Sequence[Item]):
 
 
 class UnfoldedLines(WrappedDocument):
-    """The rows of a text without folded lines: one for each line, so that an edit renumbers no rows.
+    """The rows of a text whose lines are not wrapped: one for each line, so that an edit renumbers no rows.
 
     Textual's class keeps lists of all rows, and rewrites those below an edit.
     """
@@ -160,7 +160,7 @@ class UnfoldedLines(WrappedDocument):
         self._line_index_to_offsets = _EachLine(self.document, lambda row: [row])  # type: ignore[assignment]
 
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        """Do nothing: without folded lines, there is nothing to update after an edit."""
+        """Do nothing: without wrapped lines, there is nothing to update after an edit."""
 
     @property
     def height(self) -> int:

@@ -1,4 +1,4 @@
-"""Drawing of editable code by rows: number, mark, syntax, selection, brackets and cursor."""
+"""Draws editable code row by row: the number, mark, syntax, selection, brackets and cursor."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NumberedRow:
 
 
 def numbered(shown: NumberedRow, text: Strip, styles: RowStyles, gutter: int) -> Strip:
-    """Return a drawn row behind its number, which takes a gutter of `gutter` cells."""
+    """Return a drawn row with its number and mark before it, in a gutter of `gutter` cells."""
     gutter_style = styles.line_gutter if shown.row.at_cursor else styles.gutter
     mark = Segment(f"{FAULT} ", styles.fault) if shown.fault else Segment("  ", gutter_style)
     number = Segment(f"{shown.number:>{gutter - 2}}", gutter_style)
@@ -71,7 +71,7 @@ def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console
     text, places, cut = row.text, None, 0
     has_one_cell_each = text.isascii() and text.isprintable()
     if has_one_cell_each or len(text) > LONGEST_LINE:
-        # this takes time for the visible part only
+        # Only the visible part is processed, however long the line is.
         cut, text = min(left, len(text)), visible_line(text[left : left + room + 1])
         length = len(row.text)
     else:

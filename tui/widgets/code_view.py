@@ -25,7 +25,7 @@ REGEX_SECONDS = 0.5
 
 
 class PatternError(UserError):
-    """A pattern is no valid regular expression, or takes too long."""
+    """A pattern is not a valid regular expression, or takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class CodeView(LineView):
     """Whether a find bar is open for this text, in which case Escape ends the search."""
 
     class _Coloured(Message):
-        """More lines have been highlighted."""
+        """A message that more lines have been highlighted."""
 
         def __init__(self, tokens: list[LineTokens], first: int, last: int) -> None:
             super().__init__()
@@ -198,7 +198,7 @@ class CodeView(LineView):
         return max(3, len(str(self.first_line + len(self.lines) - 1))) + 3
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Return the cursor, mark and number of a line. The rows of a folded line show the number once."""
+        """Return the cursor, mark and number of a line. The rows of a wrapped line show the number once."""
         here = line == self.cursor_index
         cursor = ("▸" if here and not continued else " ", "bold $text-primary")
         mark = (" " if continued else self._marks.get(line + self.first_line, " "), "bold $text-warning")
@@ -224,7 +224,7 @@ class CodeView(LineView):
         return found
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line, by index; None if they are not known yet."""
+        """Return the tokens of the line at an index; None if they are not known yet."""
         return self._tokens[line] if line < len(self._tokens) else None
 
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:

@@ -45,7 +45,7 @@ _ANSI_CHANGED = "bold underline"
 
 @dataclass(frozen=True, slots=True)
 class PaneLine:
-    """A line of a pane: a line of the diff, a heading, or a gap next to a longer other side."""
+    """A line of a pane: a line of the diff, a heading, or a gap where only the other side has a line."""
 
     text: str
     line: DiffLine | None = None
@@ -148,14 +148,14 @@ class DiffPane(CodeView):
     ]
 
     class Scrolled(Message):
-        """The pane was scrolled."""
+        """A message that the pane was scrolled."""
 
         def __init__(self, pane: DiffPane) -> None:
             super().__init__()
             self.pane = pane
 
     class WrapWanted(Message):
-        """Asks to switch between wrapping and scrolling on both sides."""
+        """A request to switch between wrapping and scrolling on both sides."""
 
     def __init__(self, side: Side, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
@@ -186,7 +186,7 @@ class DiffPane(CodeView):
         return not pane_line.heading and (line is None or line.kind is not DiffLineKind.CONTEXT)
 
     def action_hunk(self, by: int) -> None:
-        """Move to the next or previous match during a search, else to the next or previous change.
+        """Move to the next or previous match during a search, otherwise to the next or previous change.
 
         If there is no change, the key is left to the screen.
         """
@@ -244,7 +244,7 @@ class DiffPane(CodeView):
         ]
 
     def line_style(self, line: int) -> str:
-        """Return the background of a line, which shows its kind of change."""
+        """Return the background of a line, which shows its kind of change; empty if it has none."""
         if line >= len(self._pane_lines):
             return ""
         shown = self._pane_lines[line]
@@ -343,7 +343,7 @@ class DiffView(Horizontal):
 
     @property
     def pane(self) -> DiffPane:
-        """The pane with the focus, else the first. Searches and movements apply to it."""
+        """The pane to which searches and movements apply: the one with the focus, or else the first."""
         return self._right if self.split and self._right.has_focus else self._left
 
     def load(

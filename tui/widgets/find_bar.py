@@ -61,7 +61,7 @@ class FindBar(Horizontal):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out prompt, field and count."""
+        """Lay out the prompt, the field and the count."""
         yield Plain("/")
         yield Input(
             id="find-words", placeholder="text, upper or lower case", compact=True, select_on_focus=True

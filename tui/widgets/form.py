@@ -26,7 +26,7 @@ _WIDTH = 14
 
 
 class FieldChanged(Message):
-    """An option was chosen, or a text was edited."""
+    """A message that an option was chosen or a text was edited."""
 
 
 class QuestionField(Vertical):
@@ -37,7 +37,7 @@ class QuestionField(Vertical):
         self.number, self.question = number, question
 
     def compose(self) -> ComposeResult:
-        """Lay out number, question, answer and fault."""
+        """Lay out the number, the question, the answer and the line for a fault."""
         needed = "   (needed)" if self.question.required else ""
         with Horizontal(classes="question-words"):
             yield Plain(f"{self.number:>2}", classes="question-number")
@@ -136,7 +136,10 @@ class OptionsField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The chosen point of the scale, the chosen option, or the list of chosen options."""
+        """The chosen point of the scale, the chosen option, or the list of chosen options.
+
+        None if nothing is chosen, or if the question was declined.
+        """
         chosen = sorted(self.options.chosen)
         if not chosen or self._declined in chosen:
             return None
@@ -172,7 +175,7 @@ class NumberField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The number; the typed text if it is not a number."""
+        """The number; the typed text if it is not a number, and None if nothing is typed."""
         typed = self.line.value.strip()
         if not typed:
             return None
@@ -254,7 +257,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
     BINDINGS: ClassVar[list[Any]] = []
 
     class Changed(Message):
-        """An answer has changed."""
+        """A message that an answer has changed."""
 
     def __init__(self, questions: Sequence[Question], draft: Mapping[str, Any]) -> None:
         super().__init__()
@@ -281,7 +284,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """The drafts of the answers, by the id of the question."""
+        """The drafts of the answers, by the id of the question. Questions without input are left out."""
         found = {field.question.id: field.draft for field in self.fields}
         return {name: draft for name, draft in found.items() if draft is not None}
 
@@ -301,7 +304,10 @@ class QuestionForm(VerticalScroll, can_focus=False):
         return [field for field in self.fields if not field.answered and not field.question.required]
 
     def check(self) -> bool:
-        """Return whether all answers are valid. If not, show what is wrong and focus that question."""
+        """Return whether all answers are valid.
+
+        If not, show what is wrong, and focus the first such question.
+        """
         wrong = [field for field in self.fields if field.fault]
         for field in self.fields:
             field.show_fault(field.fault)

@@ -72,7 +72,10 @@ class TextSeal:
     """
 
     def __init__(self, text: str = "") -> None:
-        """Choose a private-use area that `text` doesn't use. Carriage returns at all line ends are kept."""
+        """Choose a private-use area that `text` doesn't use.
+
+        Carriage returns are kept if all line endings have one.
+        """
         regular = "\r" not in text or text.count("\r") == text.count("\r\n") == text.count("\n")
         self._kept = "\r" if regular else ""
         self.needed = bool(_pattern().search(text.replace("\r", "") if regular else text))
@@ -87,7 +90,7 @@ class TextSeal:
         self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
 
     def close(self, text: str) -> str:
-        """Return a text in which each dangerous character is replaced with another one."""
+        """Return a text in which each dangerous character is replaced with a private-use one."""
         return text.translate(self._close) if self.needed else text
 
     def open(self, text: str) -> str:
@@ -134,7 +137,7 @@ def _fresh_history() -> EditHistory:
 class FunctionEditor(WritingArea):
     """Editable Python code in named buffers, each with its own cursor and undo history.
 
-    Lines are not folded; a mark at the end of a row shows that its line continues. Brackets and quotes are
+    Lines are not wrapped; a mark at the end of a row shows that its line continues. Brackets and quotes are
     not closed automatically: a solver types them, as a model writes them.
     """
 
@@ -160,14 +163,14 @@ class FunctionEditor(WritingArea):
     ]
 
     class Edited(WritingArea.Edited):
-        """A buffer was edited; `text` is its new text."""
+        """A message that a buffer was edited; `text` is its new text."""
 
         def __init__(self, editor: FunctionEditor, buffer: str, text: str) -> None:
             super().__init__(editor, text)
             self.buffer = buffer
 
     class Checked(Message):
-        """The displayed text was checked."""
+        """A message that the displayed text was checked."""
 
         def __init__(self, editor: FunctionEditor, text: str) -> None:
             super().__init__()
@@ -180,7 +183,7 @@ class FunctionEditor(WritingArea):
             return self.editor
 
     check: Callable[[str], Fault | None] = staticmethod(fault_of)
-    """Returns why Python can't parse a text, None if it can. Called in a thread."""
+    """Returns why Python can't parse a text; None if it can. Called in a thread."""
     start: str | None = None
     """The text that the displayed one is compared with; None for no comparison."""
 
@@ -262,10 +265,10 @@ class FunctionEditor(WritingArea):
         return self._state
 
     def load_buffer(self, name: str, text: str, *, start: str | None = None, first_line: int = 1) -> None:
-        """Post the unsaved text, then display a buffer. One edited before gets its history back.
+        """Post the unsaved text, then display a buffer. A buffer edited earlier gets its undo history back.
 
-        If its text has changed meanwhile, that becomes a step which can be undone. `start` is the text to
-        compare with, `first_line` the number of the first line.
+        If its text has changed in the meantime, that becomes a step which can be undone. `start` is the text
+        to compare with, `first_line` the number of the first line.
         """
         self.flush()
         if name != self._buffer or not name:
@@ -369,7 +372,7 @@ class FunctionEditor(WritingArea):
             self.move_cursor((row, len(self.document.get_line(row))))
 
     def action_delete_left(self) -> None:
-        """Delete the selection; in the indent, a level of it; else a character."""
+        """Delete the selection; if there is none, a level of the indent before the cursor, or a character."""
         row, column = self.cursor_location
         head = self.document.get_line(row)[:column]
         blanks = blanks_back(head, level_of(self.document.lines)) if head and not head.strip() else 1
@@ -409,7 +412,7 @@ class FunctionEditor(WritingArea):
         self._change_lines(commented)
 
     def _change_lines(self, change: Callable[[Sequence[str]], list[str]]) -> None:
-        """Change the selected lines in a single step, without a last line of which nothing is selected."""
+        """Change the selected lines in one step; a last line of which nothing is selected is left out."""
         if self.read_only:
             return
         (start, end), alone = self.selection, self.selection.is_empty
@@ -497,7 +500,7 @@ class FunctionEditor(WritingArea):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
-        """Return how rows are drawn, and the visible rows; None if they can't be compared."""
+        """Return how rows are drawn now, and the visible rows; None if rows can't be compared yet."""
         if self._looks is None or self.placeholder or not self.size:
             return None
         top, height = self.scroll_offset.y, self.size.height

@@ -60,7 +60,7 @@ def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
-    """Return the marks on the unchanged lines of a text, with the line numbers of its new version."""
+    """Return the marks on the unchanged lines of a text, by their line numbers in its new version."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")
@@ -119,7 +119,10 @@ _EXISTENCE = {
 
 
 def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[MissingLine]:
-    """Return the lines that lower the scores, in their order. `undefined` are lines with undefined names."""
+    """Return the lines that lower the scores, in order.
+
+    `undefined` are the undefined names, each as its line and the name.
+    """
     found = [MissingLine(line, f"{name} is not defined") for line, name in undefined]
     for line in lines:
         if line.ran is False:
@@ -213,7 +216,10 @@ class GistView(CodeView):
     ]
 
     class OriginalAsked(Message):
-        """Asks to show the original of the line at the cursor. `evidence` is None if the line has none."""
+        """A request to show the original of the line at the cursor.
+
+        `evidence` is None if the line has none.
+        """
 
         def __init__(self, evidence: LineEvidence | None) -> None:
             super().__init__()

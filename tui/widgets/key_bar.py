@@ -45,7 +45,7 @@ class ShownKey(NamedTuple):
 
 
 def _pressed_by_enter(focused: Widget | None) -> str:
-    """Return what Enter does: on a button, in a field of a screen, or on a widget with `enter_words`."""
+    """Return what Enter does on a button, in a field, or on a widget with `enter_words`; otherwise empty."""
     if isinstance(focused, Button):
         return visible_line(str(focused.label))
     if isinstance(focused, Input):
@@ -57,7 +57,7 @@ class KeyBar(Widget):
     """The keys that work now, in the order of the bindings. A click on a key presses it.
 
     The keys that leave a view and the key for help are always at the right end. No key is cut: the mouse
-    wheel, or a click on the sign for more, shows the keys that don't fit.
+    wheel, or a click on the symbol for more, shows the keys that don't fit.
     """
 
     ALLOW_SELECT = False
@@ -126,7 +126,7 @@ class KeyBar(Widget):
 
     @property
     def _in_sight(self) -> Sequence[ShownKey]:
-        """The keys that fit, from the first visible one on, with a cell for the sign that there are more."""
+        """The keys that fit, from the first visible one on, less a cell for the symbol if there are more."""
         rest = self._keys[self._first :]
         ends = list(accumulate(key.width for key in rest))
         if not ends or ends[-1] <= self._room:
@@ -150,7 +150,7 @@ class KeyBar(Widget):
         return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
 
     def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
-        """Return drawn keys, of which the first has the index `first` in `shown`."""
+        """Return drawn keys, the first of which has the index `first` in `shown`."""
         ground = self.rich_style
         key_style = ground + self.get_component_rich_style("key-bar--key")
         name_style = ground + self.get_component_rich_style("key-bar--name")

@@ -63,28 +63,28 @@ class KnowledgeTree(Tree[TreeEntry]):
             return self.tree
 
     class ListFolder(_OnPlace):
-        """Asks to list a folder that was not listed before, which costs a tool use."""
+        """A request to list a folder that has not been listed yet, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, path: str) -> None:
             super().__init__(tree)
             self.path = path
 
     class OpenFile(_OnPlace):
-        """Asks to read a file that was not read before, which costs a tool use."""
+        """A request to read a file that has not been read yet, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, path: str) -> None:
             super().__init__(tree)
             self.path = path
 
     class OpenFunction(_OnPlace):
-        """Asks to read a function (`path::qualname`) that was not read before, which costs a tool use."""
+        """A request to read a function (`path::qualname`) that has not been read, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, function: str) -> None:
             super().__init__(tree)
             self.function = function
 
     class ShowAgain(_OnPlace):
-        """Asks to show the result of an earlier call again, free of charge.
+        """A request to show the result of an earlier call again, free of charge.
 
         `name` is a path or `path::qualname`.
         """

@@ -13,7 +13,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 HEADING = "bold $text-primary"
 _INDENT = "      "
 _NARROWEST = 3 * len(_INDENT)
-"""The width, in cells, below which lines are not folded: a part needs more than its indent."""
+"""The width, in cells, below which lines are not wrapped: a part needs more than its indent."""
 _ANY = 10_000
 """The assumed width, in cells, before the first layout."""
 MUTED = "$foreground 60%"
@@ -39,7 +39,7 @@ def line(text: str, style: str = "", *, link: str = "") -> Line:
 
 
 def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> list[Line]:
-    """Return a text as lines of at most `width` cells, broken at blanks and indented."""
+    """Return a text as indented lines of at most `width` characters, broken at blanks."""
     found: list[Line] = []
     for part in text.split("\n"):
         rows = textwrap.wrap(part, max(20, width - len(indent)), drop_whitespace=True) or [""]
@@ -48,7 +48,7 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
 
 
 def parts_of(whole: Line, width: int) -> list[Line]:
-    """Return a line folded to `width` cells, with an indent before all parts but the first.
+    """Return a line wrapped to `width` cells, with an indent before all parts but the first.
 
     Each part has the link of the line. If the width is too small for parts, the line is returned in one
     piece.
@@ -77,7 +77,7 @@ class LineList(RecordList):
         self.lines: Sequence[Line] = ()
 
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
-        """Show other lines, folded to the width of the list."""
+        """Show other lines, wrapped to the width of the list."""
         width = self.size.width - 2 or _ANY
         self.lines = [part for whole in lines for part in parts_of(whole, width)]
         if not keep_place:

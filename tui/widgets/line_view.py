@@ -31,10 +31,10 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_lines import ScreenRows, TextLines, drawn
 
 Span = tuple[int, int, RichStyle]
-"""The first character, the one after the last, in characters of the raw line, and a style."""
+"""The index of the first character in the raw line, the index after the last one, and a style."""
 
 _QUIET_SECONDS = 0.4
-"""Seconds without an affordance after which it is reported, so that scrolling on counts once."""
+"""Seconds without an affordance after which it is reported, so that continued scrolling counts once."""
 
 _VIRTUAL_SIZE: Reactive[Size] = vars(Widget)["virtual_size"]
 
@@ -59,7 +59,7 @@ class MarkedBar(ScrollBarRender):
 
 
 class AffordanceTaken(Message):
-    """A feature that costs no budget was used. `core/attempts` defines the kinds."""
+    """A message that a feature without a cost was used. `core/attempts` defines the kinds."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -67,9 +67,9 @@ class AffordanceTaken(Message):
 
 
 class LineView(LineCanvas):
-    """Text by lines, with a cursor.
+    """A view of a text by lines, with a cursor.
 
-    Lines are numbered from `first_line`, columns are characters of the raw line, from 0.
+    Lines are numbered from `first_line`; columns are characters of the raw line, from 0.
     """
 
     ALLOW_SELECT = True
@@ -99,10 +99,10 @@ class LineView(LineCanvas):
     cursor_column: reactive[int] = reactive(0, init=False, repaint=False)
     """The character of the raw line at the cursor."""
     wrap: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether lines that are wider than the view are folded, rather than scrolled."""
+    """Whether lines that are wider than the view are wrapped, rather than scrolled."""
 
     class CursorMoved(Message):
-        """The cursor moved to another line."""
+        """A message that the cursor has moved to another line."""
 
         def __init__(self, view: LineView, line: int) -> None:
             super().__init__()
@@ -141,15 +141,15 @@ class LineView(LineCanvas):
         return 0
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Return the gutter of a line, by index, as pieces with styles that are `gutter_width` cells wide."""
+        """Return the gutter of the line at an index, as styled pieces of `gutter_width` cells in total."""
         return []
 
     def line_style(self, line: int) -> str:
-        """Return the style of a whole line, by index; empty for none."""
+        """Return the style of the whole line at an index; empty for none."""
         return ""
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the styles of a part of a line, by index. Later styles are drawn over earlier ones."""
+        """Return the styles of a part of the line at an index. Later styles are drawn over earlier ones."""
         return []
 
     def scroll_marks(self) -> Sequence[int]:
@@ -185,7 +185,7 @@ class LineView(LineCanvas):
             self.place(0, 0)
 
     def _fold(self) -> None:
-        """Fold the lines again, and update the size of the scrolled area."""
+        """Wrap the lines again, and update the size of the scrollable area."""
         space = self.size.width - self.styles.scrollbar_size_vertical - self.gutter_width()
         width = max(10, space) if self.wrap and self.size else None
         self.rows = ScreenRows(self.lines, width)
@@ -353,7 +353,7 @@ class LineView(LineCanvas):
         self.post_message(AffordanceTaken(kind))
 
     def refresh_line_at(self, line: int) -> None:
-        """Draw the visible rows of a line, by index, again."""
+        """Draw the visible rows of the line at an index again."""
         if not 0 <= line < len(self.lines):
             return
         first = self.rows.row_of(line)
@@ -363,7 +363,7 @@ class LineView(LineCanvas):
             self.refresh_line(row)
 
     def rows_changed(self, first: int, last: int) -> None:
-        """Drop the cached rows, and draw those visible of a range again."""
+        """Drop the cached rows, and draw the visible rows from `first` to `last` again."""
         self._strips.clear()
         top = self.scroll_offset.y
         for row in range(max(first, top), min(last, top + self.size.height) + 1):
@@ -497,18 +497,18 @@ class LineView(LineCanvas):
         self._move_to_row(len(self.rows) - 1)
 
     def action_toggle_wrap(self) -> None:
-        """Switch between folding and scrolling lines that are wider than the view."""
+        """Switch between wrapping and scrolling lines that are wider than the view."""
         self.wrap = not self.wrap
         self.use_affordance("wrap")
 
     def watch_wrap(self) -> None:
-        """Fold the lines again, and show the cursor."""
+        """Wrap the lines again, and show the cursor."""
         self.place(0, self.scroll_offset.y)
         self._fold()
         self._show_cursor()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Fold the lines to the new width, and show a cursor that was placed before the width was known."""
+        """Wrap the lines to the new width, and show a cursor that was placed before the width was known."""
         if self.wrap:
             self._fold()
         if self._wants_sight:

@@ -86,7 +86,7 @@ class MarkdownText(TextView):
     """Whether the source is shown instead of the drawn text."""
 
     class _BlocksColoured(Message):
-        """The blocks of code have been highlighted."""
+        """A message that the blocks of code have been highlighted."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
@@ -115,7 +115,7 @@ class MarkdownText(TextView):
     # Drawing
 
     def line_style(self, line: int) -> str:
-        """Return the style of a line; headings have one."""
+        """Return the style of a heading; empty for any other line."""
         return "" if self.as_source or line >= len(self._drawn) else self._drawn[line].style
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:

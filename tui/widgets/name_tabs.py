@@ -16,7 +16,7 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 _BEFORE = "‹"
-"""The sign in place of the names before the first visible one."""
+"""The symbol in place of the names before the first visible one."""
 
 
 class NameTabs(Widget):
@@ -33,7 +33,7 @@ class NameTabs(Widget):
     """The key of the current name."""
 
     class Clicked(Message):
-        """Asks for the name that was clicked."""
+        """A request for the name that was clicked."""
 
         def __init__(self, target: str) -> None:
             super().__init__()

@@ -38,7 +38,7 @@ class Options(Widget, can_focus=True):
     cursor: reactive[int] = reactive(0, init=False)
 
     class Changed(Message):
-        """The chosen options have changed."""
+        """A message that the chosen options have changed."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Options(Widget, can_focus=True):
         return f"({'●' if number in self.chosen else ' '}) {self._labels[number]}"
 
     def rows(self, width: int) -> list[Row]:
-        """Return rows of `width` cells: the options side by side if they fit, else below one another."""
+        """Return rows of `width` cells: the options side by side if they fit, otherwise one below another."""
         rows = self._scale_rows(width) if self._scale else []
         rest = list(range(self._scale, len(self._labels)))
         row: Row = []
@@ -194,7 +194,7 @@ def _width(row: Row) -> int:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a text folded to lines of at most `width` cells, with an indent before all but the first."""
+    """Return a text wrapped to lines of at most `width` cells, with an indent before all but the first."""
     lines, line = [], ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
@@ -208,7 +208,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def _cut(line: str, width: int) -> list[str]:
-    """Return a line in parts of at most `width` cells: a single word may be longer."""
+    """Return a line in parts of at most `width` cells, since a single word may be longer."""
     parts = []
     while cell_len(line) > width:
         cut = len(line)

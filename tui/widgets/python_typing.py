@@ -124,7 +124,7 @@ class _Read:
     bracket: str = ""
     """The innermost open bracket; empty if there is none."""
     opened_by: str = ""
-    """The line that opened it."""
+    """The line that opened the bracket."""
     statement: str = ""
     """The last statement, from its first line, without a comment at the end."""
 

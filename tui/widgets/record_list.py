@@ -56,14 +56,14 @@ class RecordList(LineCanvas):
             return self.records
 
     class Moved(OfRow):
-        """The cursor has moved to another row."""
+        """A message that the cursor has moved to another row."""
 
         def can_replace(self, message: Message) -> bool:
             """Return whether a message from the same list can be dropped: only the latest place matters."""
             return isinstance(message, RecordList.Moved) and message.records is self.records
 
     class Chosen(OfRow):
-        """Enter was pressed on a row, or the row was clicked twice."""
+        """A message that Enter was pressed on a row, or that the row was clicked twice."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -80,7 +80,7 @@ class RecordList(LineCanvas):
         return Strip([])
 
     def ground(self, index: int) -> str:
-        """Return the background of a row, which marks the cursor even with few or no colours."""
+        """Return the style that marks the row at the cursor, even without colours; empty for other rows."""
         if index != self.cursor:
             return ""
         if self.app.no_color or self.app.native_ansi_color:
@@ -197,7 +197,7 @@ class RecordList(LineCanvas):
             self.post_message(self.Chosen(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked row; if it was clicked before, choose it, at any time later."""
+        """Move the cursor to the clicked row; a second click on the row, at any time later, chooses it."""
         offset = event.get_content_offset(self)
         row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
         if offset is not None and offset.y >= self.HEAD and row < self.row_count:

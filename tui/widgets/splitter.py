@@ -22,7 +22,7 @@ _SIZES: WeakKeyDictionary[App[object], dict[str, int]] = WeakKeyDictionary()
 
 
 class Splits(Container):
-    """Lays out its panes in a row, or in a column if `vertical` is set.
+    """A container with its panes in a row, or in a column if `vertical` is set.
 
     A chosen size is kept until the program ends. A pane has a size in cells, or shares the remaining space if
     its size is in `fr`. Of the two panes at a frame, the one with a size in cells is resized. Call `fit`

@@ -71,9 +71,10 @@ _BREATH = 0.002
 def tokens_by_line(
     lines: TextLines, language: str, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[list[LineTokens]]:
-    """Yield the tokens of all lines in order, `CHUNK` lines at a time; none for an unknown language.
+    """Yield the tokens of all lines in order, `CHUNK` lines at a time.
 
-    This is meant for a thread: it often pauses, and it ends early if `stopped` returns True.
+    Nothing is yielded for an unknown language, or for a text of more than `LARGEST` lines. This is meant for
+    a thread: it often pauses, and it ends early if `stopped` returns True.
     """
     lexer = _lexer(language)
     _QUICK.add(language)

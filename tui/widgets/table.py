@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 
 class Table(Fitted, RecordList, Generic[Row]):
-    """Records in rows and columns. A click on a heading sorts by it, a second click reverses the order."""
+    """Records in rows and columns. A click on a heading sorts by it; a second click reverses the order."""
 
     DEFAULT_CSS = """
     Table > .table--head { background: $panel; color: $foreground; text-style: bold; }
@@ -41,7 +41,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     """Whether columns that are empty in all records are hidden."""
 
     class Arranged(Message):
-        """The displayed rows have changed."""
+        """A message that the displayed rows have changed."""
 
         def __init__(self, table: Table[Any]) -> None:
             super().__init__()
@@ -100,7 +100,10 @@ class Table(Fitted, RecordList, Generic[Row]):
         return next((row for row in above if isinstance(row, Heading)), None)
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
-        """Show other records, with the cursor on the one with the key `at`, else on the same as before."""
+        """Show other records.
+
+        The cursor is on the one with the key `at`, or else stays on the same record.
+        """
         self.records = list(records)
         self.rearrange(at)
 
@@ -112,7 +115,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self._draw()
 
     def narrow(self, query: str, *, at: object = None) -> None:
-        """Show only the records that match a query. Raises `QueryError` for an invalid one."""
+        """Show only the records that match a query. Raises `QueryError` for an invalid query."""
         self._query = parse_query(query, self.columns)
         self.rearrange(at)
 
@@ -138,7 +141,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.post_message(self.Arranged(self))
 
     def _place(self, at: object, group: str | None) -> int:
-        """Return the row of the record with a key, else of its group's heading, else the first row."""
+        """Return the row of the record with a key, or else of its group's heading, or else the first row."""
         first: int | None = None
         heading: int | None = None
         for n, row in enumerate(self.rows):
@@ -298,7 +301,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return f"{column.name}{'' if column.width else ' '}{'▼' if self.reverse else '▲'}"
 
     def head(self, width: int) -> Strip:
-        """Return the headings of the columns, with a sign at the one by which the rows are sorted."""
+        """Return the headings of the columns, with a symbol at the one by which the rows are sorted."""
         style = self.get_component_rich_style("table--head")
         text = " " * self.MARGIN
         for column, cells in self._laid_out(self.sight.width):
@@ -307,7 +310,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return Strip([Segment(text, style)]).extend_cell_length(width, style)
 
     def ground(self, index: int) -> str:
-        """Return the background style of a row."""
+        """Return the background style of a row; empty if it has none."""
         return super().ground(index) or ("on $foreground 3%" if self.STRIPED and index % 2 == 0 else "")
 
     def row(self, index: int, width: int) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""Output with escape sequences, as a terminal would show it. No sequence takes effect."""
+"""Converts output with escape sequences to what a terminal would show. No sequence takes effect."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ MAX_COLUMN = 10_000
 
 
 def terminal_lines(text: str) -> list[TerminalLine]:
-    """Return the lines of a text after colours, carriage returns and movements within a line.
+    """Return the lines of a text with its colours, carriage returns and movements within a line applied.
 
     Movements between lines, titles, links and all other sequences are dropped. Other control characters are
     kept, and drawn as glyphs later.

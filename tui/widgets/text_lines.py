@@ -1,7 +1,7 @@
 """A text by lines and by rows of the screen, for widgets that draw only visible rows.
 
 A text of a million lines takes one string and two arrays. Only a newline ends a line. A line that is too long
-for a row is folded into several.
+for a row is wrapped into several.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TextLines:
         self.text = text
         lengths = map((1).__add__, map(len, text.split("\n")))
         self.starts = array("q", chain((0,), accumulate(lengths)))
-        """The offset of each line, followed by the one after the end of the text with a last newline."""
+        """The offset of each line, followed by the offset at which a further line would start."""
         if len(self.starts) > 2 and text.endswith("\n"):
             self.starts.pop()
 
@@ -71,7 +71,10 @@ class TextLines:
         return max(lengths) - 1
 
     def widest(self) -> int:
-        """Return the width, in cells, of the widest row: exact for ASCII without tabs, else at least that."""
+        """Return the width of the widest row, in cells.
+
+        If the text has tabs or is not ASCII, this is an upper bound.
+        """
         starts, longest = self.starts, LONGEST_ROW
         if self.text.isascii() and "\t" not in self.text:
             return min(longest, self.longest())
@@ -86,10 +89,10 @@ class TextLines:
 
 
 class ScreenRows:
-    """The rows of a text: the line, and the part of it, in each row. Only folded lines take memory."""
+    """The rows of a text: the line, and the part of it, in each row. Only wrapped lines take memory."""
 
     def __init__(self, lines: TextLines, width: int | None = None) -> None:
-        """Fold lines wider than `width` cells; if `width` is None, only those longer than `LONGEST_ROW`."""
+        """Wrap lines wider than `width` cells; if `width` is None, only those longer than `LONGEST_ROW`."""
         self._lines = lines
         self._folded: list[int] = []
         self._columns: list[list[int]] = []
@@ -164,7 +167,7 @@ def _breaks(line: str, width: int | None) -> list[int]:
 
 
 def _word_breaks(line: str, width: int) -> list[int]:
-    """Return where to break a line: after a blank in the second half of a row, else at the row's end."""
+    """Return where to break a line: after a blank in the second half of a row, otherwise at its end."""
     breaks, start = [0], 0
     while start + width < len(line):
         blank = line.rfind(" ", start + width // 2, start + width)

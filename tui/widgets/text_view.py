@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gistpoint.tui.widgets.terminal_text import TerminalLine
 
 LEADS = "→"
-"""The sign of a line with a link."""
+"""The symbol of a line with a link."""
 
 
 class TextView(CodeView):
-    """A view of text in no particular language. After `append`, the end stays visible if it was before."""
+    """A view of text in no particular language. While its end is visible, `append` keeps it visible."""
 
     DEFAULT_CSS = """
     TextView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -35,7 +35,7 @@ class TextView(CodeView):
     """Whether escape sequences and carriage returns are interpreted, which `can_interpret` must allow."""
 
     class PlaceAsked(Message):
-        """Asks to open the place that the line at the cursor names."""
+        """A request to open the place that the line at the cursor names."""
 
         def __init__(self, place: object) -> None:
             super().__init__()
@@ -73,7 +73,7 @@ class TextView(CodeView):
     def places(self) -> Mapping[int, object]:
         """The place that each line names, by the line's index.
 
-        Such lines have a sign. Enter or a second click on one asks to open the place.
+        Such lines have a symbol. Enter or a second click on one asks to open the place.
         """
         return self._places
 
@@ -114,7 +114,7 @@ class TextView(CodeView):
             self._clicked, self._opened = line, False
 
     def append(self, text: str) -> None:
-        """Add text at the end, which stays visible if it was before."""
+        """Add text at the end, and keep the end visible if it is."""
         if not text:
             return
         at_end = self.scroll_offset.y >= self.max_scroll_y

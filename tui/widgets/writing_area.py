@@ -1,4 +1,4 @@
-"""The base of all widgets for writing: typed text is posted soon, pasted text is reported, undo is safe."""
+"""The base of all widgets for writing, which post typed text soon, report pasted text, and undo safely."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DELAY_SECONDS = 0.2
 
 
 class Pasted(Message):
-    """Text was pasted: from outside, through the terminal, or else from the app's own clipboard."""
+    """A message that text was pasted, from `outside` through the terminal or from the app's own clipboard."""
 
     def __init__(self, text: str, *, outside: bool) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class WritingArea(TextArea):
     """
 
     class Edited(Message):
-        """The text was edited; `text` is the new one."""
+        """A message that the text was edited; `text` is the new text."""
 
         def __init__(self, area: WritingArea, text: str) -> None:
             super().__init__()
