@@ -163,7 +163,7 @@ def _distance(distances: tuple[int | None, ...]) -> float:
 
 
 def _selective(failing: int, entering: int) -> float:
-    """Return 1 if at most half of the entering tests fail, since then the fault depends on the input."""
+    """Return 1 if at most half of the entering tests fail, as the fault depends on the input; else less."""
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 

@@ -113,7 +113,7 @@ def _joined(ways: Iterable[Bound]) -> Bound:
 
 
 def unreachable(nodes: Iterable[ast.AST]) -> int:
-    """Return the number of statements that follow one that leaves their block."""
+    """Return the number of statements that leave their block although others follow."""
     return sum(_leaves(statement) for item in nodes for block in blocks_of(item) for statement in block[:-1])
 
 

@@ -50,7 +50,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """A list of statements with its owner, which is the function for its body, and the field's name."""
+    """A list of statements, with the node that it belongs to and the name of the field that contains it."""
 
     owner: ast.AST
     name: str
@@ -153,7 +153,10 @@ class CorruptionTarget:
         return self.tokens[place] if place < len(self.tokens) else None
 
     def between(self, left: ast.expr, right: ast.expr) -> tuple[int, int] | None:
-        """Return the offsets of the operator between two operands; None if it is not contiguous."""
+        """Return the offsets of the operator between two operands; None if it is split by a line ending.
+
+        None too if there are parentheses between the operands.
+        """
         low, high = self.operand(left)[1], self.operand(right)[0]
         found = self.within(low, high)
         if not found or any(token.text in "()" for token in found):
@@ -176,9 +179,10 @@ class CorruptionTarget:
         return (TextEdit(self.span(part)[1], self.span(whole)[1], text),)
 
     def lines(self, statement: ast.stmt) -> tuple[int, int] | None:
-        """Return the offsets of a statement's lines, without the last line end.
+        """Return the offsets of a statement's lines, without the last line ending.
 
-        None if they contain anything else: another statement, a header, or a comment.
+        None if they contain anything else (another statement, a header or a comment), and for a definition
+        with decorators.
         """
         start, end = self.span(statement)
         # The span of a definition does not include its decorators.

@@ -90,8 +90,8 @@ class FetchingHarness(Harness, Protocol):
     ) -> Repository:
         """Fetch a source below `scratch` and pin the requirements of its suite.
 
-        `look` is called with the files first, and may raise. Raises `SourceError` and
-        `EnvironmentBuildError`.
+        `look` is called with the files first, and may raise. Raises `SourceError` if the source can't be
+        fetched, and `EnvironmentBuildError` if its environment can't be built.
         """
         ...
 

@@ -34,7 +34,7 @@ class Dossier:
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:
-        """Return a file of one of the trees; bytes that are not UTF-8 are replaced.
+        """Return a file of the corrupted or of the original tree; bytes that are not UTF-8 are replaced.
 
         Raises FileNotFoundError.
         """
@@ -42,7 +42,7 @@ class Dossier:
         return tree.read(path).decode("utf-8", "replace")
 
     def start_line(self, target: Target, *, corrupted: bool) -> int:
-        """Return the line at which a target begins, counted from 1."""
+        """Return the line at which a target begins in the corrupted or the original tree, counted from 1."""
         tree = self.corrupted if corrupted else self.original
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 

@@ -148,7 +148,7 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many fewer changed assignments and keywords have the name of their value than before."""
+    """Return how many fewer changed assignments, keywords and comparisons have alike names on both sides."""
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))

@@ -37,7 +37,7 @@ def _lost_branch(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
 
 
 def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
-    """Return the edit that removes the whole lines between two offsets, with one line end."""
+    """Return the edit that removes the whole lines between two offsets, with one line ending."""
     first, last = subject.line_start(start), subject.text.find("\n", end)
     if last < 0:
         return (TextEdit(first - 1, len(subject.text), ""),)
@@ -56,7 +56,7 @@ def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits
 
 
 def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None:
-    """Return the start of the line with a branch's `case`; None if its body is on the same line."""
+    """Return the offset of the line with a branch's `case`; None if the branch is not on lines of its own."""
     place = subject.document.offset(case.pattern.lineno, case.pattern.col_offset)
     start = subject.line_start(place)
     header, body = subject.text[start:place].split()[:1], subject.line_start(subject.span(case.body[0])[0])

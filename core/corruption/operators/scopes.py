@@ -191,7 +191,8 @@ def _moved_past(
         # At the end of another paragraph, the line would be alone.
         if "\n\n" in subject.text[lines[1] : span[1]]:
             return
-        # The order of the statements between must not matter: the last one is the first that it concerns.
+        # The line may pass the statements in between only if their order does not matter to it: the last one
+        # is the first that it concerns.
         concerns_earlier = any(meet(node, item) for item in between)
         if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
@@ -230,7 +231,7 @@ def _read_once(
 
 
 def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
-    """Return the statements that end after the start of one expression, up to another expression."""
+    """Return the statements that end between the starts of two expressions."""
     low, high = subject.span(first)[0], subject.span(last)[0]
     return [node for node in subject.of(ast.stmt) if low < subject.span(node)[1] <= high]
 

@@ -81,7 +81,10 @@ class CandidateTrial:
         self.context.board.post(self.candidate.key, self._progress)
 
     def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
-        """Run the tests that can see the targets, until `stop_after` of them have failed."""
+        """Run the tests that can see the targets, until `stop_after` have failed, and return the report.
+
+        Raises `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
+        """
         select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()
         try:
