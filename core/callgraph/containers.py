@@ -190,7 +190,7 @@ class Containers:
         return result
 
     def slice(self, scope: AnalysisScope, base: Variable, start: int | None) -> Variable:
-        """Return the variable of `base[start:…]`; None for a start that is not a constant."""
+        """Return the variable of `base[start:…]`; `start` is None if it is not a constant."""
         result = self.solver.variable()
         made = self.program.container("list")
         call = CallSite(scope, "__getitem__", Arguments([NOTHING]), result, CallEvidence.PROTOCOL)

@@ -1,4 +1,4 @@
-"""Writes the answers to a corrupting model: test results, the look of its code, and the calls that are left."""
+"""Writes the answers to a corrupting model: test results, the look of its code, and what it has left."""
 
 from __future__ import annotations
 

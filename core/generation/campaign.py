@@ -267,7 +267,7 @@ class CampaignTasks(Protocol):
     """The tasks of a campaign, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Write and withdraw tasks, including an earlier run's, until the tasks are those of `kept`."""
+        """Write and withdraw tasks, including those of earlier runs, until they are the tasks of `kept`."""
         ...
 
     def settle(self) -> None:
