@@ -234,7 +234,7 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
 
 
 class _BoundedDirectory:
-    """The file of a zip, with a bound on each read until its directory, read at once, is loaded."""
+    """The file of a zip, with a bound on each read until its directory, which is read whole, is loaded."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self.most = file, most

@@ -101,7 +101,7 @@ class StopSwitch:
 
 @dataclass
 class ClusterWorker:
-    """A worker, with its introduction and its record since."""
+    """A worker, with what is known of its machine, its clock and its failures."""
 
     address: str
     host: str = ""
@@ -178,7 +178,7 @@ class WorkerPool(Protocol):
         ...
 
     def stop(self) -> None:
-        """Send no more jobs and let workers finish theirs; a second call makes them abandon these."""
+        """Send no more jobs and let workers finish theirs; a second call makes workers abandon their jobs."""
         ...
 
     def carry_out(

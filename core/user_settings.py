@@ -1,4 +1,4 @@
-"""The user's settings, `config.toml` in the config folder: optional keys; unknown ones are refused."""
+"""Reads the user's settings, `config.toml` in the config folder: keys are optional, unknown ones refused."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete a call begun by a limit or by a process that died; None if there is none."""
+        """Complete a call begun by a limit or by a process that died; return its answer, None without one."""
         result = None
         while True:
             with self._lock:
@@ -306,7 +306,10 @@ class Attempt:
             self.append(turn)
 
     def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
-        """Record a change of driver: `to` is `model` or `person`, `by` the person's pseudonym."""
+        """Record a change of driver: `to` is `model` or `person`, `by` the person's pseudonym.
+
+        Raises `AttemptError` if the attempt is paused or over.
+        """
         with self._lock:
             self._require_running()
             self.append(HandedOver(to=to, by=by, note=note))
@@ -318,7 +321,7 @@ class Attempt:
                 self.append(FocusMoved(pane.value))
 
     def pause(self, reason: PauseReason, text: str = "") -> None:
-        """Stop the clock. Raises `AttemptError` while a call runs."""
+        """Stop the clock. Raises `AttemptError` while a call runs, and if the attempt is paused or over."""
         with self._lock:
             self._require_running()
             if self.state.pending is not None:
@@ -348,7 +351,7 @@ class Attempt:
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record renewed input; the time before stays idle until the solver answers for it."""
+        """Record renewed input; the earlier time stays idle until the solver answers for it."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
@@ -411,11 +414,11 @@ class Attempt:
             self.hand_in(EndReason.TIME_CAP)
 
     def give_up(self, code: GiveUpCode, text: str = "") -> None:
-        """End the attempt at the solver's request."""
+        """End the attempt at the solver's request. Raises `AttemptError` while a call runs."""
         self._end_by_solver(EndReason.GAVE_UP, code, text)
 
     def skip(self, code: GiveUpCode, text: str = "") -> None:
-        """End the attempt as skipped."""
+        """End the attempt as skipped. Raises `AttemptError` while a call runs."""
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
     def end(self, reason: EndReason, text: str = "") -> None:
@@ -448,7 +451,10 @@ class Attempt:
             return self.state
 
     def append(self, data: EventData) -> None:
-        """Write an event; a solver's actions go through the other methods."""
+        """Write an event; a solver's actions go through the other methods.
+
+        Raises `AttemptError` after `leave`.
+        """
         with self._lock:
             if self._left:
                 raise AttemptError("The attempt was left: it goes on in another process.")
@@ -481,7 +487,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call; an unbound one, such as of a process that died, is bound from its event."""
+        """Answer a call; an unbound one, such as that of a process that died, is bound from its event."""
         started = self._time.mono_ms()
         try:
             if bound is None:

@@ -52,7 +52,7 @@ def standing_of(confirmation: Confirmation | None) -> Standing:
 def standing_in(words: str, *, passes: bool) -> Standing | None:
     """Return the standing in a run's words, such as `unconfirmed (too_slow)`.
 
-    Without words, a run that `passes` is of a kind that is not confirmed; any other has no pass, and None.
+    Without words, a run that `passes` is of a kind that is not confirmed. None if there is no pass.
     """
     name = words.partition(" (")[0]
     if name in frozenset(Standing):

@@ -72,7 +72,7 @@ class EquivalenceTester(Protocol):
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare `functions`, as `path::qualname`, on calls made by `tests` of the original and variations.
+        """Compare `functions` (`path::qualname`) on calls that the original's `tests` make, and variations.
 
         Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
         """

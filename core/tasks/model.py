@@ -145,7 +145,7 @@ class Task:
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The tests that enter each function of the original, by `path::qualname`; empty if not recorded."""
     demo: bool = False
-    """Whether it is on gistpoint's demo library, without any foreign code."""
+    """Whether the task is about gistpoint's demo library, without any foreign code."""
     several: bool = False
     """Whether the brief is worded for several corruptions."""
     salt_sha256: str = ""
