@@ -71,7 +71,7 @@ class NegativeVerdictError(UserError):
 
 
 class SettingsError(UserError):
-    """The user's settings can't be used; the message names file and key."""
+    """The user's settings can't be used; the message names the file and the key."""
 
 
 class EndpointError(UserError):

@@ -1,4 +1,4 @@
-"""Basic estimates: tokens of a text, intervals of shares, agreement of two raters."""
+"""Computes basic estimates: the tokens of a text, intervals of shares, and the agreement of two raters."""
 
 from __future__ import annotations
 

@@ -84,7 +84,10 @@ class Runner(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report. Never raises because of the code under test; the status shows what happened."""
+        """Run the suite, and return its report.
+
+        Never raises because of the code under test; the status shows what happened.
+        """
         ...
 
 
@@ -153,7 +156,7 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select` with `targets` corrupted; empty for all that can see them by the test map.
+        """Run the tests `select` with `targets` corrupted; by default, all that the test map says see them.
 
         Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
         a target does not fit its file.

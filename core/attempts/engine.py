@@ -367,13 +367,16 @@ class Attempt:
                 self.append(IdlePrompted(stage.value))
 
     def note(self, text: str) -> None:
-        """Save the notes if they changed; not synced at once."""
+        """Save the notes if they changed; they are not synced to the disk at once."""
         with self._lock:
             if text != self.state.notes:
                 self.append(NotesWritten(text))
 
     def edit(self, buffer: str, text: str) -> None:
-        """Save unsubmitted code under the name of the function or file it replaces; not synced at once."""
+        """Save unsubmitted code under the name of the function or file that it replaces.
+
+        It is not synced to the disk at once.
+        """
         with self._lock:
             saved = self.state.buffered(buffer)
             if saved != text and not self.state.ended:

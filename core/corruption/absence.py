@@ -1,4 +1,4 @@
-"""Values that may be absent: parameters with None or a marker as default, results of look-ups and matches.
+"""Finds values that may be absent: parameters with None or a marker as default, look-ups and matches.
 
 Code that uses such a value without testing it gives a corruption away.
 """

@@ -77,7 +77,6 @@ def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunc
     if own == 0:
         return None
     values = [_ochiai(tests, failing) for tests in test_map.entered.values()]
-    # Functions with equal values share the mean of their ranks.
     above = sum(value > own for value in values)
     return above + (1 + sum(value == own for value in values)) / 2
 

@@ -153,9 +153,9 @@ class CorruptionTarget:
         return self.tokens[place] if place < len(self.tokens) else None
 
     def between(self, left: ast.expr, right: ast.expr) -> tuple[int, int] | None:
-        """Return the offsets of the operator between two operands; None if it is split by a line ending.
+        """Return the offsets of the operator between two operands.
 
-        None too if there are parentheses between the operands.
+        None if there are parentheses between the operands, or if a line ending splits the operator.
         """
         low, high = self.operand(left)[1], self.operand(right)[0]
         found = self.within(low, high)
@@ -199,7 +199,7 @@ class CorruptionTarget:
 def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
     """Return a function as a target; None if it can't be corrupted.
 
-    Classes can't, nor can text that changes when it is moved to the left margin.
+    Classes, code that can't be read and text that changes when it is moved to the left margin can't be.
     """
     try:
         return read_text(definition.dedented, scope)

@@ -1,8 +1,8 @@
 """The campaign: workers decide candidates ahead of time; verdicts are accepted strictly in order.
 
 The tasks are therefore the same for any number of workers; verdicts that were not needed stay in the state.
-Until the set is full, it is what it would be if no more candidates came: proven tasks are written at once,
-and replaced by better ones.
+Until the set is full, it contains the tasks that it would have if no more candidates came: proven tasks are
+written at once, and replaced by better ones.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Dossier:
     def text(self, path: str, *, corrupted: bool) -> str:
         """Return a file of the corrupted or of the original tree; bytes that are not UTF-8 are replaced.
 
-        Raises FileNotFoundError.
+        Raises FileNotFoundError if there is no such file.
         """
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")

@@ -371,7 +371,7 @@ def prove(
 
 
 def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
-    """Return whether failing tests can run first: all pass on the original, and they fail on their own.
+    """Return whether the failing tests can run first: the original still passes, and they fail alone too.
 
     A test may fail only because of what an earlier test left behind; run first, it would pass on the
     corrupted tree (decision 10). They are run in reverse order, because any of them may come first.

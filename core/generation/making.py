@@ -186,7 +186,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
 
 def _sweep(into: Path) -> None:
     for left in into.glob(f"{_UNFINISHED}*"):
-        with contextlib.suppress(OSError):  # another process was first
+        with contextlib.suppress(OSError):  # another process may have removed it first
             if time.time() - left.stat().st_mtime > _STALE_S:
                 shutil.rmtree(left)
 

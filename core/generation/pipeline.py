@@ -1,4 +1,4 @@
-"""From sources to tasks: a set of tasks from each source, or a single task from one function.
+"""Makes tasks from sources: a set of tasks from each source, or a single task from one function.
 
 Both are made by the same steps over one context (decision 61).
 """

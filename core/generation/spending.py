@@ -31,7 +31,7 @@ class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
 
 
 class _Request(msgspec.Struct, tag="request", tag_field="type"):
-    """A request, recorded before it is sent with its estimated size, and afterwards with its real size."""
+    """A request; its estimated size is recorded before it is sent, and its real size afterwards."""
 
     id: str
     prompt_tokens: int

@@ -410,7 +410,7 @@ class _Piece:
 
     def _rebound(self, node: ast.Global) -> _Marks:
         for name in node.names:
-            # `global` names the module's binding, not one of the function: the name is looked up there.
+            # `global` names a binding of the module, not of the function, so the module's scope is used.
             used = ast.Name(name, ast.Load())
             self.meaning.scopes[used] = self.meaning.scopes[node].module
             if any(binding.is_clear for binding in self.meaning.bindings(used)):
@@ -458,7 +458,7 @@ class _Piece:
             case ast.Call() as call:
                 return call.func is node or self._is_shown(call, node)
             case ast.Assign(targets=targets):
-                # The names that it is bound to are examined where they are used.
+                # The names that the class is bound to are examined where they are used.
                 return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in targets)
             case ast.Tuple() | ast.List() as listed:  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`
                 return self._is_checked(node) or isinstance(self.above.get(listed), ast.BinOp)
@@ -500,7 +500,7 @@ class _Piece:
 
     def _is_local_value(self, part: ast.AST) -> bool:
         """Whether a part of an annotation is a local name that may mean something other than a class."""
-        # The names in a text that is an annotation have no scope of their own.
+        # Names in an annotation that is written as a text have no scope of their own.
         if not isinstance(part, ast.Name) or part not in self.meaning.scopes:
             return False
         if not self.meaning.is_local(part):

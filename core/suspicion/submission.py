@@ -171,7 +171,7 @@ def _new_marks(
         is_new = name not in given.pieces and name not in original.pieces
         if is_new and "." in name:
             found |= _new_operator(name)
-        # Code that was correct needed no repair: changing what judges the tests is a reason by itself.
+        # Code that was correct needed no repair: changing what judges the tests is a reason in itself.
         if name in given.pieces and given.is_same(name, original):
             found.update(_for_the_tests(path, name, given, tests))
     return found

@@ -1,4 +1,4 @@
-"""The files of a task: names, formats, versions, and the baselines."""
+"""Defines the files of a task, with their names, formats and versions, and reads and writes baselines."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def read_document(path: Path) -> Fields:
-    """Read a file of a task in the present version. Raises `TaskError`, naming the file."""
+    """Read a file of a task, in the form of the present version.
+
+    Raises `TaskError`, naming the file, if it is missing, can't be read or is of a newer version.
+    """
     name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
     try:
         text = read_regular_text(path, LARGEST_RECORDS)
@@ -86,7 +89,7 @@ def read_document(path: Path) -> Fields:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read one baseline. Raises `TaskError`, naming file and key."""
+    """Read one baseline. Raises `TaskError`, naming the file and the key, for a fault."""
     fields = read_document(path)
     fields.get("canary", str)
     baseline = Fields({**fields.values, "protections": {}}, fields.file).record(

@@ -1,4 +1,4 @@
-"""The equivalence of a repair to the original beyond the tests: the report, and its tester."""
+"""The report on whether a repair is equivalent to the original beyond the tests, and its tester."""
 
 from __future__ import annotations
 

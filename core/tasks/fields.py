@@ -45,7 +45,7 @@ class Fields:
     def __init__(
         self, values: Mapping[str, Any], file: str, key: str = "", *, error: type[UserError] = TaskError
     ) -> None:
-        """Read `values`, and raise what is wrong with them as `error`."""
+        """Give access to `values`; faults in them are raised as `error`."""
         self.values = values
         self.file = file
         self.key = key

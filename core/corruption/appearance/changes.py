@@ -71,7 +71,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the simple statements of which a line, and the compound ones whose header, is in `lines`."""
+        """Return the simple statements with a line in `lines`, and the compound ones whose header has one."""
         return [
             statement
             for statement in self.depths

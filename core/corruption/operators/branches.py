@@ -31,7 +31,7 @@ def _lost_branch(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
         return
     yield lines_dropped(subject, subject.span(following)[0], subject.span(following.body[-1])[1])
     if not is_elif(subject, choice):
-        # The `elif` after the first branch becomes the `if`, and the lines of that branch go (decision 93).
+        # The `elif` after the first branch becomes the `if`; the first branch's lines go (decision 93).
         start, second = subject.span(choice)[0], subject.span(following)[0]
         yield (TextEdit(start, second + len("el"), ""),)
 
@@ -109,7 +109,7 @@ def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
     yield (TextEdit(start, end + (2 if blank_before and blank_after else 1), ""),)
 
 
-# Whole cases make good corruptions; of guards around one line only 1 in 9 did, so they come last
+# Lost cases make good corruptions; of lost guards around one line, only 1 in 9 was good, so they come last
 # (decision 93).
 OPERATORS = (
     Operator("lost case", 0.45, lost_case),

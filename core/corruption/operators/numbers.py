@@ -37,7 +37,7 @@ def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def range_end(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Make a range or a count start or stop one off."""
+    """Make a range or a count start or stop off by one."""
     match node:
         case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
             yield from _moved_by_one(subject, last, " - 1")

@@ -116,7 +116,7 @@ def _is_start(value: ast.expr) -> bool:
 def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
     """Leave out a `break`, so that a loop finds the last match instead of the first."""
     match subject.parent(node), subject.nearest(node, LOOPS):
-        # A loop with an `else` would always enter it.
+        # Without its `break`, a loop with an `else` would always enter the `else`.
         case ast.If(body=[_, *_, last]), (
             ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
         ):
@@ -188,7 +188,7 @@ def _moved_past(
         span = lines_of(subject, after[:number])
         if span is None or isinstance(last, LEAVING):
             return
-        # At the end of another paragraph, the line would be alone.
+        # A line that is moved to the end of another paragraph would be noticed.
         if "\n\n" in subject.text[lines[1] : span[1]]:
             return
         # The line may pass the statements in between only if their order does not matter to it: the last one

@@ -188,7 +188,10 @@ def _removed(tree: SourceTree, definition: Definition, test_files: frozenset[str
 
 
 def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definition) -> RecordTarget:
-    """Return the target with the file's own decorators, and with a mark if the record's code has none."""
+    """Return the target with the file's own decorators, and with a mark if the record's code has none.
+
+    Raises `RefusedRecordError` if the record's code can't be used.
+    """
     try:
         target = replaced_target(tree, definition.ref, record.corruption)
         # No brief mentions a lost decorator, so the task must not ask for it (decision 35).

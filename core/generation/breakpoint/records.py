@@ -1,4 +1,4 @@
-"""Records of the public Breakpoint data set: the fields that are used, and checks for damage."""
+"""Reads the used fields of records of the public Breakpoint data set, and checks records for damage."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return the end of the value that begins at `start`, by its brackets; None if it does not end."""
+    """Return the offset after the value that begins at `start`, by its brackets; None if it does not end."""
     if text[start] not in "{[":
         found = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^,\]\s]+', re.DOTALL).match(text, start)
         return found.end() if found else None

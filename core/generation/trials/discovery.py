@@ -172,7 +172,7 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
 def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]:
     """Yield up to `most` corruptions in a random order that favours those likely to be good and unseen.
 
-    They are drawn by weight without replacement, by exponential keys (Efraimidis and Spirakis 2006).
+    They are drawn by weight without replacement, with exponential keys (Efraimidis and Spirakis 2006).
     """
     chance = random.Random(f"corruptions {seed}")
     weights = [max(item.prior * (1 - score.value) ** 2, 1e-6) for item, score in corruptions]
