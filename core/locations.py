@@ -80,7 +80,7 @@ class Locations:
 
     @property
     def unkept_corruptions(self) -> Path:
-        """The folder of models' rejected corruptions, with a file for each."""
+        """The folder of models' rejected corruptions, with a file for each corruption."""
         return self.data / "unkept-corruptions"
 
     @property
@@ -125,7 +125,7 @@ class Locations:
 
     @property
     def left_places(self) -> Path:
-        """The folder of solvers' last positions in attempts, with a file for each, outside of the records."""
+        """The folder of solvers' last positions, with a file for each attempt, outside of the records."""
         return self.cache / "left-places"
 
     @property

@@ -177,7 +177,10 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether every test has an outcome that it also has in another run, or all pass if there is no other."""
+    """Whether each test has an outcome that it also has in another run; without others, whether none fails.
+
+    False for a run that did not finish, or that has errors of collection.
+    """
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False
     if not others:
