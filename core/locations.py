@@ -185,14 +185,14 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading. Raises OSError as `open_regular` does."""
+    """Return a regular file opened for reading. `links` and errors are as in `open_regular`."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 
 def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises OSError as `open_regular` does, and `OddFileError` if there are more than `most` bytes.
+    `links` and errors are as in `open_regular`; raises `OddFileError` if there are more than `most` bytes.
     """
     with opened_regular(path, links=links) as file:
         data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
@@ -206,14 +206,15 @@ def read_regular_text(
 ) -> str:
     """Return the UTF-8 text of a regular file, with universal newlines.
 
-    Raises OSError as `read_regular` does, and ValueError for other bytes unless `errors` allows them.
+    `most`, `links` and OSErrors are as in `read_regular`. Raises ValueError for bytes that are not UTF-8,
+    unless `errors` allows them.
     """
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lies_in(path: Path, root: Path) -> bool:
-    """Return whether a path is in a folder after following all links; circular links are nowhere."""
+    """Return whether a path is in a folder after following all links; False for circular links."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):
@@ -221,7 +222,7 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Return the values of a TOML document. Raises `tomllib.TOMLDecodeError` for any fault."""
+    """Return the values of a TOML document by key. Raises `tomllib.TOMLDecodeError` for any fault."""
     import tomllib
 
     if (many := _MANY_PARTS.search(text)) is not None:
@@ -238,5 +239,5 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:
-    """Return the values of a TOML file. Raises as `read_regular_text` and `parsed_toml` do."""
+    """Return the values of a TOML file by key. Raises as `read_regular_text` and `parsed_toml` do."""
     return parsed_toml(read_regular_text(path, most, links=links))

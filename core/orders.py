@@ -208,7 +208,7 @@ def introduce() -> bytes:
 
 
 def stop_jobs(start: str, at_once: bool) -> None:
-    """Stop the jobs of a command, including those that this process has not begun."""
+    """Stop the jobs of a command before they begin and, with `at_once`, those that run in this process."""
     switch = _switches.setdefault(start, StopSwitch())
     switch.soon.cancel()
     if at_once:

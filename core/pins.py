@@ -175,7 +175,7 @@ def _is_pinned(line: str) -> bool:
 
 
 def is_inside(root: str) -> bool:
-    """Return whether `root` is a printable relative path that never leads upwards."""
+    """Return whether `root` is a printable relative path without `..` and without the separator of PATH."""
     return (
         root.isprintable()
         and not root.startswith("/")

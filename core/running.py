@@ -25,7 +25,7 @@ class CancelToken:
         self._event = threading.Event()
 
     def cancel(self) -> None:
-        """Request the operation to stop as soon as it can."""
+        """Ask the operation to stop as soon as it can."""
         self._event.set()
 
     @property

@@ -126,7 +126,10 @@ class SourceTree:
         return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of the file at `path`. Raises FileNotFoundError if there is none."""
+        """Return the bytes of the file at `path`.
+
+        Raises FileNotFoundError if there is none, and `TaskError` if the tar is cut short.
+        """
         resolved = self._file(path)
         if resolved in self.overlay:
             return self.overlay[resolved]

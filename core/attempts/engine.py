@@ -198,7 +198,7 @@ class Attempt:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 
     def offered(self) -> tuple[Tool, ...]:
-        """Return the tools that can be called now."""
+        """Return the tools that can be called now; none after the end of the attempt."""
         if self.state.ended:
             return ()
         # A tool of a later version would give one part of an attempt other means than the rest (decision 72).
@@ -355,7 +355,7 @@ class Attempt:
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the solver's answer for all unanswered time without input."""
+        """Record the solver's answer for all unanswered time without input: `away`, or at work."""
         with self._lock:
             if self.state.doubt:
                 idle_ms = self.state.doubt.total_ms(self.clock())
@@ -383,13 +383,16 @@ class Attempt:
                 self.append(BufferEdited.between(buffer, saved, text))
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
-        """Mark a function as suspect, or remove the mark, at no cost."""
+        """Mark a function as suspect or, if not `marked`, remove the mark, at no cost."""
         with self._lock:
             if not self.state.ended:
                 self.append(SuspectMarked(function, marked))
 
     def pasted(self, text: str, *, outside: bool) -> None:
-        """Record a paste, and whether the brief or a result had shown the text."""
+        """Record a paste, and whether the brief or a result had shown the text.
+
+        `outside` is whether it came through the terminal rather than from the program's own clipboard.
+        """
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
             self.append(
@@ -490,7 +493,10 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call; an unbound one, such as that of a process that died, is bound from its event."""
+        """Answer a call; an unbound one, such as that of a process that died, is bound from its event.
+
+        `ends` is whether the attempt ends if nothing is left to do afterwards.
+        """
         started = self._time.mono_ms()
         try:
             if bound is None:

@@ -399,7 +399,10 @@ class AffordanceUsed(EventData, frozen=True):
 
     @classmethod
     def paste(cls, text: str, shown_texts: Iterable[str], *, outside: bool) -> AffordanceUsed:
-        """Return the event of a paste; `shown_texts` are all texts shown to the solver."""
+        """Return the event of a paste; `shown_texts` are all texts shown to the solver.
+
+        `outside` is whether it came through the terminal rather than from the program's own clipboard.
+        """
         wanted = _without_layout(text)
         shown = any(wanted in _without_layout(known) for known in shown_texts)
         return cls("paste", characters=len(text), sha256=sha256_of_text(text), shown=shown, outside=outside)

@@ -143,7 +143,7 @@ class Containers:
             self.solver.copy(source, container.unplaced)
 
     def iterate(self, scope: AnalysisScope, base: Variable, *, asynchronous: bool = False) -> Variable:
-        """Return the variable of the items in a loop over `base`."""
+        """Return the variable of the items in a loop over `base`; `asynchronous` for an `async for`."""
         result = self.solver.variable()
         self.solver.watch(base, partial(self._iterate, scope, result, asynchronous))
         return result

@@ -247,7 +247,7 @@ def facts_of(text: str) -> ScopeFacts:
 
 
 def _explained(node: ast.AST) -> ast.expr | None:
-    """Return the condition or the type of exception that an error message describes."""
+    """Return the condition or the type of exception that an error message in a node describes; else None."""
     match node:
         case ast.If(test=test, body=body, orelse=orelse) if _explains(body) or _explains(orelse):
             return test

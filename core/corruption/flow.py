@@ -118,7 +118,7 @@ def unreachable(nodes: Iterable[ast.AST]) -> int:
 
 
 def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
-    """Return the lists of statements in a statement, a handler or a case."""
+    """Return the lists of statements in a statement, a handler or a case; empty for other nodes."""
     if not isinstance(node, _BLOCKS):
         return []
     return [block for name in _FIELDS if isinstance(block := getattr(node, name, None), list)]

@@ -155,7 +155,10 @@ class Gate:
         return _named(before, after)
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
-        """Return the names that the function drops and that the file then uses nowhere else."""
+        """Return the names that the function drops and that the file then uses nowhere else.
+
+        Empty if the function's scope is unknown.
+        """
         scope = self._scope
         if scope is None or not scope.uses:
             return []

@@ -225,7 +225,10 @@ class ModelLoop:
         self._messages.append(ChatMessage("user", f"{text}\n{self._left()}"))
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:
-        """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused."""
+        """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused.
+
+        Return the end and its reason if a call ends the conversation; else None.
+        """
         echoes = sound_requests(reply.message.tool_calls, self._calls)
         self._messages.append(replace(reply.message, role="assistant", tool_calls=echoes))
         ended: tuple[End, str] | None = None

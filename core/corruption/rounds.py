@@ -176,7 +176,7 @@ class Round:
         return self.trial.subtlety if self.trial else 0.0
 
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
-        """Return the key by which the best submission is the largest.
+        """Return a sort key that is the largest for the best submission.
 
         Failing tests within the aim come first, then not being seen at a glance, then the subtlety shown by
         the tests times the probability that a reader does not see it.

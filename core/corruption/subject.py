@@ -143,12 +143,12 @@ class CorruptionTarget:
         return self.text.rfind("\n", 0, offset) + 1
 
     def before(self, offset: int) -> Token | None:
-        """Return the last token that ends at or before an offset."""
+        """Return the last token that ends at or before an offset; None if there is none."""
         place = bisect.bisect_right(self.tokens, offset, key=lambda token: token.end) - 1
         return self.tokens[place] if place >= 0 else None
 
     def after(self, offset: int) -> Token | None:
-        """Return the first token that starts at an offset or after it."""
+        """Return the first token that starts at an offset or after it; None if there is none."""
         place = bisect.bisect_left(self.tokens, offset, key=lambda token: token.start)
         return self.tokens[place] if place < len(self.tokens) else None
 
@@ -208,7 +208,7 @@ def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarge
 
 
 def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function at the left margin as a target, as `read_subject` does."""
+    """Return a function at the left margin as a target; None where `read_subject` returns None."""
     try:
         snippet = read_snippet(text)
         tokens = tuple(_tokens(text, snippet.definition.document))

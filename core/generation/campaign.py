@@ -202,7 +202,10 @@ class CandidateVerdicts:
         return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
-        """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them."""
+        """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them.
+
+        `at_last` is whether the last candidate was decided: then all of them may be.
+        """
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
         subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]

@@ -77,7 +77,7 @@ class FetchingHarness(Harness, Protocol):
     def key(self, spec: SourceSpec, scratch: Path) -> str:
         """Return a name for the content that `fetch` would fetch, equal for equal content.
 
-        Raises `SourceError`.
+        Raises `SourceError` if there is no such source.
         """
         ...
 

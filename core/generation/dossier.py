@@ -34,15 +34,16 @@ class Dossier:
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:
-        """Return a file of the corrupted or of the original tree; bytes that are not UTF-8 are replaced.
+        """Return the text of a file of the original tree, or of the corrupted one if `corrupted`.
 
+        Bytes that are not UTF-8 are replaced.
         Raises FileNotFoundError if there is no such file.
         """
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")
 
     def start_line(self, target: Target, *, corrupted: bool) -> int:
-        """Return the line at which a target begins in the corrupted or the original tree, counted from 1."""
+        """Return the line, from 1, at which a target begins in the original or, if `corrupted`, that tree."""
         tree = self.corrupted if corrupted else self.original
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 

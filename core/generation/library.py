@@ -191,7 +191,7 @@ class SourceLibrary:
 
     @cached_property
     def entered(self) -> Mapping[str, frozenset[str]]:
-        """The passing tests that enter each function while they run."""
+        """The passing tests that enter each function while they run, by the function's name."""
         return {name: tests & self.intake.passed for name, tests in self.test_map.entered.items()}
 
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:

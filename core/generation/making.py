@@ -205,7 +205,10 @@ REFUSALS_COST = {
 
 
 def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
-    """Return the name of the newest template for a mode, a number of targets and a rule on refusals."""
+    """Return the name of the newest template for a mode and a number of targets.
+
+    With `refused_costs_attempt`, its text says that a refused submission costs an attempt.
+    """
     named = "several" if targets > 1 else mode.value
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)[named]
 

@@ -176,7 +176,10 @@ class SetSpending:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[AppendLog, list[_Line]]]:
-        """Yield the file, locked against other readers and writers, and its lines."""
+        """Yield the file, locked against other readers and writers, and its lines.
+
+        Raises `EndpointError` if it can't be read.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with AppendLog(self.path, _SPENDING, wait_for(self.path)) as log:
             decoder = msgspec.json.Decoder(_Line)

@@ -212,7 +212,7 @@ def _asserts(function: ast.AST) -> bool:
 
 
 def _imported(node: ast.AST) -> list[str]:
-    """Return the modules that a statement imports, without those of its own package."""
+    """Return the modules that a node imports, without those of its own package; empty for other nodes."""
     match node:
         case ast.Import(names=names):
             return [item.name for item in names]

@@ -33,8 +33,8 @@ Version 2 only adds `environment.image`, and version 3 `salt_sha256`.
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
     """Return `document` in the present version's form.
 
-    The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` for
-    another format or a newer version.
+    The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` if the
+    format or the version is missing or not known.
     """
     for key in ("format", "version"):
         if key not in document:

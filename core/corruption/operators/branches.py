@@ -81,7 +81,7 @@ def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Ite
 
 
 def _replaces(test: ast.expr, done: ast.stmt) -> bool:
-    """Whether a statement assigns to a value that its condition tests, which would then be lost."""
+    """Whether a statement, without its condition, would overwrite the value that the condition tests."""
     match done:
         case ast.Assign(targets=targets):
             stored = {ast.unparse(item) for target in targets for item in elements(target)}
