@@ -165,7 +165,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
     Unless `links`, the last part of the path may not be a link, which could lead to any file of the user.
-    Raises OSError, including `OddFileError`.
+    Raises OSError: `OddFileError` for such a link, a pipe or a device, IsADirectoryError for a folder.
     """
     try:
         file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)

@@ -51,7 +51,7 @@ class SourceTree:
 
     @classmethod
     def open(cls, tar: Path) -> SourceTree:
-        """Index an uncompressed tar.
+        """Return the tree in an uncompressed tar, which is indexed but not unpacked.
 
         Raises `TaskError` if it is damaged, or has a path that leads upwards or is below a non-folder.
         """
@@ -163,7 +163,7 @@ class SourceTree:
         yield from sorted(path for path in paths if path.endswith(suffix))
 
     def read_all(self, suffix: str) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, bytes) of all regular files that end with `suffix`, sorted by path."""
+        """Yield (path, bytes) of all regular files that end with `suffix`, without links, sorted by path."""
         with self.tar.open("rb") as file:
             descriptor = file.fileno()
             for path in self.files(suffix):

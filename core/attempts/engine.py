@@ -238,7 +238,7 @@ class Attempt:
         `extra` is journalled with the call, such as its id in a model's reply.
 
         A submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
-        first, by a separate step. A call that takes the last step also hands in the present text.
+        first, in a separate step. A call that takes the last step also hands in the present text.
         """
         self._complete_automatic(run)
         with self._lock:
@@ -476,7 +476,7 @@ class Attempt:
         return self.state.calls[-1]
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
-        """Save unsaved typing by a separate step. Raises `AttemptError` if the call could then not follow."""
+        """Save unsaved typing in a separate step. Raises `AttemptError` if the call could then not follow."""
         saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return

@@ -33,7 +33,8 @@ class Definitions:
 def define_all(sources: Sources) -> Definitions:
     """Collect the definitions of every file; lambdas become functions.
 
-    `folded` maps the id of a lambda to that of the enclosing function.
+    `folded` maps the id of a lambda to that of the enclosing function. Files that are nested too deeply are
+    moved from the `files` of `sources` to `skipped`.
     """
     definitions = Definitions()
     for file in list(sources.files.values()):

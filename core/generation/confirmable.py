@@ -18,7 +18,7 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
     If the campaign keeps only tasks whose passes can be confirmed, and this one's can't be, the verdict drops
-    the corruption. Raises `CancelledError`.
+    the corruption. Raises `CancelledError` when stopped.
     """
     if context.confirmer is None:
         return verdict
