@@ -215,7 +215,7 @@ def _range(start: int, count: int) -> str:
 
 
 def apply(before: str, diff: FileDiff) -> str:
-    """Return `before` with a diff applied. Raises `DiffError` if a line differs from the diff."""
+    """Return `before` with a diff applied. Raises `DiffError` if a hunk does not fit `before`."""
     old = _pieces(before)
     parts: list[str] = []
     at = 0

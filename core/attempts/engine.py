@@ -285,6 +285,7 @@ class Attempt:
 
         `finish_pending` judges it, in this process or in the next one: a limit may be noticed where nothing
         may take seconds (decision 28). In kinds of task without automatic hand-ins, the attempt ends at once.
+        Nothing is done while a call runs, and after the end.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:

@@ -127,7 +127,7 @@ class CallGraph:
     def with_observed(self, calls: Iterable[tuple[str, str, int]]) -> CallGraph:
         """Return the graph with observed calls added: (caller id, callee id, count).
 
-        Calls from or to functions that are not nodes are left out, and so are calls of module code.
+        Calls from or to functions that are not nodes are left out, and so are calls to module code.
         """
         merged = {(edge.caller, edge.callee): edge for edge in self.edges}
         for caller, callee, count in calls:

@@ -418,7 +418,7 @@ def _used_in_vain(
 def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
     """Count the values that an `if` tests, and how often they are then read.
 
-    A reader notices a value that is tested and not read, although another one is.
+    A reader notices a value that is tested and not read, while another value is read.
     """
     asked, read = Counter[str](), Counter[str]()
     for node in only(_BRANCHING, nodes):

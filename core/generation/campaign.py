@@ -456,7 +456,7 @@ def run_controls(
 
 
 def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[CandidateVerdict]:
-    """Return up to `count` verdicts with a specimen, kept and dropped ones, chosen by the seed."""
+    """Return up to `count` verdicts with a specimen, whether kept or dropped, chosen by the seed."""
     fit = sorted(
         (verdict for verdict in verdicts if verdict.specimen is not None), key=lambda verdict: verdict.key
     )

@@ -54,7 +54,7 @@ class Dossier:
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Read the folder of a task with its answer. Raises `TaskError` if it is damaged."""
+    """Return the dossier of the task in a folder, with its answer. Raises `TaskError` if it is damaged."""
     task = read_task(folder)
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)

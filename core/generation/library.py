@@ -79,7 +79,7 @@ class Reach:
         return found
 
     def path(self, start: str, end: str) -> tuple[str, ...]:
-        """Return the shortest path from `start` to `end` with both; empty if there is none.
+        """Return the shortest path from `start` to `end`, including both; empty if there is none.
 
         Of several, it is the first in the order of the names.
         """
@@ -334,7 +334,8 @@ def learn_library(
 ) -> SourceLibrary:
     """Return the library; unknown parts are determined by three runs of its suite and a traced one.
 
-    `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable.
+    `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable,
+    and the errors of `record_tests`.
     """
     known = _Folder(folder)
     repository = known.repository(make)

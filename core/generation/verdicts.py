@@ -234,7 +234,8 @@ class StateFile:
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         """Open the state of the campaign that `about` describes, or create it.
 
-        Raises `StateFileError` for a file of another campaign, and while another process has it open.
+        Raises `StateFileError` if the file can't be read or is of another version, and while another process
+        has it open.
         """
         self.path = path
         self.verdicts: dict[str, CandidateVerdict] = {}
