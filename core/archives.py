@@ -154,7 +154,7 @@ def _sparse() -> ArchiveBoundError:
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Open a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
 
-    Raises `ArchiveError`, also for damage found while it is open.
+    Raises `ArchiveError`, including for damage that is found while it is open.
     """
     with _damage_reported(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
         yield tar
@@ -234,7 +234,7 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
 
 
 class _BoundedDirectory:
-    """The file of a zip, with a bound on each read until its directory, read at once, is loaded."""
+    """The file of a zip, with a bound on each read until its directory, which is read whole, is loaded."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self.most = file, most
@@ -252,7 +252,7 @@ class _BoundedDirectory:
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
     """Open a zip. Its readers yield no more of a member than the directory declares.
 
-    Raises `ArchiveError`, also for damage found while it is open.
+    Raises `ArchiveError`, including for damage that is found while it is open.
     """
     source: Any = _BoundedDirectory(file, most_directory)
     with _damage_reported(), zipfile.ZipFile(source) as archive:

@@ -21,7 +21,7 @@ class ToolRequest:
 
 
 def arguments_of(asked: ToolRequest) -> dict[str, Any]:
-    """Return the arguments of a call. Raises `ValueError`, with the fault, if they are no JSON object."""
+    """Return the arguments of a call. Raises `ValueError`, with the fault, if they are not a JSON object."""
     try:
         values = json.loads(asked.arguments or "{}", parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
@@ -36,7 +36,7 @@ def _no_json(constant: str) -> NoReturn:
 
 
 def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
-    """Return the calls of a reply in the form for the conversation, after `made` calls.
+    """Return the calls of a reply as the conversation repeats them; `made` is the number of earlier calls.
 
     Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON.
     """
@@ -106,7 +106,7 @@ class Usage(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling of replies; None is not sent, since models refuse settings they don't have."""
+    """The sampling of replies; a value of None is not sent, since models refuse settings they don't have."""
 
     temperature: float | None = None
     top_p: float | None = None

@@ -16,13 +16,13 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
-    """Return a line of CSV (RFC 4180) with its end; None is an empty cell.
+    """Return a line of CSV (RFC 4180) that ends with `end`; None is an empty cell.
 
-    A text that would begin a formula gets an apostrophe, as OWASP advises against CSV injection. Numbers
-    stay.
+    A text that would begin a formula gets an apostrophe, as OWASP advises against CSV injection. Numbers are
+    left as they are.
     """
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")  # cells with either character are quoted then
+    writer = csv.writer(text, lineterminator="\r\n")  # so that cells with either character are quoted
     writer.writerow([_safe("" if cell is None else str(cell)) for cell in cells])
     return text.getvalue().removesuffix("\r\n") + end
 

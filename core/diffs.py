@@ -1,4 +1,4 @@
-"""Differences between texts, by file, hunk and line: computed, applied, written and read as unified diffs."""
+"""Computes and applies differences between texts, and writes and reads them as unified diffs."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def compute(
 ) -> FileDiff:
     """Return the changes from `before` to `after`, with `context` unchanged lines around each.
 
-    With None there is one hunk with all lines, even if none has changed.
+    With a `context` of None, there is one hunk with all lines, even if none has changed.
     """
     old, new = _pieces(before), _pieces(after)
     head = _common(old, new)
@@ -215,7 +215,7 @@ def _range(start: int, count: int) -> str:
 
 
 def apply(before: str, diff: FileDiff) -> str:
-    """Return `before` with a diff applied. Raises `DiffError` if a line differs from the diff."""
+    """Return `before` with a diff applied. Raises `DiffError` if a hunk does not fit `before`."""
     old = _pieces(before)
     parts: list[str] = []
     at = 0
@@ -270,7 +270,10 @@ _ALIKE = 0.4
 
 
 def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the ranges of differing characters in two lines, by words; empty for dissimilar lines."""
+    """Return the ranges of differing characters in each of two lines, by words.
+
+    Empty for dissimilar and for very long lines.
+    """
     if max(len(old), len(new)) > _LONGEST_COMPARED:
         return [], []
     words_old, words_new = _WORDS.findall(old), _WORDS.findall(new)

@@ -21,7 +21,7 @@ class UserError(Exception):
 
 
 def cause(error: OSError | ValueError) -> str:
-    """Return the reason of a file's error without its name, which the sentence already contains."""
+    """Return the reason for a file error without the file's name, which the message already contains."""
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -71,7 +71,7 @@ class NegativeVerdictError(UserError):
 
 
 class SettingsError(UserError):
-    """The user's settings can't be used; the message names file and key."""
+    """The user's settings can't be used; the message names the file and the key."""
 
 
 class EndpointError(UserError):

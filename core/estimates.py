@@ -1,4 +1,4 @@
-"""Basic estimates: tokens of a text, intervals of shares, agreement of two raters."""
+"""Computes basic estimates: the tokens of a text, intervals of shares, and the agreement of two raters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Z_95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The highest cost of a request to a model."""
+    """The highest possible cost of a request to a model."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0

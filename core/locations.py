@@ -65,37 +65,37 @@ class Locations:
 
     @property
     def runs(self) -> Path:
-        """The folder of agents' runs, a folder each."""
+        """The folder of agents' runs, with a folder for each run."""
         return self.data / "runs"
 
     @property
     def reviews(self) -> Path:
-        """The folder of reviews of runs, a file for each reviewer."""
+        """The folder of reviews of runs, with a file for each reviewer."""
         return self.data / "reviews"
 
     @property
     def imports(self) -> Path:
-        """The folder of imported public data sets' results, a file each."""
+        """The folder of the imported results of public data sets, with a file for each data set."""
         return self.data / "imports"
 
     @property
     def unkept_corruptions(self) -> Path:
-        """The folder of models' rejected corruptions, a file each."""
+        """The folder of models' rejected corruptions, with a file for each corruption."""
         return self.data / "unkept-corruptions"
 
     @property
     def validations(self) -> Path:
-        """The folder of validations of tasks, a file for each validator, and their drafts."""
+        """The folder of validations of tasks, with a file for each validator, and of their drafts."""
         return self.data / "validations"
 
     @property
     def glances(self) -> Path:
-        """The folder of blind readings of tasks' functions, a file for each reader."""
+        """The folder of blind readings of tasks' functions, with a file for each reader."""
         return self.data / "glances"
 
     @property
     def external_results(self) -> Path:
-        """The folder of other harnesses' results, judged again: a file for each person who ordered that."""
+        """The folder of other harnesses' results that were judged again, with a file for each person."""
         return self.data / "external-results"
 
     @property
@@ -115,7 +115,7 @@ class Locations:
 
     @property
     def campaigns(self) -> Path:
-        """The folder of campaigns' verdicts on their candidates, a file each."""
+        """The folder of campaigns' verdicts on their candidates, with a file for each campaign."""
         return self.data / "campaigns"
 
     @property
@@ -125,7 +125,7 @@ class Locations:
 
     @property
     def left_places(self) -> Path:
-        """The folder of solvers' last positions in attempts, a file each, outside of the records."""
+        """The folder of solvers' last positions, with a file for each attempt, outside of the records."""
         return self.cache / "left-places"
 
     @property
@@ -165,7 +165,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
     Unless `links`, the last part of the path may not be a link, which could lead to any file of the user.
-    Raises OSError, including `OddFileError`.
+    Raises OSError: `OddFileError` for such a link, a pipe or a device, IsADirectoryError for a folder.
     """
     try:
         file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)
@@ -185,12 +185,15 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading, as by `open_regular`. Raises OSError."""
+    """Return a regular file opened for reading. `links` and errors are as in `open_regular`."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 
 def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True) -> bytes:
-    """Return the bytes of a regular file, at most `most`, as by `open_regular`. Raises OSError."""
+    """Return the bytes of a regular file.
+
+    `links` and errors are as in `open_regular`; raises `OddFileError` if there are more than `most` bytes.
+    """
     with opened_regular(path, links=links) as file:
         data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
     if data is None or len(data) > most:
@@ -201,13 +204,17 @@ def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True)
 def read_regular_text(
     path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True, errors: str = "strict"
 ) -> str:
-    """Return the UTF-8 text of a regular file, with universal newlines. Raises OSError and ValueError."""
+    """Return the UTF-8 text of a regular file, with universal newlines.
+
+    `most`, `links` and OSErrors are as in `read_regular`. Raises ValueError for bytes that are not UTF-8,
+    unless `errors` allows them.
+    """
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lies_in(path: Path, root: Path) -> bool:
-    """Return whether a path is in a folder after following all links; circular links are nowhere."""
+    """Return whether a path is in a folder after following all links; False for circular links."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):
@@ -215,7 +222,7 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Return the values of a TOML document. Raises `tomllib.TOMLDecodeError` for any fault."""
+    """Return the values of a TOML document by key. Raises `tomllib.TOMLDecodeError` for any fault."""
     import tomllib
 
     if (many := _MANY_PARTS.search(text)) is not None:
@@ -232,5 +239,5 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:
-    """Return the values of a TOML file. Raises OSError and ValueError."""
+    """Return the values of a TOML file by key. Raises as `read_regular_text` and `parsed_toml` do."""
     return parsed_toml(read_regular_text(path, most, links=links))

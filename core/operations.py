@@ -1,4 +1,4 @@
-"""Operations of people on subjects: append-only records whose fold is the data."""
+"""Operations of people on subjects: append-only records from which the data are computed."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class StopSwitch:
 
 @dataclass
 class ClusterWorker:
-    """A worker, with its introduction and its record since."""
+    """A worker, with what is known of its machine, its clock and its failures."""
 
     address: str
     host: str = ""
@@ -178,7 +178,7 @@ class WorkerPool(Protocol):
         ...
 
     def stop(self) -> None:
-        """Send no more jobs and let workers finish theirs; a second call makes them abandon these."""
+        """Send no more jobs and let workers finish theirs; a second call makes workers abandon their jobs."""
         ...
 
     def carry_out(
@@ -208,7 +208,7 @@ def introduce() -> bytes:
 
 
 def stop_jobs(start: str, at_once: bool) -> None:
-    """Stop the jobs of a command, including those that this process has not begun."""
+    """Stop the jobs of a command before they begin and, with `at_once`, those that run in this process."""
     switch = _switches.setdefault(start, StopSwitch())
     switch.soon.cancel()
     if at_once:

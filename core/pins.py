@@ -17,7 +17,7 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image as the environment, in place of a lock, with the repository in a folder of it."""
+    """A Docker image as the environment, in place of a lock, with the repository in one of its folders."""
 
     name: str
     """The name in a registry, without a tag."""
@@ -108,7 +108,7 @@ class LockLine:
 
 
 def read_lock_line(text: str) -> LockLine | None:
-    """Return the distribution pinned by a line `name==version`, markers, hashes; None for any other line."""
+    """Return the distribution that a line of `name==version`, a marker and hashes pins; None for others."""
     match = _LINE.fullmatch(text)
     if match is None:
         return None
@@ -175,7 +175,7 @@ def _is_pinned(line: str) -> bool:
 
 
 def is_inside(root: str) -> bool:
-    """Return whether `root` is a printable relative path that never leads upwards."""
+    """Return whether `root` is a printable relative path without `..` and without the separator of PATH."""
     return (
         root.isprintable()
         and not root.startswith("/")

@@ -51,7 +51,7 @@ def declared(group: str) -> list[metadata.EntryPoint]:
 
 
 def unreadable() -> dict[str, str]:
-    """Return why packages' entries can't be read, by package."""
+    """Return why the entries of some packages can't be read, by package; empty if all can be read."""
     from importlib import metadata
 
     try:
@@ -74,9 +74,8 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
         except Exception:
             name = "a package without a name"
         try:
-            found.setdefault(
-                name, list(package.entry_points)
-            )  # of several with one name, the first is imported
+            # Of several packages with one name, the first is imported.
+            found.setdefault(name, list(package.entry_points))
         except Exception as error:
             if why_not is not None:
                 why_not[name] = described(error)
@@ -84,7 +83,7 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
 
 
 def package_of(entry: metadata.EntryPoint) -> str:
-    """Return name and version of the package with an entry; empty if unknown."""
+    """Return the name and the version of the package that declares an entry; empty if unknown."""
     if entry.dist is None:
         return ""
     try:
@@ -95,7 +94,7 @@ def package_of(entry: metadata.EntryPoint) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return the type and the bounded text of another package's exception, whose text may fail itself."""
+    """Return the type and the bounded text of another package's exception; its `__str__` may fail."""
     try:
         text = str(error)
     except Exception:

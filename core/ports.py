@@ -84,7 +84,10 @@ class Runner(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report. Never raises because of the code under test; the status shows what happened."""
+        """Run the suite, and return its report.
+
+        Never raises because of the code under test; the status shows what happened.
+        """
         ...
 
 
@@ -102,7 +105,7 @@ class TestMapper(Protocol):
         """Run tests once; return the functions they enter, and the calls between functions.
 
         Outcomes are ignored, since some tests fail only under observation. Raises `RecordingError` if the run
-        did not end by itself, and `CancelledError` if it was stopped.
+        was cut short, and `CancelledError` if the user stopped it.
         """
         ...
 
@@ -126,7 +129,7 @@ class ProbeReport:
     """The results of some tests on a corrupted tree, which decide on a run of the whole suite."""
 
     status: RunStatus
-    """The status as of a suite's run; also `FINISHED` if the probe stopped after enough failures."""
+    """The status, as for a run of a suite; also `FINISHED` if the probe stopped after enough failures."""
     failed: Mapping[str, ProbeFailure] = field(default_factory=dict)
     """The failures of tests that pass on the original, in the order of the probe."""
     ran: int = 0
@@ -153,7 +156,7 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select` with `targets` corrupted; empty for all that can see them by the test map.
+        """Run the tests `select` with `targets` corrupted; by default, all that the test map says see them.
 
         Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
         a target does not fit its file.

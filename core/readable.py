@@ -18,8 +18,8 @@ def duration(ms: float, *, rounded: bool = False) -> str:
 def thousands(number: float, *, exact: bool = False) -> str:
     """Return a number in thousands (`12k`) or millions (`1.2M`).
 
-    From 500 on it is rounded to thousands; an `exact` one is an integer below a thousand, then has one
-    decimal.
+    From 500 on, it is rounded to thousands. With `exact`, it is an integer below a thousand, and has one
+    decimal from there on.
     """
     if number >= (1_000_000 if exact else 999_500):
         return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
@@ -42,7 +42,7 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
 
 
 def when(utc_ms: int, now_ms: int) -> str:
-    """Return a short local time: with the day unless it is today, with the year if it differs."""
+    """Return a short local time: `today 09:05`, `31 Jan 09:05`, in other years `31 Jan 2025`; `–` for 0."""
     if not utc_ms:
         return "–"
     at, now = _local(utc_ms), _local(now_ms)

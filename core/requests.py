@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationChoice(Request):
-    """The isolation chosen for code from a repository."""
+    """A request for a certain isolation of code from a repository."""
 
     sandbox: str | None = None
     """The name of a backend; None for the user's setting, else the best backend that works."""

@@ -25,7 +25,7 @@ class CancelToken:
         self._event = threading.Event()
 
     def cancel(self) -> None:
-        """Request the operation to stop as soon as it can."""
+        """Ask the operation to stop as soon as it can."""
         self._event.set()
 
     @property
@@ -86,7 +86,7 @@ class WorkStage:
 
 
 def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
-    """Return the stages after a report: on the last one if unnamed, else on a new one of that name."""
+    """Return the stages after a report, which updates the last stage or, if it names another, begins one."""
     *done, last = stages or (WorkStage(progress.step, now),)
     if progress.step and progress.step != last.name:
         done, last = [*done, replace(last, took=now - last.began)], WorkStage(progress.step, now)

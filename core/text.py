@@ -49,7 +49,7 @@ def shortened(text: str, characters: int) -> str:
 
 
 def bounded(text: str, characters: int, *, what: str = "text") -> str:
-    """Return `text`, with its middle replaced by a line with the number of characters left out."""
+    """Return `text`; if it is too long, a line with the number of characters left out replaces the middle."""
     if len(text) <= characters:
         return text
     left_out = len(text) - characters

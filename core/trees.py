@@ -51,7 +51,7 @@ class SourceTree:
 
     @classmethod
     def open(cls, tar: Path) -> SourceTree:
-        """Index an uncompressed tar.
+        """Return the tree in an uncompressed tar, which is indexed but not unpacked.
 
         Raises `TaskError` if it is damaged, or has a path that leads upwards or is below a non-folder.
         """
@@ -121,12 +121,15 @@ class SourceTree:
         return resolved is not None and resolved in self._folders()
 
     def size(self, path: str) -> int:
-        """Return the size in bytes of the file at `path`."""
+        """Return the size in bytes of the file at `path`. Raises FileNotFoundError if there is none."""
         resolved = self._file(path)
         return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of the file at `path`. Raises FileNotFoundError if there is none."""
+        """Return the bytes of the file at `path`.
+
+        Raises FileNotFoundError if there is none, and `TaskError` if the tar is cut short.
+        """
         resolved = self._file(path)
         if resolved in self.overlay:
             return self.overlay[resolved]
@@ -145,7 +148,10 @@ class SourceTree:
         return data
 
     def entries(self, path: str = "") -> list[tuple[str, str]]:
-        """Return the entries of a folder as (name, "dir" or "file"), sorted by name."""
+        """Return the entries of a folder as (name, "dir" or "file"), sorted by name.
+
+        Raises NotADirectoryError if `path` is not a folder.
+        """
         resolved = self.resolve(path) if path else ""
         if resolved is None or resolved not in self._folders():
             raise NotADirectoryError(path)
@@ -157,7 +163,7 @@ class SourceTree:
         yield from sorted(path for path in paths if path.endswith(suffix))
 
     def read_all(self, suffix: str) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, bytes) of these files, sorted, through one open file."""
+        """Yield (path, bytes) of all regular files that end with `suffix`, without links, sorted by path."""
         with self.tar.open("rb") as file:
             descriptor = file.fileno()
             for path in self.files(suffix):

@@ -1,4 +1,4 @@
-"""The user's settings, `config.toml` in the config folder: optional keys; unknown ones are refused."""
+"""Reads the user's settings, `config.toml` in the config folder: keys are optional, unknown ones refused."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ class UserSettings(msgspec.Struct, frozen=True):
 def read_user_settings(config: Path) -> UserSettings:
     """Return the settings in a folder; the defaults if there is no file.
 
-    Raises `SettingsError` for a file that can't be read, an unknown key and a value of a wrong type, because
-    a misspelled setting must not be ignored. Messages never contain values, which may be secret.
+    Raises `SettingsError` for a file that can't be read, an unknown key, a value of a wrong type and an empty
+    `sandbox`, because a misspelled setting must not be ignored. Messages never contain values, which may be
+    secret.
     """
     path = config / SETTINGS_FILE
     values = _parsed(path)

@@ -52,7 +52,7 @@ class Doubt:
         return sum(ms for _, ms in self.stopped(clock, idle=self.idle).spans)
 
     def stopped(self, clock: Clock, *, idle: bool) -> Doubt:
-        """Return the doubt with its current span ended."""
+        """Return the doubt with its current span ended; `idle` is whether there is still no input."""
         if self.grows is None:
             return replace(self, idle=idle)
         return Doubt((*self.spans, (self.grows, clock.idle - self.idle_before_ms)), idle)
@@ -64,9 +64,9 @@ NO_DOUBT = Doubt()
 def asked(
     doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int
 ) -> tuple[Doubt, Clock]:
-    """Return doubt and clock after the question: the time since the last input counts as idle.
+    """Return the doubt and the clock after the question: the time since the last input counts as idle.
 
-    It stays idle until the solver claims it as work, also if nobody ever answers (decision 52).
+    It stays idle until the solver claims it as work, even if nobody ever answers (decision 52).
     """
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
@@ -87,7 +87,7 @@ def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: Cl
 
 
 def _moved(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
-    """Move milliseconds from idle to an activity, or back if `ms` is negative."""
+    """Return the clock with `ms` milliseconds moved from idle to an activity, or back if `ms` is negative."""
     return clock.add(activity, ms).add(ClockActivity.IDLE, -ms)
 
 
@@ -173,7 +173,7 @@ class Clock(Struct, frozen=True):
         return structs.replace(self, **changed)
 
     def restarted(self, mono_ms: int, utc_ms: int) -> Clock:
-        """Return the clock at the start of a new process; the time between counts as `away` only."""
+        """Return the clock at the start of a new process; the time in between counts only as `away`."""
         gap = max(0, utc_ms - self.utc_ms) if self.utc_ms is not None else 0
         return structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms, away=self.away + gap)
 

@@ -198,7 +198,7 @@ class Attempt:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 
     def offered(self) -> tuple[Tool, ...]:
-        """Return the tools that can be called now."""
+        """Return the tools that can be called now; none after the end of the attempt."""
         if self.state.ended:
             return ()
         # A tool of a later version would give one part of an attempt other means than the rest (decision 72).
@@ -238,7 +238,7 @@ class Attempt:
         `extra` is journalled with the call, such as its id in a model's reply.
 
         A submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
-        first, by a separate step. A call that takes the last step also hands in the present text.
+        first, in a separate step. A call that takes the last step also hands in the present text.
         """
         self._complete_automatic(run)
         with self._lock:
@@ -262,7 +262,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete a call begun by a limit or by a process that died; None if there is none."""
+        """Complete a call begun by a limit or by a process that died; return its answer, None without one."""
         result = None
         while True:
             with self._lock:
@@ -285,6 +285,7 @@ class Attempt:
 
         `finish_pending` judges it, in this process or in the next one: a limit may be noticed where nothing
         may take seconds (decision 28). In kinds of task without automatic hand-ins, the attempt ends at once.
+        Nothing is done while a call runs, and after the end.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
@@ -306,7 +307,10 @@ class Attempt:
             self.append(turn)
 
     def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
-        """Record a change of driver: `to` is `model` or `person`, `by` the person's pseudonym."""
+        """Record a change of driver: `to` is `model` or `person`, `by` the person's pseudonym.
+
+        Raises `AttemptError` if the attempt is paused or over.
+        """
         with self._lock:
             self._require_running()
             self.append(HandedOver(to=to, by=by, note=note))
@@ -318,7 +322,7 @@ class Attempt:
                 self.append(FocusMoved(pane.value))
 
     def pause(self, reason: PauseReason, text: str = "") -> None:
-        """Stop the clock. Raises `AttemptError` while a call runs."""
+        """Stop the clock. Raises `AttemptError` while a call runs, and if the attempt is paused or over."""
         with self._lock:
             self._require_running()
             if self.state.pending is not None:
@@ -348,11 +352,11 @@ class Attempt:
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record renewed input; the time before stays idle until the solver answers for it."""
+        """Record renewed input; the earlier time stays idle until the solver answers for it."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the solver's answer for all unanswered time without input."""
+        """Record the solver's answer for all unanswered time without input: `away`, or at work."""
         with self._lock:
             if self.state.doubt:
                 idle_ms = self.state.doubt.total_ms(self.clock())
@@ -364,26 +368,32 @@ class Attempt:
                 self.append(IdlePrompted(stage.value))
 
     def note(self, text: str) -> None:
-        """Save the notes if they changed; not synced at once."""
+        """Save the notes if they changed; they are not synced to the disk at once."""
         with self._lock:
             if text != self.state.notes:
                 self.append(NotesWritten(text))
 
     def edit(self, buffer: str, text: str) -> None:
-        """Save unsubmitted code under the name of the function or file it replaces; not synced at once."""
+        """Save unsubmitted code under the name of the function or file that it replaces.
+
+        It is not synced to the disk at once.
+        """
         with self._lock:
             saved = self.state.buffered(buffer)
             if saved != text and not self.state.ended:
                 self.append(BufferEdited.between(buffer, saved, text))
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
-        """Mark a function as suspect, or remove the mark, at no cost."""
+        """Mark a function as suspect or, if not `marked`, remove the mark, at no cost."""
         with self._lock:
             if not self.state.ended:
                 self.append(SuspectMarked(function, marked))
 
     def pasted(self, text: str, *, outside: bool) -> None:
-        """Record a paste, and whether the brief or a result had shown the text."""
+        """Record a paste, and whether the brief or a result had shown the text.
+
+        `outside` is whether it came through the terminal rather than from the program's own clipboard.
+        """
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
             self.append(
@@ -411,11 +421,11 @@ class Attempt:
             self.hand_in(EndReason.TIME_CAP)
 
     def give_up(self, code: GiveUpCode, text: str = "") -> None:
-        """End the attempt at the solver's request."""
+        """End the attempt at the solver's request. Raises `AttemptError` while a call runs."""
         self._end_by_solver(EndReason.GAVE_UP, code, text)
 
     def skip(self, code: GiveUpCode, text: str = "") -> None:
-        """End the attempt as skipped."""
+        """End the attempt as skipped. Raises `AttemptError` while a call runs."""
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
     def end(self, reason: EndReason, text: str = "") -> None:
@@ -448,7 +458,10 @@ class Attempt:
             return self.state
 
     def append(self, data: EventData) -> None:
-        """Write an event; a solver's actions go through the other methods."""
+        """Write an event; a solver's actions go through the other methods.
+
+        Raises `AttemptError` after `leave`.
+        """
         with self._lock:
             if self._left:
                 raise AttemptError("The attempt was left: it goes on in another process.")
@@ -464,7 +477,7 @@ class Attempt:
         return self.state.calls[-1]
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
-        """Save unsaved typing by a separate step. Raises `AttemptError` if the call could then not follow."""
+        """Save unsaved typing in a separate step. Raises `AttemptError` if the call could then not follow."""
         saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return
@@ -481,7 +494,10 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call; an unbound one, such as of a process that died, is bound from its event."""
+        """Answer a call; an unbound one, such as that of a process that died, is bound from its event.
+
+        `ends` is whether the attempt ends if nothing is left to do afterwards.
+        """
         started = self._time.mono_ms()
         try:
             if bound is None:

@@ -112,7 +112,7 @@ class AttemptStarted(EventData, frozen=True):
 
 
 class ProcessStarted(EventData, frozen=True):
-    """A process began the attempt, or resumed it."""
+    """The event that a process began or resumed the attempt."""
 
     type: ClassVar[str] = "process_started"
     boot_id: str = ""
@@ -120,7 +120,7 @@ class ProcessStarted(EventData, frozen=True):
 
 
 class FocusMoved(EventData, frozen=True):
-    """A pane of `Pane` has the focus; a pane of another version changes nothing."""
+    """The event that a pane of `Pane` got the focus; a pane of another version changes nothing."""
 
     type: ClassVar[str] = "view"
     durable: ClassVar[bool] = False
@@ -128,7 +128,7 @@ class FocusMoved(EventData, frozen=True):
 
 
 class CallMade(EventData, frozen=True, kw_only=True):
-    """A tool was called; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
+    """The event that a tool was called; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
 
     type: ClassVar[str] = "tool_call"
     extra: dict[str, Any] = {}
@@ -158,7 +158,7 @@ class BudgetLeft(msgspec.Struct, frozen=True):
 
 
 class CallAnswered(EventData, frozen=True):
-    """A call was answered."""
+    """The event that a call was answered."""
 
     type: ClassVar[str] = "tool_result"
     call_id: str
@@ -170,7 +170,7 @@ class CallAnswered(EventData, frozen=True):
 
 
 class SubmissionMade(EventData, frozen=True):
-    """A replacement or a gist was submitted."""
+    """The event that a replacement or a gist was submitted."""
 
     type: ClassVar[str] = "submit"
     call_id: str
@@ -182,7 +182,7 @@ class SubmissionMade(EventData, frozen=True):
 
 
 class SubmissionRun(EventData, frozen=True):
-    """The tests of a submission, or the command of a gist, were run."""
+    """The event that the tests of a submission, or the command of a gist, were run."""
 
     type: ClassVar[str] = "test_run"
     call_id: str
@@ -199,7 +199,7 @@ class SubmissionRun(EventData, frozen=True):
 
 
 class SubmissionScored(EventData, frozen=True):
-    """A submission was scored; with `trial`, a text that was not submitted."""
+    """The event that a submission was scored or, with `trial`, a text that was not submitted."""
 
     type: ClassVar[str] = "score"
     call_id: str
@@ -262,7 +262,7 @@ class RequestedCall(msgspec.Struct, frozen=True):
 
 
 class ModelTurn(EventData, frozen=True, kw_only=True):
-    """A model replied. Its calls follow as events of their own, with the same `turn`."""
+    """The event that a model replied. Its calls follow as separate events, with the same `turn`."""
 
     type: ClassVar[str] = "model_turn"
     turn: int
@@ -286,11 +286,14 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     retried: tuple[str, ...] = ()
     """The failures of earlier attempts at the request (`chat.ChatProblem`)."""
     tools: tuple[str, ...] | UnsetType = UNSET
-    """The names of the tools offered, if they differ from the turn before."""
+    """The names of the tools offered, if they differ from those of the previous turn."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):
-    """The driver changed: `to` is `model` or `person`. Such an attempt measures neither (decision 79)."""
+    """The event that the driver changed; `to` is `model` or `person`.
+
+    Such an attempt measures neither (decision 79).
+    """
 
     type: ClassVar[str] = "handover"
     to: str
@@ -301,7 +304,7 @@ class HandedOver(EventData, frozen=True, kw_only=True):
 
 
 class Paused(EventData, frozen=True):
-    """The clock was stopped for a `PauseReason`."""
+    """The event that the clock was stopped for a `PauseReason`."""
 
     type: ClassVar[str] = "pause"
     reason: str = ""
@@ -309,13 +312,13 @@ class Paused(EventData, frozen=True):
 
 
 class Resumed(EventData, frozen=True):
-    """The clock runs again."""
+    """The event that the clock was started again."""
 
     type: ClassVar[str] = "resume"
 
 
 class IdlePrompted(EventData, frozen=True):
-    """The solver was asked about time without input (`stage`, a `clock.IdleStage`), or answered."""
+    """The event that the solver was asked about time without input (`stage`, an `IdleStage`), or answered."""
 
     type: ClassVar[str] = "idle_prompt"
     stage: str | UnsetType = UNSET
@@ -326,7 +329,7 @@ class IdlePrompted(EventData, frozen=True):
 
 
 class NotesWritten(EventData, frozen=True):
-    """The notes were changed to this text."""
+    """The event that the notes were changed to this text."""
 
     type: ClassVar[str] = "note"
     durable: ClassVar[bool] = False
@@ -360,7 +363,7 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
         return cls(buffer=buffer, at=head, removed=len(before) - head - tail, text=part)
 
     def after(self, before: str | None) -> str:
-        """Return the text after the event, given the text before it; None for none."""
+        """Return the text after the event, given the text before it, which is None if there is none."""
         if self.at is UNSET:
             return self.text
         old = before or ""
@@ -380,7 +383,7 @@ def _common(one: str, other: str) -> int:
 
 
 class AffordanceUsed(EventData, frozen=True):
-    """An affordance was used, which costs no budget and is not offered to models."""
+    """The use of an affordance, which costs no budget and is not offered to models."""
 
     type: ClassVar[str] = "comfort"
     durable: ClassVar[bool] = False
@@ -396,7 +399,10 @@ class AffordanceUsed(EventData, frozen=True):
 
     @classmethod
     def paste(cls, text: str, shown_texts: Iterable[str], *, outside: bool) -> AffordanceUsed:
-        """Return the event of a paste; `shown_texts` are all texts shown to the solver."""
+        """Return the event of a paste; `shown_texts` are all texts shown to the solver.
+
+        `outside` is whether it came through the terminal rather than from the program's own clipboard.
+        """
         wanted = _without_layout(text)
         shown = any(wanted in _without_layout(known) for known in shown_texts)
         return cls("paste", characters=len(text), sha256=sha256_of_text(text), shown=shown, outside=outside)
@@ -407,7 +413,7 @@ def _without_layout(text: str) -> str:
 
 
 class SuspectMarked(EventData, frozen=True):
-    """A function was marked as suspect, or the mark was removed."""
+    """The event that a function was marked as suspect or, if not `marked`, that the mark was removed."""
 
     type: ClassVar[str] = "suspect"
     function: str
@@ -415,14 +421,14 @@ class SuspectMarked(EventData, frozen=True):
 
 
 class Heartbeat(EventData, frozen=True):
-    """The attempt is alive."""
+    """The event, at regular intervals, that shows that the attempt is alive."""
 
     type: ClassVar[str] = "heartbeat"
     durable: ClassVar[bool] = False
 
 
 class QuestionnaireAnswered(EventData, frozen=True):
-    """The solver answered questions about the attempt; `values` is by item, None for a declined one."""
+    """The solver's answers to questions about the attempt; `values` is by item, None for a declined one."""
 
     type: ClassVar[str] = "questionnaire"
     extra: dict[str, Any] = {}
@@ -435,7 +441,7 @@ class QuestionnaireAnswered(EventData, frozen=True):
 
 
 class AssistAsked(EventData, frozen=True, kw_only=True):
-    """The person asked the assistant. The context sent can be rebuilt from the events before this one."""
+    """A person's question to the assistant; the context sent can be rebuilt from the earlier events."""
 
     type: ClassVar[str] = "assist_asked"
     exchange: int
@@ -452,7 +458,7 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
 
 
 class AssistAnswered(EventData, frozen=True, kw_only=True):
-    """The assistant answered, or did not, for a `problem`."""
+    """The assistant's answer, or the `problem` because of which there is none."""
 
     type: ClassVar[str] = "assist_answered"
     exchange: int
@@ -465,7 +471,7 @@ class AssistAnswered(EventData, frozen=True, kw_only=True):
 
 
 class AssistInserted(EventData, frozen=True, kw_only=True):
-    """Code of an answer was put into the editor."""
+    """The event that code of an answer was inserted in the editor."""
 
     type: ClassVar[str] = "assist_inserted"
     exchange: int
@@ -474,14 +480,14 @@ class AssistInserted(EventData, frozen=True, kw_only=True):
 
 
 class Corrected(EventData, frozen=True):
-    """An organiser corrected something."""
+    """A correction by an organiser."""
 
     type: ClassVar[str] = "correction"
     extra: dict[str, Any] = {}
 
 
 class Crashed(EventData, frozen=True):
-    """The program failed; `log` is the name of the log file with details."""
+    """A failure of the program; `log` is the name of the log file with details."""
 
     type: ClassVar[str] = "crash"
     error: str = ""
@@ -490,7 +496,7 @@ class Crashed(EventData, frozen=True):
 
 
 class AttemptEnded(EventData, frozen=True):
-    """The attempt is over for an `EndReason`; `code` is the `GiveUpCode` of a solver who gave up."""
+    """The end of the attempt for an `EndReason`; `code` is the `GiveUpCode` of a solver who gave up."""
 
     type: ClassVar[str] = "attempt_ended"
     reason: str
@@ -533,7 +539,7 @@ def event_data(type: str, data: Mapping[str, Any]) -> EventData:
 class JournalEvent:
     """One line of a journal; times are in milliseconds.
 
-    `prev` is the sha256 of the line before, without its newline.
+    `prev` is the sha256 of the previous line, without its newline.
     """
 
     seq: int

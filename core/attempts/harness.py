@@ -137,7 +137,7 @@ class TaskHarness(ABC):
         """Return the call, without an id, that must save unsaved typing before a call of `tool`.
 
         None if there is nothing to save, as in kinds whose submissions contain their text. Raises
-        `AttemptError` if the other call would then be impossible.
+        `AttemptError` if the call of `tool` would then be impossible.
         """
         return None
 
@@ -157,7 +157,7 @@ class TaskHarness(ABC):
         return f"No {tool.name} is left."
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Answer a call that can't be carried out, such as of an unknown tool; it costs a tool use."""
+        """Answer a call that can't be carried out, such as that of an unknown tool; it costs a tool use."""
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
@@ -175,7 +175,7 @@ class TaskHarness(ABC):
 
 @dataclass
 class ForcedOutcome:
-    """The recorded outcome that replaces a judge's next run in a replay; None for a real run."""
+    """The recorded outcome that replaces a judge's next run in a replay; a real run if `status` is None."""
 
     status: RunStatus | None = None
     reason: str = ""

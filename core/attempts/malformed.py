@@ -80,7 +80,7 @@ def _no_json(constant: str) -> None:
 def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
     """Return the arguments in the text of a call, or its fault.
 
-    A text too long for the journal counts as not JSON.
+    A JSON value that is not an object counts as not JSON if its text is too long for the journal.
     """
     try:
         value = json_object(raw)

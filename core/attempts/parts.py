@@ -142,7 +142,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A function marked as suspect by the solver, with the time and the number of calls before."""
+    """A function that the solver marked as suspect, with the active time and the number of calls by then."""
 
     name: str
     at_ms: int
@@ -151,7 +151,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The reason of the attempt's end, with the solver's words, if any."""
+    """The reason why the attempt ended, with the solver's words, if any."""
 
     reason: str
     code: str = ""

@@ -1,4 +1,4 @@
-"""Why an attempt pauses, ends, or is given up: closed sets, whose values are stored in journals."""
+"""The reasons why an attempt is paused, ends or is given up: closed sets, whose values journals store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class PauseReason(StrEnum):
-    """The reason of a stopped clock."""
+    """The reason why the clock was stopped."""
 
     BREAK = "break"
     INTERRUPTED = "interrupted"
@@ -33,7 +33,7 @@ SOLVER_PAUSE_REASONS = (
 
 
 class EndReason(StrEnum):
-    """The reason of an attempt's end: a closed set, because each is a distinct statistical event."""
+    """The reason why an attempt ended: a closed set, because each is a distinct statistical event."""
 
     SOLVED = "solved"
     SUBMISSIONS_EXHAUSTED = "submissions_exhausted"

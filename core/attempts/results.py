@@ -52,7 +52,7 @@ def standing_of(confirmation: Confirmation | None) -> Standing:
 def standing_in(words: str, *, passes: bool) -> Standing | None:
     """Return the standing in a run's words, such as `unconfirmed (too_slow)`.
 
-    Without words, a run that `passes` is of a kind that is not confirmed; any other has no pass, and None.
+    Without words, a run that `passes` is of a kind that is not confirmed. None if there is no pass.
     """
     name = words.partition(" (")[0]
     if name in frozenset(Standing):
@@ -63,9 +63,9 @@ def standing_in(words: str, *, passes: bool) -> Standing | None:
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return the reasons why a pass needs review before it counts (`formats.md`, confirmation).
 
-    `marks` are those of its text. A confirmed pass counts whatever its marks if all tests that fail with the
-    corrupted function confirm it: a submission that is right in some of them may have patched the judge of
-    the others. A contradicted pass needs a reviewer.
+    Empty if there are none. `marks` are those of its text. A confirmed pass counts whatever its marks if all
+    tests that fail with the corrupted function confirm it: a submission that is right in some of them may
+    have patched the judge of the others. A contradicted pass needs a reviewer.
     """
     if confirmation is None:
         return tuple(marks)

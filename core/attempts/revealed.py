@@ -1,4 +1,4 @@
-"""The parts of the repository revealed by tool results: all that tree, completion and search may use.
+"""The parts of the repository that tool results reveal; the tree, completion and search may use no others.
 
 The module also extracts sources and traced functions from an answer: from its event, or from its wording in
 versions that recorded only texts. No other module reads an answer by its wording (decision 64).
@@ -95,7 +95,7 @@ def source_text(text: str, revealed: Revealed) -> str:
 
 
 def traced_functions(text: str, revealed: Revealed) -> Iterator[tuple[str, int, str]]:
-    """Yield path, line and qualified name of each function that an answer of `trace` lists, in order."""
+    """Yield the path, the line and the qualified name of each function that an answer of `trace` lists."""
     if revealed.traced:
         yield from revealed.traced
         return

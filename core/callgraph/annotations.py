@@ -130,4 +130,4 @@ class Annotations:
 
 
 _USED_ARGUMENTS = {"Coroutine": slice(-1, None), "Annotated": slice(0, 1)}
-"""Generic types with arguments that are not types of the value: a coroutine's result is its last."""
+"""The arguments that are types of the value, for generic types in which not all of them are."""

@@ -148,7 +148,10 @@ class Attributes:
     def read_module(
         self, name: str, result: Variable, value: ModuleValue, *, submodule_first: bool = False
     ) -> None:
-        """Let `result` hold the values of a module's name, or a submodule if the name is not bound."""
+        """Let `result` hold the values of a module's name, or a submodule if the name is not bound.
+
+        With `submodule_first`, a submodule is preferred to a bound name.
+        """
         submodule = self.program.hierarchy.submodule(value, name)
         scope = value.scope
         if scope is not None and name not in scope.bound and name not in scope.variables:

@@ -92,7 +92,7 @@ class Callables:
         return CallEvidence.METHOD if is_named else CallEvidence.FLOW
 
     def _bind(self, call: CallSite, function: Function, given: int) -> None:
-        """Bind the arguments to the parameters after the first `given`, and the result to the call's."""
+        """Bind arguments to parameters after the first `given`, and the function's result to the call."""
         arguments = call.arguments
         names = function.positional[given:]
         for place, variable in enumerate(arguments.positional):

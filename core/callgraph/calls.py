@@ -1,4 +1,4 @@
-"""Calls of a variable's values: each kind of value has its runner, special methods go by class."""
+"""Calls of a variable's values: each kind of value has a runner; special methods are found by class."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ class Calls:
             runner(call, value)
 
     def versions(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
-        """Yield the class attributes `name` of an instance: that of its class, and those of subclasses.
+        """Yield the classes that define the attribute `name` of an instance, each with its variable.
 
-        Subclasses count only if the instance may be of one, and its class has no such attribute or an
-        abstract one: in other cases, too few of them were confirmed by runs.
+        They are the first such class in the order of `cls`, and subclasses that define their own. Subclasses
+        count only if the instance may be one of theirs (not `exact`), and `cls` has no such attribute or an
+        abstract one: in other cases, runs confirmed too few of them.
         """
         if name not in self.program.class_names:
             return
@@ -83,5 +84,5 @@ class Calls:
 
 
 def first_with(order: tuple[Class, ...], name: str) -> Class | None:
-    """Return the first class of a method resolution order that binds `name`."""
+    """Return the first class of a method resolution order that binds `name`; None if there is none."""
     return next((cls for cls in order if name in cls.scope.bound), None)

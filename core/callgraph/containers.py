@@ -143,7 +143,7 @@ class Containers:
             self.solver.copy(source, container.unplaced)
 
     def iterate(self, scope: AnalysisScope, base: Variable, *, asynchronous: bool = False) -> Variable:
-        """Return the variable of the items in a loop over `base`."""
+        """Return the variable of the items in a loop over `base`; `asynchronous` for an `async for`."""
         result = self.solver.variable()
         self.solver.watch(base, partial(self._iterate, scope, result, asynchronous))
         return result
@@ -190,7 +190,7 @@ class Containers:
         return result
 
     def slice(self, scope: AnalysisScope, base: Variable, start: int | None) -> Variable:
-        """Return the variable of `base[start:…]`; None for a start that is not a constant."""
+        """Return the variable of `base[start:…]`; `start` is None if it is not a constant."""
         result = self.solver.variable()
         made = self.program.container("list")
         call = CallSite(scope, "__getitem__", Arguments([NOTHING]), result, CallEvidence.PROTOCOL)

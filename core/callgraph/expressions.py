@@ -1,4 +1,4 @@
-"""Expressions: the variable of each one's possible values, and the calls made to compute it."""
+"""Evaluates expressions: the variable of each expression's possible values, and the calls that it makes."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ class Expressions:
         return made
 
     def narrowed(self, frame: NameFrame, test: ast.expr) -> dict[str, Variable]:
-        """Return the values of names where a condition with `isinstance` is true."""
+        """Return the names that a condition tests with `isinstance`, each with the values if it is true."""
         match test:
             case ast.BoolOp(op=ast.And(), values=parts):
                 found: dict[str, Variable] = {}
@@ -335,7 +335,7 @@ class Expressions:
         return call.result
 
     def arguments(self, frame: NameFrame, node: ast.Call) -> Arguments:
-        """Evaluate the arguments of a call."""
+        """Evaluate the arguments of a call, and return their variables."""
         made = Arguments()
         for item in node.args:
             if isinstance(item, ast.Starred):

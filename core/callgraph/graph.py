@@ -127,7 +127,7 @@ class CallGraph:
     def with_observed(self, calls: Iterable[tuple[str, str, int]]) -> CallGraph:
         """Return the graph with observed calls added: (caller id, callee id, count).
 
-        Calls from or to functions that are not nodes are left out, and so are calls of module code.
+        Calls from or to functions that are not nodes are left out, and so are calls to module code.
         """
         merged = {(edge.caller, edge.callee): edge for edge in self.edges}
         for caller, callee, count in calls:
@@ -269,7 +269,10 @@ class _Places:
             self._named.setdefault((node.path, node.qualname.partition("#")[0]), []).append(node)
 
     def find(self, place: CodeLocation) -> tuple[str | None, bool]:
-        """Return the id of the innermost known function around `place`, and whether it is the code itself."""
+        """Return the id of the innermost known function around `place`, and whether `place` is its own code.
+
+        Outside of functions, it is the id of the module code; None if the file is unknown.
+        """
         parts = place.qualname.split(".")
         exact = True
         while parts:
@@ -292,9 +295,9 @@ _MOST_SHOWN = 30
 def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most: int = _MOST_SHOWN) -> str:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
-    Each call shows its evidence and confidence; a function drawn before ends in `↑` and is not followed
-    again. At most `most` neighbours of a function are drawn, those with the highest confidence first. Raises
-    `KeyError` for an unknown id.
+    Calls are followed up to `depth` steps. Each call shows its evidence and confidence; a function that was
+    drawn earlier ends in `↑` and is not followed again. At most `most` neighbours of a function are drawn,
+    those with the highest confidence first. Raises `KeyError` for an unknown id.
     """
     node = graph.nodes[function]
     lines = [f"callers of {_line(node.id)}"]

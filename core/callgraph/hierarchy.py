@@ -58,7 +58,7 @@ class Hierarchy:
         return self._modules.setdefault(folder, ModuleValue(folder.replace("/", "."), None, None))
 
     def submodule(self, module: ModuleValue, name: str) -> ModuleValue | None:
-        """Return a package's submodule of a name; None if there is none."""
+        """Return the submodule `name` of a package; None if there is none."""
         if module.file is not None and not module.file.is_package:
             return None
         if module.file is not None:

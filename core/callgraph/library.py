@@ -209,7 +209,7 @@ class BuiltinCalls:
         self.convert(call.scope, given, _SPECIAL[name])
 
     def convert(self, scope: AnalysisScope, given: Variable, special: str) -> None:
-        """Record the call of a special method by a conversion of `given`."""
+        """Record that converting the objects in `given` calls their method `special`, such as `__str__`."""
         call = CallSite(scope, special, Arguments(), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(given, partial(self._converted, call))
 

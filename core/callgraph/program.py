@@ -89,7 +89,7 @@ class Program:
         return known
 
     def constant(self, value: object) -> Value:
-        """Return the constant of a value, or an object of its type if it is too long for a key."""
+        """Return the constant of a short string, an integer or None; else the object of the value's type."""
         if isinstance(value, str | bytes) and len(value) > _LONGEST_KEY:
             return self.opaque(type(value).__name__)
         if not isinstance(value, str | int | None):
@@ -181,14 +181,14 @@ class Program:
 
 
 def class_of(value: Value) -> Class | None:
-    """Return the class of an instance, or the class that a class value represents."""
+    """Return the class of an instance, or the class that a class value represents; None for others."""
     if isinstance(value, Class):
         return value
     return getattr(value, "cls", None) if not isinstance(value, Function) else None
 
 
 def as_class(value: Value) -> Value:
-    """Return the value of `type(value)` for an instance; a class is returned unchanged."""
+    """Return the value of `type(value)` for an instance; any other value is returned unchanged."""
     cls = class_of(value)
     if cls is None or isinstance(value, Class | OpenClass):
         return value

@@ -33,7 +33,8 @@ class Definitions:
 def define_all(sources: Sources) -> Definitions:
     """Collect the definitions of every file; lambdas become functions.
 
-    `folded` maps the id of a lambda to that of the enclosing function.
+    `folded` maps the id of a lambda to that of the enclosing function. Files that are nested too deeply are
+    moved from the `files` of `sources` to `skipped`.
     """
     definitions = Definitions()
     for file in list(sources.files.values()):
@@ -196,7 +197,7 @@ def _below(node: ast.AST) -> list[ast.AST]:
 
 
 def _is_abstract(node: Definition) -> bool:
-    """Return whether a function is abstract: decorated so, empty, or raising `NotImplementedError`."""
+    """Return whether a function is decorated as abstract, is empty, or only raises `NotImplementedError`."""
     if any(last_name(item).startswith("abstract") for item in node.decorator_list):
         return True
     for item in node.body:
@@ -275,7 +276,10 @@ def _annotations(node: Definition) -> Iterator[ast.expr]:
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the last name in a decorator, such as `cached_property` for `@functools.cached_property()`."""
+    """Return the last name in a name, an attribute or a call of one; empty for anything else.
+
+    For `functools.cached_property()`, it is `cached_property`.
+    """
     if isinstance(node, ast.Call):
         node = node.func
     match node:

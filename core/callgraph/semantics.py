@@ -1,4 +1,4 @@
-"""The language's operations on values, bundled over one program."""
+"""The operations of the language on values, bundled for one program."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Operators:
         self.solver.watch(source, partial(self._keep, result))
 
     def keep_objects(self, source: Variable, result: Variable) -> None:
-        """Let `result` hold the results of iterating, except the placed items of containers."""
+        """Let `result` hold those values of `source` that are objects of built-in or outside types."""
         self.solver.watch(source, partial(self._keep_object, result))
 
     def _keep_object(self, result: Variable, value: Value) -> None:

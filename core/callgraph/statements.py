@@ -226,9 +226,8 @@ class Statements:
                 continue
             made = self.solver.variable()
             if isinstance(module, ModuleValue):
-                inside = (
-                    module.file is frame.scope.file
-                )  # a package's own file imports its submodules by its own name
+                # A package's own file imports its submodules under the name of the package.
+                inside = module.file is frame.scope.file
                 self.semantics.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))
@@ -391,7 +390,7 @@ class FunctionBodies:
                 self.block(function.tree.body, frame)
 
     def return_(self, frame: NameFrame, node: ast.Return) -> bool:
-        """Record the results of a function."""
+        """Record the result of a function; return True, since a `return` leaves the block."""
         function = frame.scope.function
         if node.value is not None and function is not None:
             self._result(frame, function, node.value)
@@ -410,7 +409,7 @@ class FunctionBodies:
         self.solver.copy(variable, function.generated.result if function.generated else function.result)
 
     def class_(self, frame: NameFrame, node: ast.ClassDef) -> None:
-        """Walk a class: its bases, its body at once, its decorators."""
+        """Walk a class: its bases, then its body, which runs at once, then its decorators."""
         cls = self.program.definitions.classes[node]
         for item in [*node.bases, *(keyword.value for keyword in node.keywords)]:
             self.expressions.evaluate(frame, item)
@@ -436,7 +435,7 @@ class FunctionBodies:
             self.semantics.calls.apply(call, self.program.bound(value, cls))
 
     def enter(self, frame: NameFrame, variable: Variable, *, asynchronous: bool) -> Variable:
-        """Return the variable of the value that `with variable as …` binds."""
+        """Return the variable of the value that `with variable as …`, or `async with`, binds."""
         result = self.solver.variable()
         names = ("__aenter__", "__aexit__") if asynchronous else ("__enter__", "__exit__")
         enter = CallSite(frame.scope, names[0], Arguments(), result, CallEvidence.PROTOCOL)

@@ -97,7 +97,7 @@ class OpenClass(Value):
 
 @dataclass(slots=True, eq=False)
 class Instance(Value):
-    """An object of a class; not `exact` if it may be of a subclass, as `self` and annotated values."""
+    """An object of a class; not `exact` if it may be of a subclass, as `self` and annotated values may."""
 
     cls: Class
     exact: bool

@@ -1,4 +1,4 @@
-"""Values that may be absent: parameters with None or a marker as default, results of look-ups and matches.
+"""Finds values that may be absent: parameters with None or a marker as default, look-ups and matches.
 
 Code that uses such a value without testing it gives a corruption away.
 """
@@ -101,7 +101,10 @@ def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _used_names(node: ast.AST, several: str) -> Iterator[str]:
-    """Yield the names whose values a node takes apart, iterates over, or passes on as required."""
+    """Yield the names whose values a node takes apart, iterates over, or passes to a call that needs them.
+
+    `several` is the name of `*args`.
+    """
     values: Sequence[ast.AST] = ()
     match node:
         case ast.Subscript(value=value):
@@ -121,7 +124,7 @@ def _with_none(node: ast.Compare) -> bool:
 
 
 def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names of which conditions test only the type."""
+    """Return the names whose type is all that the conditions test."""
     checks = [node for node in nodes if is_call_to(node, "isinstance", "issubclass", "callable")]
     in_checks = set(map(id, inside(ast.Name, *checks)))
     tests = [node.test for node in only(_ASKING, nodes)]

@@ -49,8 +49,8 @@ _BONUS = 1.2
 def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]) -> Iterator[Fault]:
     """Yield faults made at all places where the same text can be changed in the same way.
 
-    No place then contradicts another: for example a key is no longer converted to lower case, neither where
-    it is written nor where it is read.
+    No place then contradicts another: for example, a key is no longer converted to lower case where it is
+    read, nor where it is written.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:
@@ -113,7 +113,7 @@ class CorruptionReplayError(UserError):
 def record_of(corruption: Corruption) -> dict[str, Any]:
     """Return a corruption as a JSON object.
 
-    Its `edits` are `[start, end, text]`, as offsets in the function at the left margin.
+    Its `edits` are `[start, end, text]`, with offsets in the text of the function without indentation.
     """
     target = corruption.target
     return {
@@ -176,7 +176,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 
 def same_signature(target: Target) -> bool:
-    """Whether name, parameters, annotations and defaults are the same as in the original."""
+    """Whether the name, the parameters, the annotations and the defaults are the same as in the original."""
     # The headers, without bodies and decorators, are compared as trees: layout does not count.
     headers = []
     for text in (target.original, target.corrupted):

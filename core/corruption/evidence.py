@@ -77,7 +77,6 @@ def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunc
     if own == 0:
         return None
     values = [_ochiai(tests, failing) for tests in test_map.entered.values()]
-    # Functions with equal values share the mean of their ranks.
     above = sum(value > own for value in values)
     return above + (1 + sum(value == own for value in values)) / 2
 
@@ -163,7 +162,7 @@ def _distance(distances: tuple[int | None, ...]) -> float:
 
 
 def _selective(failing: int, entering: int) -> float:
-    """Return 1 if at most half of the entering tests fail, since then the fault depends on the input."""
+    """Return 1 if at most half of the entering tests fail, as the fault depends on the input; else less."""
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 

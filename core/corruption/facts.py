@@ -103,7 +103,7 @@ class ScopeFacts:
 
     @cached_property
     def strings(self) -> frozenset[str | bytes]:
-        """The values of its literals."""
+        """The strings and bytes among its literals."""
         values = (item.value for item in only(ast.Constant, self.nodes))
         return frozenset(value for value in values if isinstance(value, str | bytes))
 
@@ -119,7 +119,7 @@ class ScopeFacts:
 
     @cached_property
     def bracketed(self) -> int:
-        """The number of names and conditions with needless parentheses, which an edit can leave."""
+        """The number of names and conditions with needless parentheses, which an edit can leave behind."""
         wrapped = sum(self._is_wrapped(item.test) for item in only(_ASKING, self.nodes))
         return wrapped + len(_BRACKETED.findall(self.text))
 
@@ -179,7 +179,7 @@ class ScopeFacts:
 
     @cached_property
     def twins(self) -> Counter[str]:
-        """The longer simple statements without the names of variables, and the longer conditions."""
+        """The counts of longer simple statements without their variables' names, and of longer conditions."""
         return Counter(filter(None, map(_twin, self.nodes)))
 
     @cached_property
@@ -211,7 +211,7 @@ class ScopeFacts:
 
     @cached_property
     def unreachable(self) -> int:
-        """The number of statements that follow one that leaves their block."""
+        """The number of statements that leave their block although others follow."""
         return unreachable(self.nodes)
 
     @cached_property
@@ -236,7 +236,7 @@ class ScopeFacts:
 
 
 def facts_of(text: str) -> ScopeFacts:
-    """Read one version of a function. Raises `CodeError` if it is not a function."""
+    """Return the facts of one version of a function. Raises `CodeError` if the text is not a function."""
     snippet = read_snippet(text)
     if isinstance(snippet.node, ast.ClassDef):
         raise CodeError("The code is a class, not a function.")
@@ -247,7 +247,7 @@ def facts_of(text: str) -> ScopeFacts:
 
 
 def _explained(node: ast.AST) -> ast.expr | None:
-    """Return the condition or the type of exception that an error message describes."""
+    """Return the condition or the type of exception that an error message in a node describes; else None."""
     match node:
         case ast.If(test=test, body=body, orelse=orelse) if _explains(body) or _explains(orelse):
             return test
@@ -443,7 +443,7 @@ def _twin(node: ast.AST) -> str:
 
 
 def _outline(node: ast.AST) -> str:
-    """Return a simple statement or an expression without the names of its variables."""
+    """Return a simple statement or an expression without its variables' names; empty for other nodes."""
     return "" if hasattr(node, "body") else _VARIABLE.sub("id=", ast.dump(node))
 
 
@@ -469,7 +469,7 @@ def _form(node: ast.AST) -> tuple[str, ...]:
 
 
 def _compiled(node: FunctionNode) -> CodeType | None:
-    """Compile a function by itself, without running it; None if Python can't compile it.
+    """Return the compiled code of a function, which is not run; None if Python can't compile it.
 
     Names of enclosing functions are provided.
     """

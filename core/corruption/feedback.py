@@ -1,4 +1,4 @@
-"""The answers to a corrupting model: results of tests, the appearance of its code, and what is left."""
+"""Writes the answers to a corrupting model: test results, the look of its code, and what it has left."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance
 
 
 def appearance_text(appearance: Appearance) -> str:
-    """Return the rules by which a reader would notice the change; empty if nothing is known."""
+    """Return sentences on what would make a reader notice the change; empty if nothing is known."""
     lines = []
     if appearance.glance is not None:
         lines.append(

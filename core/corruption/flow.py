@@ -113,12 +113,12 @@ def _joined(ways: Iterable[Bound]) -> Bound:
 
 
 def unreachable(nodes: Iterable[ast.AST]) -> int:
-    """Return the number of statements that follow one that leaves their block."""
+    """Return the number of statements that leave their block although others follow."""
     return sum(_leaves(statement) for item in nodes for block in blocks_of(item) for statement in block[:-1])
 
 
 def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
-    """Return the lists of statements in a statement, a handler or a case."""
+    """Return the lists of statements in a statement, a handler or a case; empty for other nodes."""
     if not isinstance(node, _BLOCKS):
         return []
     return [block for name in _FIELDS if isinstance(block := getattr(node, name, None), list)]

@@ -130,7 +130,7 @@ class Gate:
     def _shown(
         self, before: ScopeFacts, after: ScopeFacts, changed: Hunks
     ) -> Iterator[tuple[GateRefusal, str]]:
-        """Yield what a reader notices, each with its details if there are any."""
+        """Yield the reasons why a reader notices the change, each with its details or an empty text."""
         if unbound := after.unbound - before.unbound:
             yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
         if unused := (after.unused - before.unused).union(after.dead - before.dead):
@@ -155,7 +155,10 @@ class Gate:
         return _named(before, after)
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
-        """Return the names that the function drops and that the file then uses nowhere else."""
+        """Return the names that the function drops and that the file then uses nowhere else.
+
+        Empty if the function's scope is unknown.
+        """
         scope = self._scope
         if scope is None or not scope.uses:
             return []
@@ -192,7 +195,7 @@ def _header_refusal(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None
 
 
 def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
-    """Yield the oddities that the changed text has and the original has not."""
+    """Yield the descriptions of the oddities that only the changed text has."""
     yield from after.oddities - before.oddities
     for what, rule in _ODD:
         found = rule(before, after)
@@ -203,7 +206,7 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
 
 
 def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a condition tests a value that is no longer read, or another one than is read."""
+    """Whether a condition tests a value that its branch no longer reads, or another value than it reads."""
     (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
@@ -265,7 +268,7 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _still_mentioned(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether name, docstring or comments contain a word that the code no longer has."""
+    """Whether the name, the docstring or the comments contain a word that the code no longer has."""
     return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
 
 
@@ -289,7 +292,7 @@ def _texts(facts: ScopeFacts) -> list[str]:
 
 def _code(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     if before.code is None:
-        return None  # Python refuses the original by itself, so it says nothing of the corruption
+        return None  # Python refuses the original too, so a refusal says nothing about the corruption
     if after.code is None:
         return GateRefusal.DOES_NOT_PARSE
     return GateRefusal.SAME_CODE if same_code(before.code, after.code) else None

@@ -1,6 +1,6 @@
 """Finds code that gives a corruption away to a reader, because nobody writes it on purpose.
 
-For example a value compared with itself, a branch that does nothing, or a value read although a condition
+Examples are a value compared with itself, a branch that does nothing, and a value read although a condition
 says that it is absent. Only oddities that the original does not have count (decision 30), so each rule may be
 broad: much good code has such places.
 """
@@ -110,7 +110,7 @@ def _says_twice(node: ast.BoolOp) -> bool:
 
 
 def _compared(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
-    """Return the left sides of the comparisons by one of these signs."""
+    """Return the left sides of the comparisons whose first operator is one of `signs`."""
     comparisons = only(ast.Compare, conditions)
     return [comparison.left for comparison in comparisons if isinstance(comparison.ops[0], signs)]
 
@@ -268,7 +268,7 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
 
 
 def _ways_out(node: ast.stmt | None, following: ast.stmt | None) -> list[ast.stmt]:
-    """Return the last statements of the ways through an `if` without `else`, or through a `try`."""
+    """Return the last statements of the ways through an `if` without `else` or a `try`; empty for others."""
     match node:
         case ast.If(body=[*_, ending], orelse=[]) if following is not None:
             return [ending, following]
@@ -406,7 +406,10 @@ def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
 def _used_in_vain(
     test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str
 ) -> Iterator[str]:
-    """Yield the values that code uses although they are absent, or have no parts, if the test is `when`."""
+    """Yield a finding for each value that code uses although it is absent, or has no parts, after the test.
+
+    `when` is the outcome of the test; `absent` and `unfit` are the words that follow the value.
+    """
     missing, untyped = _missing(test, when=when), _without_parts(test, when=when)
     yield from (f"{value} {absent}" for value in missing if _used(code, value))
     yield from (f"{value} {unfit}" for value in untyped if _taken_apart(code, value))
@@ -415,7 +418,7 @@ def _used_in_vain(
 def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
     """Count the values that an `if` tests, and how often they are then read.
 
-    A reader notices a value that is tested and not read, although another one is.
+    A reader notices a value that is tested and not read, while another value is read.
     """
     asked, read = Counter[str](), Counter[str]()
     for node in only(_BRANCHING, nodes):
@@ -493,7 +496,7 @@ def _value_text(node: ast.expr) -> Iterator[str]:
 
 
 def _text(node: ast.AST) -> str:
-    """Return the text of a name, an attribute or an item, without calls; empty for anything else."""
+    """Return the text of a name, a constant, an attribute or an item; empty for anything else."""
     match node:
         case ast.Name(id=name):
             return name

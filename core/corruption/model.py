@@ -72,7 +72,7 @@ An experiment that adds a tool would otherwise make different corruptions.
 """
 
 Gate = Callable[[Target], str]
-"""Returns a sentence why a corruption must be dropped before any test runs; empty if it is kept."""
+"""Returns a sentence on why a corruption must be dropped before any test runs; empty if it is kept."""
 OnRound = Callable[[Round], None]
 
 
@@ -119,7 +119,7 @@ class ModelLoop:
         self._retried: Counter[str] = Counter()
 
     def run(self) -> LoopResult:
-        """Hold the conversation until there is a final submission or a reason to stop.
+        """Hold the conversation until a final submission or a reason to stop, and return its result.
 
         Raises `CancelledError` when stopped.
         """
@@ -176,7 +176,7 @@ class ModelLoop:
         return None
 
     def _turn(self) -> tuple[End, str] | None:
-        # If there is no submission yet, the last call can only be one.
+        # If there is no submission yet, the last call can only be a submission.
         last_call = self._calls + 1 >= self.settings.tool_calls and not self._tried
         tools = [SUBMIT] if last_call else list(OFFERED.values())
         schemas: list[Mapping[str, Any]] = [tool.json_schema() for tool in tools]
@@ -225,7 +225,10 @@ class ModelLoop:
         self._messages.append(ChatMessage("user", f"{text}\n{self._left()}"))
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:
-        """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused."""
+        """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused.
+
+        Return the end and its reason if a call ends the conversation; else None.
+        """
         echoes = sound_requests(reply.message.tool_calls, self._calls)
         self._messages.append(replace(reply.message, role="assistant", tool_calls=echoes))
         ended: tuple[End, str] | None = None

@@ -86,7 +86,8 @@ def _loses_part(own: Set[str], lost: Iterable[str]) -> bool:
 def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
     """Return whether names of variables or keywords match their values less than before.
 
-    For example `height = self.width` instead of `height = self.height`. The number of names must be the same.
+    An example is `height = self.width` in place of `height = self.height`. The number of names must be the
+    same.
     """
     named, named_now = list(_called_alike(before)), list(_called_alike(after))
     return len(named) == len(named_now) and sum(named) > sum(named_now)
@@ -119,7 +120,10 @@ def _words_of(names: Iterable[str]) -> Iterator[str]:
 
 
 def comparison_alone(function: FunctionNode) -> str:
-    """Return the operator of a function whose body is only a comparison; empty for any other."""
+    """Return the names of the operators of a function that only compares; empty for any other function.
+
+    `<=` counts as `<`, and `>=` as `>`.
+    """
     match function.body:
         case [*rest, ast.Return(value=ast.Compare(ops=ops))] if all(map(is_text, rest)):
             names = (type(kind).__name__ for kind in ops)
@@ -128,7 +132,7 @@ def comparison_alone(function: FunctionNode) -> str:
 
 
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:
-    """Return how often a method that defines an operator, such as `__eq__`, uses the opposite one."""
+    """Return how often a method that defines an operator, such as `__eq__`, uses one that contradicts it."""
     kinds = _DENIED.get(function, ())
     return sum(isinstance(kind, kinds) for node in only(ast.Compare, nodes) for kind in node.ops)
 

@@ -80,7 +80,7 @@ class SubmissionVerdict(StrEnum):
 
 
 class End(StrEnum):
-    """How a loop ended; submissions accepted by then can still be kept."""
+    """The ways in which a loop ends; submissions accepted by then can still be kept."""
 
     FINAL_SUBMISSION = "final_submission"
     STOPPED_BY_MODEL = "stopped_by_model"
@@ -176,7 +176,7 @@ class Round:
         return self.trial.subtlety if self.trial else 0.0
 
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
-        """Return the key by which the best submission is the largest.
+        """Return a sort key that is the largest for the best submission.
 
         Failing tests within the aim come first, then not being seen at a glance, then the subtlety shown by
         the tests times the probability that a reader does not see it.
@@ -223,7 +223,7 @@ class LoopResult:
     settings: LoopSettings
     end: End
     detail: str
-    """The reason of the end in a sentence, if the end itself is not enough."""
+    """Why the loop ended, in a sentence; empty if `end` says enough."""
     rounds: tuple[Round, ...]
     tool_calls: int
     requests: int
@@ -251,7 +251,10 @@ class LoopResult:
 
     @property
     def in_turn(self) -> list[LoopResult]:
-        """The result once per submission that may be kept, with that one chosen; the kept one is first."""
+        """A result for each submission that may be kept, with that submission chosen; the kept one is first.
+
+        With the rule `Keep.FINAL`, only the kept submission has one. Empty if none is kept.
+        """
         first = self.kept
         if first is None:
             return []

@@ -24,12 +24,12 @@ ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssi
 
 
 def inside(kind: type[Node] | tuple[type[Node], ...], *roots: ast.AST) -> Iterator[Node]:
-    """Yield the nodes of one or several types in these trees, including the roots."""
+    """Yield the nodes in these trees, including the roots, that are of `kind`, a type or a tuple of types."""
     return only(kind, chain.from_iterable(map(ast.walk, roots)))
 
 
 def only(kind: type[Node] | tuple[type[Node], ...], nodes: Iterable[ast.AST | None]) -> Iterator[Node]:
-    """Yield those of these nodes that have one or several types."""
+    """Yield the nodes that are instances of `kind`, a type or a tuple of types."""
     for node in nodes:
         if isinstance(node, kind):
             yield node

@@ -50,7 +50,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """A list of statements with its owner, which is the function for its body, and the field's name."""
+    """A list of statements, with the node that it belongs to and the name of the field that contains it."""
 
     owner: ast.AST
     name: str
@@ -143,17 +143,20 @@ class CorruptionTarget:
         return self.text.rfind("\n", 0, offset) + 1
 
     def before(self, offset: int) -> Token | None:
-        """Return the last token that ends at or before an offset."""
+        """Return the last token that ends at or before an offset; None if there is none."""
         place = bisect.bisect_right(self.tokens, offset, key=lambda token: token.end) - 1
         return self.tokens[place] if place >= 0 else None
 
     def after(self, offset: int) -> Token | None:
-        """Return the first token that starts at an offset or after it."""
+        """Return the first token that starts at an offset or after it; None if there is none."""
         place = bisect.bisect_left(self.tokens, offset, key=lambda token: token.start)
         return self.tokens[place] if place < len(self.tokens) else None
 
     def between(self, left: ast.expr, right: ast.expr) -> tuple[int, int] | None:
-        """Return the offsets of the operator between two operands; None if it is not contiguous."""
+        """Return the offsets of the operator between two operands.
+
+        None if there are parentheses between the operands, or if a line ending splits the operator.
+        """
         low, high = self.operand(left)[1], self.operand(right)[0]
         found = self.within(low, high)
         if not found or any(token.text in "()" for token in found):
@@ -176,9 +179,10 @@ class CorruptionTarget:
         return (TextEdit(self.span(part)[1], self.span(whole)[1], text),)
 
     def lines(self, statement: ast.stmt) -> tuple[int, int] | None:
-        """Return the offsets of a statement's lines, without the last line end.
+        """Return the offsets of a statement's lines, without the last line ending.
 
-        None if they contain anything else: another statement, a header, or a comment.
+        None if they contain anything else (another statement, a header or a comment), and for a definition
+        with decorators.
         """
         start, end = self.span(statement)
         # The span of a definition does not include its decorators.
@@ -195,7 +199,7 @@ class CorruptionTarget:
 def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
     """Return a function as a target; None if it can't be corrupted.
 
-    Classes can't, nor can text that changes when it is moved to the left margin.
+    Classes, code that can't be read and text that changes when it is moved to the left margin can't be.
     """
     try:
         return read_text(definition.dedented, scope)
@@ -204,7 +208,7 @@ def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarge
 
 
 def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function at the left margin as a target, as `read_subject` does."""
+    """Return a function at the left margin as a target; None where `read_subject` returns None."""
     try:
         snippet = read_snippet(text)
         tokens = tuple(_tokens(text, snippet.definition.document))

@@ -1,1 +1,1 @@
-"""From a repository to a task: intake of its suite, corruption and proof."""
+"""Makes tasks from repositories: takes in their suites, corrupts functions, and proves that tests fail."""

@@ -1,4 +1,4 @@
-"""Functions corrupted by a model: from a function's name to a target with a record that can be replayed."""
+"""Lets a model corrupt a named function; the result is a target with a record that can be replayed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ class SuiteTrials:
     run: RunContext = UNATTENDED
 
     def __call__(self, target: Target) -> ModelTrial:
-        """Run the suite with the function corrupted. Raises `InfrastructureError` if the sandbox fails."""
+        """Run the suite with the function corrupted, and return the outcome.
+
+        Raises `InfrastructureError` if the sandbox fails.
+        """
         intake = self.intake
         tree = corrupted_tree(intake.repository.tree, (target,))
         request = RunRequest(
@@ -301,7 +304,10 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
 
 
 def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
-    """Return a function that reports the broken rules for corruptions without a model, as advice."""
+    """Return a function that reports, as advice, which rules for corruptions without a model are broken.
+
+    With `score`, it also reports how visible the corruption is.
+    """
     rules = Gate(original, scope, most_lines=None)
 
     def read(target: Target) -> Appearance:
@@ -315,7 +321,10 @@ def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader
 
 
 def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: RunContext) -> tuple[str, ...]:
-    """Return the tests that fail if the function's body is removed, in the order in which they ran."""
+    """Return the ids of the tests that fail if the function's body is removed, in the order of the run.
+
+    Empty if the body can't be removed.
+    """
     tree = intake.repository.tree
     try:
         removed = corrupted_tree(tree, (removal_target(tree, str(ref), frozenset(intake.test_files)),))
@@ -333,19 +342,19 @@ def _words(name: SubmissionVerdict | End) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorruptingModel(Request):
-    """The model that corrupts a function, and the limits of its work."""
+    """A request for a model that corrupts a function, with the limits of its work."""
 
     model: str | None = None
     keep: Keep = Keep.BEST
     rounds: Natural = 5
-    """Number of rounds of test feedback."""
+    """The number of rounds of test feedback."""
     max_tool_calls: Count = 30
     examples: Annotated[str | None, LOCAL] = None
     """The file of judged corruptions, some of which the model is shown."""
     max_tokens: Count | None = None
-    """Most tokens sent and received."""
+    """The most tokens that may be sent and received."""
     max_cost: Positive | None = None
-    """Most US dollars."""
+    """The most US dollars that may be spent."""
 
     def caps(self) -> tuple[int | None, float | None]:
         """Return the most tokens and US dollars for one function; None means no limit."""
@@ -370,7 +379,7 @@ class CorruptingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorruptingModelOfSet(CorruptingModel):
-    """The model that corrupts the functions of a set; its limits apply to all functions together."""
+    """A request for a model that corrupts the functions of a set, with limits for all of them together."""
 
     max_tokens_per_function: Count | None = None
     max_cost_per_function: Positive | None = None

@@ -1,8 +1,8 @@
 """The campaign: workers decide candidates ahead of time; verdicts are accepted strictly in order.
 
 The tasks are therefore the same for any number of workers; verdicts that were not needed stay in the state.
-Until the set is full, it is what it would be if no more candidates came: proven tasks are written at once,
-and replaced by better ones.
+Until the set is full, it contains the tasks that it would have if no more candidates came: proven tasks are
+written at once, and replaced by better ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate.
 
     Every test that can see it is run, although fewer would be enough: a test that hangs would make the whole
-    suite reach its time limit.
+    suite reach its time limit. Raises `CandidateDropped` if the candidate can't become a task.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -158,7 +158,7 @@ class CandidateVerdicts:
         return after.accepted
 
     def take(self, verdict: CandidateVerdict) -> None:
-        """Count a verdict; accept it, or one that waited for it, if possible."""
+        """Count a verdict, and accept it and waiting verdicts as far as the rules now allow."""
         self.verdicts.append(verdict)
         self.left[self.stratum.get(verdict.key, "")] -= 1
         if verdict.kept is None:
@@ -202,7 +202,10 @@ class CandidateVerdicts:
         return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
-        """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them."""
+        """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them.
+
+        `at_last` is whether the last candidate was decided: then all of them may be.
+        """
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
         subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
@@ -222,7 +225,7 @@ class CandidateVerdicts:
 
 
 def _located(verdict: CandidateVerdict) -> tuple[int, int]:
-    """Return how many corruptions are hard to locate, and how many are not; zeros if unknown."""
+    """Return how many corruptions are hard to locate, and how many are not; zeros if none is recorded."""
     assert verdict.kept is not None
     ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
     hidden = sum(rank is not None and rank > LOCATED for rank in ranks)
@@ -230,7 +233,7 @@ def _located(verdict: CandidateVerdict) -> tuple[int, int]:
 
 
 def _subtlety(verdict: CandidateVerdict) -> float:
-    """Return the mean subtlety of the corruptions; 1 if it is unknown."""
+    """Return the mean subtlety of a verdict's corruptions; 1 if it is unknown."""
     assert verdict.kept is not None
     parts = verdict.kept.provenance.get("parts", ())
     values = [part["subtlety"]["value"] for part in parts if "subtlety" in part]
@@ -251,7 +254,7 @@ class Executor(Protocol):
     """The part of `concurrent.futures.Executor` that a campaign needs; Dask's executor has it too."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Call `fn` in a worker."""
+        """Call `fn` in a worker, and return the future of its result."""
         ...
 
 
@@ -267,7 +270,7 @@ class CampaignTasks(Protocol):
     """The tasks of a campaign, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Write and withdraw tasks, also those of an earlier run, until the tasks are those of `kept`."""
+        """Write and withdraw tasks, including those of earlier runs, until they are the tasks of `kept`."""
         ...
 
     def settle(self) -> None:
@@ -290,11 +293,11 @@ def run_campaign(
     strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in order until `count` are kept; `tasks` is updated after each change.
+    """Decide candidates in order until `count` are kept, and return the counts of the verdicts.
 
-    Candidates of a stratum whose share is full are skipped, and tried later if the share grows. `on_progress`
-    is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
-    verdicts and the present tasks are kept.
+    `tasks` is updated after each change. Candidates of a stratum whose share is full are skipped, and tried
+    later if the share grows. `on_progress` is called several times a second. Raises `CancelledError`, and any
+    error that a worker raises; earlier verdicts and the present tasks are kept.
     """
     stratum = {candidate.key: candidate.stratum for candidate in candidates}
     selection = CandidateVerdicts(
@@ -401,7 +404,7 @@ def _in_order(
 
 
 class _Pending:
-    """The work of the workers: the keys of candidates by the future of the verdict."""
+    """The work submitted to the workers; `keys` maps the future of each result to the candidate's key."""
 
     def __init__(self, context: Context) -> None:
         self._run = context.run
@@ -413,9 +416,9 @@ class _Pending:
         return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
-        """Wait a moment; yield the results that arrived, with their keys. Raises `CancelledError`.
+        """Wait a moment, and yield the key and the result of all work that is done.
 
-        An error of a worker is raised if no result arrived with it.
+        An error in a worker is raised if no result arrived with it. Raises `CancelledError` when stopped.
         """
         done, _ = wait(self.keys, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         self._run.check()
@@ -453,7 +456,7 @@ def run_controls(
 
 
 def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[CandidateVerdict]:
-    """Return up to `count` verdicts with a specimen, kept and dropped ones, chosen by the seed."""
+    """Return up to `count` verdicts with a specimen, whether kept or dropped, chosen by the seed."""
     fit = sorted(
         (verdict for verdict in verdicts if verdict.specimen is not None), key=lambda verdict: verdict.key
     )
@@ -462,11 +465,11 @@ def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[
 
 
 def control(context: Context, specimen: Specimen) -> dict[str, Any]:
-    """Run the whole suite on a specimen; return whether it agrees with the probe, and where they differ.
+    """Run the whole suite on a specimen; return a JSON object that compares its outcome with the probe's.
 
-    If the probe stopped at the needed number of failing tests, those must fail here too, as far as the suite
-    gets: tests after a hang have no outcome. Otherwise the failing tests must be the same, and a run must
-    hang in both or in neither.
+    The two agree under these conditions: if the probe stopped at the needed number of failing tests, those
+    must fail here too, as far as the suite gets (tests after a hang have no outcome). Otherwise the failing
+    tests must be the same, and a run must hang in both or in neither.
     """
     with opened(context) as here:
         return _compared(here, specimen)

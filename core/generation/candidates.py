@@ -25,7 +25,7 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """Number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""Least subtlety of a corruption that does not wait; one located first can't reach it (decision 33)."""
+"""The least subtlety of a corruption that does not wait; one that is located first has less (decision 33)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
 def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
     """Return how many other functions are entered by `least` or more tests that all enter this one too.
 
-    If exactly the tests of such a function fail, a localisation by Ochiai ranks it before this one.
+    If exactly the tests of such a function fail, a localisation by Ochiai ranks that function above this one.
     """
     own = library.entering(name)
     return sum(
@@ -99,7 +99,7 @@ class Strata:
     fixed: Mapping[str, int] = field(default_factory=dict)
     """The number of tasks wanted from each stratum if given; then no stratum makes up for another."""
     equal: bool = False
-    """Whether all strata have equal shares, which no stratum leaves to another."""
+    """Whether all strata have equal shares, and a stratum without candidates leaves none of its share."""
 
     def share(
         self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
@@ -258,7 +258,7 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
 
 
 def _long_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
-    """Return the functions in order, but with those of few code lines after the others of their kind."""
+    """Return the functions that run during imports after all others, and in both parts short ones last."""
     rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
     short = {
         name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES
@@ -334,7 +334,7 @@ def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> lis
 def beyond(
     library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float
 ) -> list[str]:
-    """Return the functions at or beyond every bar, as percentiles among these functions."""
+    """Return the functions at or beyond every bar; the bars are percentiles among `names`."""
     if not bars:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]

@@ -1,4 +1,4 @@
-"""The functions that a campaign chooses from, and how it spreads its tasks: settings, read and checked."""
+"""Reads and checks the settings for the functions of a campaign and for the spread of its tasks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ class Choice:
 
 
 def read_bars(text: str) -> tuple[MetricBar, ...]:
-    """Return the bars in a text such as `cyclomatic,degree:low`. Raises `UserError`."""
+    """Return the bars in a text such as `cyclomatic,degree:low`; the end is `high` if none is given.
+
+    Raises `UserError` for any other end.
+    """
     bars = []
     for part in text.split(","):
         metric, colon, end = part.strip().partition(":")
@@ -91,9 +94,10 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
 
 
 def read_functions(text: str, file: str) -> dict[str, int]:
-    """Return the functions in a list, one `path::qualname` per line, with their lines.
+    """Return the line number of each function in a list of one `path::qualname` per line.
 
-    Empty lines and lines that begin with `#` are ignored. Raises `UserError`, which names the line.
+    Empty lines and lines that begin with `#` are ignored. Raises `UserError` for a line of another form, and
+    for a list without functions.
     """
     named: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -155,7 +159,10 @@ _SIZES = "Such as --size 3, --size 1..8, --size 1,2,4, or with the tasks of each
 
 
 def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the sizes in a text, and the number of tasks of each if it gives them."""
+    """Return the sizes in a text, and the number of tasks of each size; the latter is empty if not given.
+
+    Raises `UserError` for a text that is not in one of the forms of `--size`.
+    """
     try:
         if ".." in text:
             first, last = (int(end) for end in text.split(".."))
@@ -181,7 +188,7 @@ _MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseFunctions(Request):
-    """The functions of a library from which a set is made."""
+    """A request to choose the functions of a library from which a set is made."""
 
     where: tuple[str, ...] = ()
     functions: Annotated[str | None, LOCAL] = None
@@ -199,7 +206,10 @@ class ChooseFunctions(Request):
         return bool(self.hard or self.hard_by)
 
     def choice(self) -> Choice:
-        """Return the choice, after reading the list of functions. Raises `UserError`."""
+        """Return the choice, after reading the list of functions.
+
+        Raises `UserError` for invalid or contradictory options, and for a list that can't be read.
+        """
         self._require_consistent()
         return Choice(
             functions=_listed(Path(self.functions)) if self.functions else {},
@@ -237,7 +247,7 @@ class ChooseFunctions(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFunctions(Request):
-    """The rules for functions that are corrupted together."""
+    """A request to corrupt functions together, with the rules for a group."""
 
     size: str | None = None
     chain: bool = False
@@ -245,7 +255,7 @@ class GroupFunctions(Request):
     tell_count: bool = False
 
     def rules(self) -> GroupRules:
-        """Return the rules of groups. Raises `UserError`."""
+        """Return the rules for groups. Raises `UserError` if the sizes are invalid."""
         _require_not_empty("size", self.size)
         sizes, wanted = read_sizes(self.size) if self.size else ((), ())
         return GroupRules(sizes, wanted, self.chain, self.distance, self.tell_count)
@@ -270,7 +280,7 @@ def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
 
 
 def _require_not_empty(name: str, value: str | None) -> None:
-    """Refuse an empty value, such as that of an unset shell variable."""
+    """Raise `UserError` for an empty value of the option `name`, such as that of an unset shell variable."""
     if value == "":
         raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 

@@ -1,4 +1,4 @@
-"""Whether passes of a corruption can be confirmed, decided by the worker that proves it (decision 113)."""
+"""Decides, in the worker that proves a corruption, whether its passes can be confirmed (decision 113)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gistpoint.core.kinds.folder import read_answer
 
 
 def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
-    """Return the verdict with the controls of its task.
+    """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
     If the campaign keeps only tasks whose passes can be confirmed, and this one's can't be, the verdict drops
-    the corruption. Raises `CancelledError`.
+    the corruption. Raises `CancelledError` when stopped.
     """
     if context.confirmer is None:
         return verdict

@@ -77,7 +77,7 @@ class FetchingHarness(Harness, Protocol):
     def key(self, spec: SourceSpec, scratch: Path) -> str:
         """Return a name for the content that `fetch` would fetch, equal for equal content.
 
-        Raises `SourceError`.
+        Raises `SourceError` if there is no such source.
         """
         ...
 
@@ -90,8 +90,8 @@ class FetchingHarness(Harness, Protocol):
     ) -> Repository:
         """Fetch a source below `scratch` and pin the requirements of its suite.
 
-        `look` is called with the files first, and may raise. Raises `SourceError` and
-        `EnvironmentBuildError`.
+        `look` is called with the files first, and may raise. Raises `SourceError` if the source can't be
+        fetched, and `EnvironmentBuildError` if its environment can't be built.
         """
         ...
 

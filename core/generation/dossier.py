@@ -34,15 +34,15 @@ class Dossier:
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:
-        """Return a file of one of the trees; bytes that are not UTF-8 are replaced.
+        """Return the text of a file of the original tree, or of the corrupted one if `corrupted`.
 
-        Raises FileNotFoundError.
+        Bytes that are not UTF-8 are replaced. Raises FileNotFoundError if there is no such file.
         """
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")
 
     def start_line(self, target: Target, *, corrupted: bool) -> int:
-        """Return the line at which a target begins, counted from 1."""
+        """Return the line, from 1, at which a target begins in the original or, if `corrupted`, that tree."""
         tree = self.corrupted if corrupted else self.original
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 
@@ -54,7 +54,7 @@ class Dossier:
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Read the folder of a task with its answer. Raises `TaskError` if it is damaged."""
+    """Return the dossier of the task in a folder, with its answer. Raises `TaskError` if it is damaged."""
     task = read_task(folder)
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)

@@ -50,7 +50,7 @@ def hash_of_examples(file: str | None) -> str:
 def examples_for(file: str | None, library: str, open_trees: OpenTrees) -> str:
     """Return the examples for a library from a file, after fetching their sources; empty without a file.
 
-    Raises `UserError`, `SourceError` and `CorruptionReplayError`.
+    Raises `UserError` if the file can't be read, and the errors of `examples_text`.
     """
     if not file:
         return ""

@@ -1,4 +1,4 @@
-"""Intake: the outcomes of a suite on the original, equal in three runs, or the reason why it is unusable."""
+"""Finds the outcomes of a suite on the original that are equal in three runs, or why it is unusable."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Intake:
 
     @property
     def timeout_s(self) -> float:
-        """The time limit of a run: five times the suite's duration, and enough for a busy machine."""
+        """The time limit of a run in seconds: five times the suite's duration, but at least 30."""
         return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
 
     @property
@@ -97,8 +97,10 @@ def take_in(
     """Run the suite of the original `runs` times, and return its results.
 
     A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the
-    tree is read-only. If the suite fails with that, another run records its changes, and a third one allows
-    only these. Raises `NoTaskError` if the suite is not green, is empty, or takes more than `max_seconds`.
+    tree is read-only. If its results then differ, the run is repeated to record the changes that the suite
+    makes, and once more with only these allowed. Raises `NoTaskError` if the suite is not green, is empty,
+    takes more than `max_seconds` or has other ids in every run, and `InfrastructureError` if the sandbox
+    fails.
     """
     limit = max_seconds + _GRACE_SECONDS
     request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
@@ -175,7 +177,10 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether a run agrees with all others, or is green if there are none."""
+    """Whether each test has an outcome that it also has in another run; without others, whether none fails.
+
+    False for a run that did not finish, or that has errors of collection.
+    """
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False
     if not others:
@@ -190,7 +195,10 @@ def _outcome(report: SuiteReport, id: str) -> Outcome | None:
 
 
 def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) -> SuiteReport:
-    """Run a suite as one named step of making a task. Raises `CancelledError` when stopped."""
+    """Run a suite as one named step of making a task, and return its report.
+
+    Raises `CancelledError` when stopped.
+    """
     report = runner.run(request, run=run.step(step))
     run.check()
     return report
@@ -366,7 +374,7 @@ def prove(
 
 
 def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
-    """Return whether failing tests can run first: all pass on the original, and they fail on their own.
+    """Return whether the failing tests can run first: the original still passes, and they fail alone too.
 
     A test may fail only because of what an earlier test left behind; run first, it would pass on the
     corrupted tree (decision 10). They are run in reverse order, because any of them may come first.
@@ -383,14 +391,14 @@ def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Run
 
 
 def _by_chance(intake: Intake, targets: tuple[Target, ...], failing: frozenset[str]) -> frozenset[str]:
-    """Return the failing tests that, by the test map, a change of the targets can't affect."""
+    """Return the failing tests that a change of the targets can't affect; empty without a test map."""
     if intake.test_map is None:
         return frozenset()
     return failing - set(intake.test_map.seeing(target.name for target in targets))
 
 
 def _with_passes(report: SuiteReport, again: SuiteReport, ids: frozenset[str]) -> SuiteReport:
-    """Return `report` with the second results of those of `ids` that then passed."""
+    """Return `report` with the results in `again` of those of `ids` that passed there."""
     passing = {id: again.results[id] for id in ids & again.passed}
     return replace(report, results={**report.results, **passing})
 
@@ -425,7 +433,8 @@ def record_baseline(
 ) -> Baseline:
     """Run the original `runs` times and the corrupted tree once, and return the baseline.
 
-    Raises `NoTaskError` if the suite is not green on this runner, or the corruption breaks too few tests.
+    Raises `NoTaskError` if the suite is flaky or not green on this runner, or if the corruption breaks too
+    few tests.
     """
     tree = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
     repository = Repository(task.source, tree, task.environment)

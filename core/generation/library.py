@@ -79,7 +79,10 @@ class Reach:
         return found
 
     def path(self, start: str, end: str) -> tuple[str, ...]:
-        """Return a shortest path with both ends, the first by name among equals; empty if there is none."""
+        """Return the shortest path from `start` to `end`, including both; empty if there is none.
+
+        Of several, it is the first in the order of the names.
+        """
         steps = self.steps(end)
         if start not in steps:
             return ()
@@ -162,7 +165,7 @@ class SourceLibrary:
     def call_graph(self, *, tests: bool = False) -> CallGraph:
         """Return the static and observed calls of the library, and with `tests` those of its tests.
 
-        Calls that only a run showed are marked as observed. Calls that are also static are marked so if
+        Calls that only a run showed are marked as observed. Static calls that a run showed too are marked if
         `observed` is known.
         """
         graph = build_call_graph(
@@ -188,11 +191,14 @@ class SourceLibrary:
 
     @cached_property
     def entered(self) -> Mapping[str, frozenset[str]]:
-        """The passing tests that enter each function while they run."""
+        """The passing tests that enter each function while they run, by the function's name."""
         return {name: tests & self.intake.passed for name, tests in self.test_map.entered.items()}
 
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
-        """Return every metric of a function with its percentile, the share of functions at or below it."""
+        """Return the `value` and the `percentile` of each metric of a function, by the metric's name.
+
+        The percentile is the share of functions at or below the value. Empty for an unknown function.
+        """
         row = self.by_name.get(name)
         if row is None:
             return {}
@@ -287,7 +293,7 @@ class _Folder:
         return made
 
     def calls(self, make: Callable[[], _Calls], files: Callable[[], Mapping[str, bytes]]) -> _Calls:
-        """Return test map, calls and metrics, after computing and storing them by `make` if unknown.
+        """Return the test map, the calls and the metrics; `make` computes them if they are not stored.
 
         Metrics that an earlier version did not have are measured on `files`.
         """
@@ -328,7 +334,8 @@ def learn_library(
 ) -> SourceLibrary:
     """Return the library; unknown parts are determined by three runs of its suite and a traced one.
 
-    `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable.
+    `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable,
+    and the errors of `record_tests`.
     """
     known = _Folder(folder)
     repository = known.repository(make)

@@ -77,9 +77,9 @@ def write_proven(
 ) -> Task:
     """Write the task below `into`, in a folder named by its id, and return it.
 
-    A task of the same content is kept. In discovery, the id has a salt made from `secret`, by default a new
-    one. `announce(id)` is called just before a new task folder appears, and `controls_of` with the written
-    task, unless it already exists with controls.
+    An existing task with the same content is kept and returned instead. In discovery, the id has a salt made
+    from `secret`, by default a new one. `announce(id)` is called just before a new task folder appears, and
+    `controls_of` with the written task, unless it already exists with controls.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -186,7 +186,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
 
 def _sweep(into: Path) -> None:
     for left in into.glob(f"{_UNFINISHED}*"):
-        with contextlib.suppress(OSError):  # another process was first
+        with contextlib.suppress(OSError):  # another process may have removed it first
             if time.time() - left.stat().st_mtime > _STALE_S:
                 shutil.rmtree(left)
 
@@ -205,7 +205,10 @@ REFUSALS_COST = {
 
 
 def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
-    """Return the name of the newest template of a mode, with the rule for refused submissions."""
+    """Return the name of the newest template for a mode and a number of targets.
+
+    With `refused_costs_attempt`, its text says that a refused submission costs an attempt.
+    """
     named = "several" if targets > 1 else mode.value
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)[named]
 
@@ -295,7 +298,7 @@ InUse = Callable[[str], bool]
 
 @dataclass
 class WrittenSet:
-    """Implements `gistpoint.core.generation.campaign.CampaignTasks`.
+    """The task folders of a running campaign; implements `CampaignTasks` of `generation/campaign.py`.
 
     The set is complete after every verdict, so later verdicts replace some of its tasks (decision 92). Only
     tasks of this campaign are removed, and none of a finished run. The state names each task before it is

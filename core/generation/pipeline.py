@@ -1,4 +1,4 @@
-"""From sources to tasks: a set of tasks from each source, or a single task from one function.
+"""Makes tasks from sources: a set of tasks from each source, or a single task from one function.
 
 Both are made by the same steps over one context (decision 61).
 """
@@ -86,7 +86,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask(Request):
-    """A request for a task of one function."""
+    """A request to make a task from one function."""
 
     source: str
     mode: Literal["remove", "discovery"] = "remove"
@@ -98,7 +98,11 @@ class NewTask(Request):
     model: CorruptingModel = field(default_factory=CorruptingModel)
 
     def settings(self, open_model: OpenModel) -> tuple[CampaignSettings, ChatModel | None]:
-        """Return the settings and the corrupting model, before any costly work; None in remove mode."""
+        """Return the settings and the corrupting model, before any costly work.
+
+        The model is None in remove mode. Raises `UserError` for a request that contradicts itself, and the
+        errors of `open_model`.
+        """
         mode = CampaignMode(self.mode)
         if mode is CampaignMode.REMOVE:
             if self.model.model:
@@ -120,7 +124,7 @@ class NewTask(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateTasks(Request):
-    """A request for sets of tasks from one or more sources."""
+    """A request to make a set of tasks from each of one or more sources."""
 
     sources: tuple[str, ...] = ()
     batch: Annotated[str | None, LOCAL] = None
@@ -289,10 +293,10 @@ def generate(
     """Make up to `count` tasks of each source, and yield its result; refused sources have results too.
 
     Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
-    they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` are
-    those of the conversations with a model: an error that stops these, or the user, ends all sources, and is
-    in the last result. Results are stored below `locations`, and a later call with the same arguments resumes
-    from there. If a single source can't be fetched, its error is raised: `SourceError`,
+    they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` returns
+    the settings of the conversations with a model. An error of the model or a stop by the user ends the work
+    on all sources, and is in the last result. Results are stored below `locations`, and a later call with the
+    same arguments resumes from there. If the only source can't be used, its error is raised: `SourceError`,
     `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
@@ -328,9 +332,9 @@ def choose(
     *,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Yield the candidates of each source in order, without trying any.
+    """Yield a result with the plan of the candidates for each source, without trying any of them.
 
-    Raises the errors of `generate` for a single source.
+    Raises `NoTaskError` if a suite is unusable, and the errors of `generate` for a single source.
     """
     for spec in specs:
         library = _learned(spec, settings, harness, locations, run).library
@@ -460,7 +464,7 @@ def generate_one(
 
     Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
     the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.
-    Raises `SourceError` and `EnvironmentBuildError`.
+    Raises `SourceError` if the source or the function can't be found, and `EnvironmentBuildError`.
     """
 
     def look(tree: SourceTree) -> None:

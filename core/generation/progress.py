@@ -97,7 +97,7 @@ class CampaignMeter:
         kept: tuple[KeptTask, ...],
         trials: tuple[TrialProgress, ...],
     ) -> CampaignProgress | None:
-        """Return the report that is due; None if nothing changed within the last second."""
+        """Return a new report; None if nothing changed and the last report is less than a second old."""
         now = time.monotonic()
         if self._accepted_before is None:
             self._accepted_before = accepted
@@ -131,7 +131,7 @@ class CampaignMeter:
         return max(0.0, (tests - before) / (now - began)) if now > began else 0.0
 
     def _remaining(self, elapsed: float, gained: int, accepted: int) -> float | None:
-        """Return the seconds until the set is full or no candidate is left, whichever comes first."""
+        """Return the seconds until the set is full or no candidate is left; None before the first verdict."""
         decided = self._counted - self._known
         if decided == 0:
             return None

@@ -23,7 +23,7 @@ MIN_LINES = 3
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
     """Return the target for a function named as `path::qualname`, or by a unique qualname.
 
-    Raises `SourceError` if there is no such function, and `NoTaskError` if its body can't be removed.
+    Raises the errors of `named_function`, and `NoTaskError` if its body can't be removed.
     """
     ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
@@ -52,8 +52,9 @@ def named_function(
 ) -> FunctionRef:
     """Return the function that `name` denotes: `path::qualname`, or a unique qualname.
 
-    A `FunctionRef` denotes exactly one, the first of several if it has no number. Raises `SourceError` if
-    there is no such function, if there are several, and if it belongs to the tests.
+    A `FunctionRef` denotes exactly one, the first of several if it has no number. Raises `CodeError` if the
+    file does not define it, and `SourceError` if there is no such file, if no or several functions have the
+    qualname, and if the function belongs to the tests.
     """
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):

@@ -167,7 +167,7 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteNeeds(Request):
-    """The requirements of a source's suite, as the user gives them."""
+    """A request to run the suite of a source with these requirements."""
 
     extra: tuple[str, ...] = ()
     """Requirements of the suite alone."""

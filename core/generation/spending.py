@@ -27,11 +27,11 @@ class SetStoppedError(EndpointError):
 
 
 class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
-    """A command started to work on the set; what stopped an earlier command no longer counts."""
+    """The start of a command's work on the set; what stopped an earlier command no longer counts."""
 
 
 class _Request(msgspec.Struct, tag="request", tag_field="type"):
-    """A request, recorded before it is sent with its estimated size, and afterwards with its real size."""
+    """A request; its estimated size is recorded before it is sent, and its real size afterwards."""
 
     id: str
     prompt_tokens: int
@@ -50,7 +50,7 @@ class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
 
 
 class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
-    """A worker found that the model can't be asked any more, so that other workers need not try."""
+    """A stop by a worker that can't ask the model any more, so that other workers need not try."""
 
     message: str
     hint: str
@@ -133,7 +133,7 @@ class SetSpending:
             _append(log, _Stopped(why.message, why.hint))
 
     def check(self) -> None:
-        """Raise `SetStoppedError` if a worker stopped, or the last functions all failed for one reason."""
+        """Raise `SetStoppedError` if a worker stopped, or the last five functions failed for one reason."""
         with self._open() as (_, lines):
             ends: list[_Ended] = []
             stopped: _Stopped | None = None
@@ -176,7 +176,10 @@ class SetSpending:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[AppendLog, list[_Line]]]:
-        """Yield the file, locked against other readers and writers, and its lines."""
+        """Yield the file, locked against other readers and writers, and its lines.
+
+        Raises `EndpointError` if it can't be read.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with AppendLog(self.path, _SPENDING, wait_for(self.path)) as log:
             decoder = msgspec.json.Decoder(_Line)

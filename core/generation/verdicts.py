@@ -136,7 +136,7 @@ def _confirmable(verdict: CandidateVerdict) -> str:
 
 
 def glance_of(verdict: CandidateVerdict) -> float | None:
-    """Return the mean predicted rate at which readers see its corruptions; None if nothing is predicted."""
+    """Return the mean predicted rate at which readers see the kept corruptions; None if none is predicted."""
     parts = () if verdict.kept is None else verdict.kept.provenance.get("parts", ())
     values = [part["glance"]["value"] for part in parts if "glance" in part]
     return mean(values) if values else None
@@ -179,8 +179,8 @@ class Counts:
     def confirmable(self) -> dict[str, int]:
         """The number of candidates by whether their passes can be confirmed, the most frequent first.
 
-        The keys are `yes` and reasons why not. Only candidates that became a task, or did not for this
-        reason, are counted; `not_known` are those without controls.
+        The keys are `yes`, the reasons why not, and `not_known` for candidates without controls. Only
+        candidates that became a task, or were dropped because of their controls, are counted.
         """
         counted = (
             item for item in self.verdicts if item.kept is not None or item.reason is Reason.NOT_CONFIRMABLE
@@ -197,7 +197,10 @@ class Counts:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def costs(self, suite_seconds: float) -> dict[str, Any]:
-        """Return the seconds spent, and those saved by not running the whole suite for each corruption."""
+        """Return the cost of all candidates as a JSON object, whose keys say what is counted.
+
+        The saved seconds are those of the whole suite for each corruption, less the seconds of the probes.
+        """
         probes = [seconds for verdict in self.verdicts for seconds in verdict.cost.probes]
         middle = median(probes) if probes else None
         return {
@@ -231,7 +234,8 @@ class StateFile:
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         """Open the state of the campaign that `about` describes, or create it.
 
-        Raises `StateFileError` for a file of another campaign, and while another process has it open.
+        Raises `StateFileError` if the file can't be read or is of another version, and while another process
+        has it open.
         """
         self.path = path
         self.verdicts: dict[str, CandidateVerdict] = {}

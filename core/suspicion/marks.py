@@ -50,7 +50,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, order=True)
 class SuspicionMark:
-    """A reason to read a submission: its text, and the kind of thing that it is about if only that counts."""
+    """A reason to read a submission, in words, and its kind if any mark of this kind excuses it."""
 
     text: str
     kind: str = ""
@@ -88,7 +88,7 @@ class _Piece:
         self.unread = set() if reads_docstrings else set(_docstrings(self.nodes))
 
     def marks(self) -> _Marks:
-        """Yield the marks of all nodes; one mark may come several times."""
+        """Yield the marks of all nodes; the same mark may be yielded several times."""
         for node in self.nodes:
             yield from self._of_node(node)
             # The definition itself was there before: only the code inside it defines something new.
@@ -158,7 +158,7 @@ class _Piece:
             yield from self._template(node.value)
 
     def _is_part_of_path(self, node: ast.Attribute) -> bool:
-        """Whether a longer chain of attributes, which is read by itself, begins with this one."""
+        """Whether a longer chain of attributes, which is read separately, begins with this one."""
         above = self.above.get(node)
         return isinstance(above, ast.Attribute) and bool(self.meaning.paths(above))
 
@@ -220,8 +220,8 @@ class _Piece:
         if path in names.MODULES or self._excused(path, root):
             return
         yield from map(SuspicionMark, sorted(names.REACHING.intersection(rest)))
-        # For most modules, one use in the original excuses any other (decision 43); for these, only the same
-        # function is excused (decision 115).
+        # For most modules, one use in the original excuses any other (decision 43); for those in `ALONE` and
+        # `GUARDED`, it excuses only the same function (decision 115).
         alone = whole or root in names.ALONE | names.GUARDED
         yield SuspicionMark(short, "" if alone else root)
 
@@ -410,7 +410,7 @@ class _Piece:
 
     def _rebound(self, node: ast.Global) -> _Marks:
         for name in node.names:
-            # `global` names the module's binding, not one of the function: the name is looked up there.
+            # `global` names a binding of the module, not of the function, so the module's scope is used.
             used = ast.Name(name, ast.Load())
             self.meaning.scopes[used] = self.meaning.scopes[node].module
             if any(binding.is_clear for binding in self.meaning.bindings(used)):
@@ -458,7 +458,7 @@ class _Piece:
             case ast.Call() as call:
                 return call.func is node or self._is_shown(call, node)
             case ast.Assign(targets=targets):
-                # The names that it is bound to are examined where they are used.
+                # The names that the class is bound to are examined where they are used.
                 return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in targets)
             case ast.Tuple() | ast.List() as listed:  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`
                 return self._is_checked(node) or isinstance(self.above.get(listed), ast.BinOp)
@@ -500,7 +500,7 @@ class _Piece:
 
     def _is_local_value(self, part: ast.AST) -> bool:
         """Whether a part of an annotation is a local name that may mean something other than a class."""
-        # The names in a text that is an annotation have no scope of their own.
+        # Names in an annotation that is written as a text have no scope of their own.
         if not isinstance(part, ast.Name) or part not in self.meaning.scopes:
             return False
         if not self.meaning.is_local(part):
@@ -546,7 +546,7 @@ def _is_stored(node: ast.expr) -> bool:
 
 
 def _has_star(node: ast.Call) -> bool:
-    """Whether a call unpacks arguments, by `*` or `**`."""
+    """Whether a call unpacks arguments with `*` or `**`."""
     has_list = any(isinstance(item, ast.Starred) for item in node.args)
     return has_list or any(item.arg is None for item in node.keywords)
 

@@ -25,7 +25,7 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding of a name to something imported, to an expression or to a definition; else it is unknown."""
+    """A binding of a name to something imported, an expression or a definition; unknown if all are unset."""
 
     path: str = ""
     value: ast.expr | None = None

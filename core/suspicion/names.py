@@ -1,4 +1,4 @@
-"""The names that a submission may newly use: a pure core of Python; and names that only the original excuses.
+"""The names that any submission may use (a pure core of Python), and names that only the original excuses.
 
 "Pure" means that a function opens no file, runs no text and gets no attribute by a text, given the values
 that a submission has.
@@ -41,7 +41,7 @@ STANDARD = sys.stdlib_module_names | _listed(
     "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nis nntplib",
     "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
 )
-"""Modules of the standard library, also those removed from newer Pythons: a task may run on an older one."""
+"""Modules of the standard library, including removed ones, since a task may run on an older Python."""
 WHOLE = _listed(
     "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
     "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",
@@ -255,7 +255,7 @@ OPERATORS = _listed(
     "__hash__ __index__ __init_subclass__ __instancecheck__ __int__ __le__ __len__ __length_hint__ __lt__",
     "__ne__ __new__ __prepare__ __round__ __rsub__ __set_name__ __sub__ __subclasscheck__ __subclasshook__",
 )
-"""Methods by which an object can decide the result of a comparison with it, or of a check of it."""
+"""Methods by which an object can decide the result of a comparison or a check in which it takes part."""
 COMPARISONS = _listed(
     "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
 )

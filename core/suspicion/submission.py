@@ -60,9 +60,9 @@ def _beginnings(text: str) -> Iterator[str]:
 
 
 def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
-    """Return the lines that a submission changes in `given`, the corrupted tree.
+    """Return the lines of the pieces of code in which a submission differs from `given`, the corrupted tree.
 
-    Each span has its path, its first and its last line, counted from 1.
+    Each span has its path, and its first and last line in the submitted file, counted from 1.
     """
     spans: list[tuple[str, int, int]] = []
     for path in _python_files(submitted):
@@ -88,7 +88,7 @@ class _Allowed:
 
 
 class _File:
-    """A module in pieces by name: its definitions, and the code between them under the name around it."""
+    """A module in pieces by name: its functions, and its other code under the name of the class around it."""
 
     def __init__(self, source: bytes) -> None:
         try:
@@ -171,7 +171,7 @@ def _new_marks(
         is_new = name not in given.pieces and name not in original.pieces
         if is_new and "." in name:
             found |= _new_operator(name)
-        # Code that was correct needed no repair: changing what judges the tests is a reason by itself.
+        # Code that was correct needed no repair: changing what judges the tests is a reason in itself.
         if name in given.pieces and given.is_same(name, original):
             found.update(_for_the_tests(path, name, given, tests))
     return found
@@ -212,7 +212,7 @@ def _asserts(function: ast.AST) -> bool:
 
 
 def _imported(node: ast.AST) -> list[str]:
-    """Return the modules that a statement imports, without those of its own package."""
+    """Return the modules that a node imports, without those of its own package; empty for other nodes."""
     match node:
         case ast.Import(names=names):
             return [item.name for item in names]

@@ -43,7 +43,7 @@ class Remaining:
     """The remaining uses of `score_gist`; None for any number."""
 
     def spend(self, *, tool_uses: int = 0, submissions: int = 0, scores: int = 0) -> Remaining:
-        """Return the budgets after spending, at least 0."""
+        """Return the budgets that are left after spending; none falls below 0."""
         left = None if self.scores is None else max(0, self.scores - scores)
         return Remaining(max(0, self.tool_uses - tool_uses), max(0, self.submissions - submissions), left)
 

@@ -45,7 +45,7 @@ def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str,
 
 
 def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_semantics: int) -> str:
-    """Return the digest of an attempt's conditions: those of the task as attempted, and its brief."""
+    """Return the digest of an attempt's conditions: those of its task, its brief and its tool semantics."""
     texts = {"template": task.brief.template, "template_sha256": task.brief.template_sha256}
     return sha256_of_json(
         {
@@ -59,7 +59,7 @@ def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_s
 def require_same_conditions(
     known: Task, known_kind: Mapping[str, Any], other: Task, kind: Mapping[str, Any]
 ) -> None:
-    """Raise `TaskConflictError`, naming the difference, if two tasks with one id have other conditions."""
+    """Raise `TaskConflictError`, naming the difference, if two tasks with one id differ in conditions."""
     for key, here, there in _differing(conditions_of(known, known_kind), conditions_of(other, kind)):
         raise TaskConflictError(
             f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that"

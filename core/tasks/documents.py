@@ -1,4 +1,4 @@
-"""The files of a task: names, formats, versions, and the baselines."""
+"""Defines the files of a task, with their names, formats and versions, and reads and writes baselines."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Version 2 only adds `environment.image`, and version 3 `salt_sha256`.
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
     """Return `document` in the present version's form.
 
-    The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` for
-    another format or a newer version.
+    The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` if the
+    format or the version is missing or not known.
     """
     for key in ("format", "version"):
         if key not in document:
@@ -71,7 +71,10 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def read_document(path: Path) -> Fields:
-    """Read a file of a task in the present version. Raises `TaskError`, naming the file."""
+    """Read a file of a task, in the form of the present version.
+
+    Raises `TaskError`, naming the file, if it is missing, can't be read or is of a newer version.
+    """
     name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
     try:
         text = read_regular_text(path, LARGEST_RECORDS)
@@ -86,7 +89,7 @@ def read_document(path: Path) -> Fields:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read one baseline. Raises `TaskError`, naming file and key."""
+    """Read one baseline. Raises `TaskError`, naming the file and the key, for a fault."""
     fields = read_document(path)
     fields.get("canary", str)
     baseline = Fields({**fields.values, "protections": {}}, fields.file).record(

@@ -1,4 +1,4 @@
-"""The equivalence of a repair to the original beyond the tests: the report, and its tester."""
+"""The report on whether a repair is equivalent to the original beyond the tests, and its tester."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class EquivalenceTester(Protocol):
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare `functions`, as `path::qualname`, on calls made by `tests` of the original and variations.
+        """Compare `functions` (`path::qualname`) on calls that the original's `tests` make, and variations.
 
         Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
         """

@@ -45,7 +45,7 @@ class Fields:
     def __init__(
         self, values: Mapping[str, Any], file: str, key: str = "", *, error: type[UserError] = TaskError
     ) -> None:
-        """Read `values`, and raise what is wrong with them as `error`."""
+        """Give access to `values`; faults in them are raised as `error`."""
         self.values = values
         self.file = file
         self.key = key
@@ -146,7 +146,7 @@ def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of members, other than None, that the written record has and the given one has not."""
+    """Yield the keys of the written record's members, other than None, that the given record lacks."""
     if isinstance(written, dict):
         for name, value in written.items():
             if name in given:

@@ -45,7 +45,7 @@ class Mode(StrEnum):
 
 
 def shown_mode(mode: str, *, several: bool = False, targets: int = 0) -> str:
-    """Return a mode for display, with the number of functions, or `n` if the task hides it."""
+    """Return a mode for display; if `several` functions are corrupted, with their number, or `n` for 0."""
     return f"discovery ×{targets or 'n'}" if mode == Mode.DISCOVERY and several else str(mode)
 
 
@@ -145,7 +145,7 @@ class Task:
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The tests that enter each function of the original, by `path::qualname`; empty if not recorded."""
     demo: bool = False
-    """Whether it is on gistpoint's demo library, without any foreign code."""
+    """Whether the task is about gistpoint's demo library, without any foreign code."""
     several: bool = False
     """Whether the brief is worded for several corruptions."""
     salt_sha256: str = ""

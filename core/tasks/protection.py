@@ -35,7 +35,7 @@ class Protection:
 
 
 def protection_document(protection: Protection) -> dict[str, Any]:
-    """Return the stored form of a protection."""
+    """Return the stored form of a protection: `folders` and `paths`, or the `reason` why there is none."""
     writable = protection.writable
     if writable is None:
         return {"reason": protection.reason}

@@ -18,7 +18,7 @@ def corrupted_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
 
 
 def repaired_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
-    """Return a corrupted tree with every target's original text."""
+    """Return a corrupted tree with every target's original text. Raises `CodeError` if one does not fit."""
     for target in targets:
         tree = with_definition(tree, target.path, target.qualname, target.original)
     return tree

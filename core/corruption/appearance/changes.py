@@ -16,7 +16,7 @@ from gistpoint.core.corruption.flow import blocks_of
 
 @dataclass(frozen=True, slots=True)
 class ReplacedLines:
-    """Replaced lines of the original and of the corrupted text, from 1; one range may be empty."""
+    """Replaced lines of the original and of the corrupted text, counted from 1; one range may be empty."""
 
     before: range
     after: range
@@ -55,7 +55,7 @@ class Version:
 
     @cached_property
     def blocks(self) -> tuple[tuple[ast.AST, list[ast.stmt]], ...]:
-        """Each list of statements with its owner."""
+        """Each non-empty list of statements, after the node that it belongs to."""
         return tuple((node, block) for node in self.facts.nodes for block in blocks_of(node) if block)
 
     @cached_property
@@ -71,7 +71,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the statements with their header, or any line of a simple one, on these lines."""
+        """Return the simple statements with a line in `lines`, and the compound ones whose header has one."""
         return [
             statement
             for statement in self.depths

@@ -148,7 +148,7 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many fewer changed assignments and keywords have the name of their value than before."""
+    """Return how many fewer changed assignments, keywords and comparisons have like names on both sides."""
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))
@@ -176,6 +176,6 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions that an error message describes are changed."""
+    """Return how many of the conditions that error messages describe have changed."""
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

@@ -176,7 +176,7 @@ class FunctionModel:
         self._known: dict[Gram, float] = {}
 
     def bits(self, text: str) -> Mapping[int, tuple[float, ...]]:
-        """Return the surprise of each token in bits, by line; keywords and layout count like any other token.
+        """Return the surprise of each token in bits, by line number; keywords and layout are tokens, too.
 
         A token is predicted from the tokens before it and from all other lines of the function.
         """

@@ -33,7 +33,7 @@ def lines_of(tokens: Iterable[PlacedToken]) -> dict[int, Line]:
 def pair_broken(change: Change) -> tuple[float, float]:
     """Return how much less a changed line resembles its most similar line, and whether it repeats a line.
 
-    Both are 0 if no line was similar before, or none is repeated now.
+    The first is 0 if no line was similar before. The second is 1, or 0 if no line is repeated now.
     """
     before, after = lines_of(change.before.tokens), lines_of(change.after.tokens)
     kept = _long_lines(before, (number for number in before if number not in change.gone))
@@ -55,7 +55,7 @@ def _long_lines(lines: Mapping[int, Line], numbers: Iterable[int]) -> list[Line]
 
 
 def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
-    """Return the similarity of the two most similar lines."""
+    """Return the similarity of the most similar pair of a line and another line; 0 without a pair."""
     found = 0.0
     for line, other in product(lines, others):
         # No ratio can exceed that of the lengths: most pairs need no comparison.

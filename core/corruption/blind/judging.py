@@ -50,7 +50,7 @@ class ModelAnswer(msgspec.Struct, frozen=True):
 
 
 class JudgeEnd(StrEnum):
-    """Why no more requests are made."""
+    """The reasons why no more requests are made."""
 
     ALL_ASKED = "all_asked"
     NO_ANSWERS = "no_answers"
@@ -90,7 +90,7 @@ class JudgeResult:
     answered: int = 0
     end: JudgeEnd = JudgeEnd.ALL_ASKED
     detail: str = ""
-    """The reason of the end, or the last unusable answer, in a sentence."""
+    """Why the series ended, or what was wrong with the last unusable answer, in a sentence."""
 
 
 def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[JudgeRequest]:
@@ -109,11 +109,11 @@ def judge(
     max_cost_usd: float | None = None,
     cancel: CancelToken = NEVER,
 ) -> JudgeResult:
-    """Send the requests to a model and pass each answer to `keep`, until all are sent or more are of no use.
+    """Send the requests to a model, pass each answer to `keep`, and return the state of the series.
 
-    It stops before a request that may exceed the cap, assuming the cost of the last one; if there is a cap
-    and the cost is unknown, after the first request. Raises `CancelledError` when stopped; answers so far are
-    kept.
+    The series ends early if further requests would be useless. With a cap, it ends before a request that
+    would exceed the cap at the cost of the last one, or after the first request if the cost is unknown.
+    Raises `CancelledError` when stopped; answers so far are kept.
     """
     # The cost of one request is the estimate for the next one.
     result, failed, last = JudgeResult(), 0, 0.0

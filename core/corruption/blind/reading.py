@@ -45,7 +45,7 @@ class GlanceScore:
 
 
 class ShownVersion(StrEnum):
-    """Which version of a function a reader is shown."""
+    """The version of a function that a reader is shown."""
 
     ORIGINAL = "original"
     CORRUPTED = "corrupted"
@@ -73,7 +73,7 @@ class BlindItem:
 
     @property
     def function(self) -> str:
-        """`path::qualname`."""
+        """The name of the function as `path::qualname`."""
         return self.target.name
 
     def text(self, version: ShownVersion) -> str:
@@ -84,7 +84,7 @@ class BlindItem:
     def version(self, seed: int) -> ShownVersion:
         """Return the version that a seed shows, each with probability one half.
 
-        An odd seed shows the other version than the even one before it.
+        An odd seed shows the version that the preceding even seed does not show.
         """
         # Drawn for each function separately: with a fixed share, a reader could count (decision 89).
         drawn = int(sha256_of_text(f"{seed // 2}\x1f{self.task}\x1f{self.function}")[:8], 16)
@@ -138,10 +138,10 @@ def _families(answer: Answer) -> dict[str, tuple[str, ...]]:
 
 
 def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1) -> list[BlindItem]:
-    """Return the functions that a reader is shown in a round, in an order of this reader and round.
+    """Return the functions that a reader is shown in a round, in an order for this reader and round.
 
-    A function that several tasks corrupt is shown once, for every reader from the same task: nobody reads it
-    in two versions in one round.
+    A function that several tasks corrupt is shown once, and from the same task to every reader: nobody reads
+    it in two versions in one round.
     """
     # The seed alone decides which task shows a function; reader and round decide only the order
     # (decision 89).

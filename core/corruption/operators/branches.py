@@ -31,13 +31,13 @@ def _lost_branch(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
         return
     yield lines_dropped(subject, subject.span(following)[0], subject.span(following.body[-1])[1])
     if not is_elif(subject, choice):
-        # The `elif` after the first branch becomes the `if`, and the lines of that branch go (decision 93).
+        # The `elif` after the first branch becomes the `if`; the first branch's lines go (decision 93).
         start, second = subject.span(choice)[0], subject.span(following)[0]
         yield (TextEdit(start, second + len("el"), ""),)
 
 
 def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
-    """Return the edit that removes the whole lines between two offsets, with one line end."""
+    """Return the edit that removes the whole lines between two offsets, with one line ending."""
     first, last = subject.line_start(start), subject.text.find("\n", end)
     if last < 0:
         return (TextEdit(first - 1, len(subject.text), ""),)
@@ -56,7 +56,7 @@ def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits
 
 
 def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None:
-    """Return the start of the line with a branch's `case`; None if its body is on the same line."""
+    """Return the offset of the line with a branch's `case`; None if the branch is not on lines of its own."""
     place = subject.document.offset(case.pattern.lineno, case.pattern.col_offset)
     start = subject.line_start(place)
     header, body = subject.text[start:place].split()[:1], subject.line_start(subject.span(case.body[0])[0])
@@ -81,7 +81,7 @@ def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Ite
 
 
 def _replaces(test: ast.expr, done: ast.stmt) -> bool:
-    """Whether a statement assigns to a value that its condition tests, which would then be lost."""
+    """Whether a statement, without its condition, would overwrite the value that the condition tests."""
     match done:
         case ast.Assign(targets=targets):
             stored = {ast.unparse(item) for target in targets for item in elements(target)}
@@ -109,7 +109,7 @@ def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
     yield (TextEdit(start, end + (2 if blank_before and blank_after else 1), ""),)
 
 
-# Whole cases make good corruptions; of guards around one line only 1 in 9 did, so they come last
+# Lost cases make good corruptions; of lost guards around one line, only 1 in 9 was good, so they come last
 # (decision 93).
 OPERATORS = (
     Operator("lost case", 0.45, lost_case),

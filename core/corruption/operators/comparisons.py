@@ -29,7 +29,7 @@ def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
             yield (TextEdit(*span, text),)
 
 
-# A weaker idiom that is itself common: truth instead of a comparison with None (decision 93).
+# Truth in place of a comparison with None is a weaker idiom that is common too (decision 93).
 @at_each(ast.Compare)
 def sentinel(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
     """Replace `x is None` with `not x`, and `x is not None` with `x`: wrong for 0 and empty values."""
@@ -43,7 +43,7 @@ def _by_truth(subject: CorruptionTarget, node: ast.Compare, kind: ast.cmpop) -> 
     operand = subject.cut(subject.operand(node.left))
     if isinstance(kind, ast.IsNot):
         yield subject.replaced(node, operand)
-    # After a `not` or a sign, a second `not` would be noticed.
+    # After a `not` or a minus, a second `not` would be noticed.
     elif isinstance(kind, ast.Is) and subject.nearest(node, ast.UnaryOp) is None:
         yield subject.replaced(node, f"not {operand}")
 

@@ -1,4 +1,4 @@
-"""Faults in sharing: an alias for a copy, a shallow copy for a deep one."""
+"""Faults in sharing: an alias in place of a copy, or a shallow copy in place of a deep one."""
 
 from __future__ import annotations
 

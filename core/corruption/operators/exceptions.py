@@ -49,7 +49,7 @@ def widened(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edit
 
 @at_each(ast.ExceptHandler)
 def swallowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
-    """Leave out a `raise` at the end of a handler, or in a branch of it."""
+    """Leave out a `raise` at the end of a handler, or an `if` whose branch raises."""
     match node.body:
         case [_, *_, ast.Raise() as last]:
             yield from deleted(subject, last)

@@ -1,4 +1,4 @@
-"""Faults in precedence: a default for all false values, the first value for the last, a lost limit."""
+"""Faults in precedence: a default for any false value, the first value in place of the last, a lost limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "updat
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
-# A weaker idiom that is itself common: `or` for a default (decision 93).
+# `or` for a default is a weaker idiom that is common too (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
     """Write `a or b` where only None, or only a missing key, has a default."""
     yield from _or_for_missing(subject)
@@ -118,7 +118,7 @@ def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
 def _is_repeated(
     subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]
 ) -> bool:
-    """Whether a loop stores in a mapping by a key that may come again.
+    """Whether a loop stores in a mapping by a key that may occur again.
 
     Otherwise the first value and the last would be the same.
     """

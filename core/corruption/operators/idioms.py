@@ -1,4 +1,4 @@
-"""Weaker idioms: another call that is as common, and differs only for some values."""
+"""Faults by weaker idioms: calls that are as common as the right ones, but differ for some values."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def weaker_method(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 
 def _is_meant(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
-    """Whether the weaker method can differ: `rsplit` only with a limit, `match` only of a pattern."""
+    """Whether the weaker method can differ: `rsplit` only with a limit, and `match` only on a pattern."""
     if called.attr == "rsplit":
         return len(node.args) + len(node.keywords) == 2
     return called.attr not in _PATTERN or _is_pattern(subject, called)

@@ -1,4 +1,4 @@
-"""Code in a function's own layout: margins, whole lines of blocks, and negated conditions."""
+"""Writes code in a function's own layout: margins, whole lines of blocks, and negated conditions."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def elif_of(subject: CorruptionTarget, choice: ast.If) -> ast.If | None:
 
 
 def lines_of(subject: CorruptionTarget, statements: Sequence[ast.stmt]) -> tuple[int, int] | None:
-    """Return the offsets of the whole lines of consecutive statements, without the last line end.
+    """Return the offsets of the whole lines of consecutive statements, without the last line ending.
 
-    None if other code shares their first or last line, or a comment is between them.
+    None if other code shares their first or last line, or if the lines contain a `#`.
     """
     first, last = subject.lines(statements[0]), subject.lines(statements[-1])
     if first is None or last is None:
@@ -60,7 +60,7 @@ def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> 
 def shifted(text: str, old: str, new: str) -> str | None:
     """Return lines with the margin `new` instead of `old`.
 
-    None if a line has another margin, or a text spans lines.
+    None if a line has another margin, or if `text` contains triple quotes, since a string may span lines.
     """
     if '"""' in text or "'''" in text:
         return None
@@ -102,7 +102,7 @@ def is_open(test: ast.expr) -> bool:
 def argument_dropped(
     subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword
 ) -> Iterator[tuple[TextEdit, ...]]:
-    """Yield the edit that leaves out one keyword argument of a call, with its comma."""
+    """Yield the edit that leaves out one keyword argument of a call, with its comma; none if it has `**`."""
     start, end = subject.span(dropped)
     before, after = subject.before(start), subject.after(end)
     unpacked = any(keyword.arg is None for keyword in call.keywords)

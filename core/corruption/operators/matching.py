@@ -38,7 +38,7 @@ _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, a
 _FEW = 2
 """Number of values in a named list up to which each would be missed."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
-"""Types of which a reader knows which ones belong together."""
+"""Types that a reader knows to belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})
 """Functions and methods whose last argument may contain several values of which one must fit."""
 _COLLECTIONS: tuple[type[ast.Tuple | ast.Set | ast.List], ...] = (ast.Tuple, ast.Set, ast.List)
@@ -64,7 +64,7 @@ def _alternative_dropped(
         case _, [_, _, *_]:
             yield part_dropped(list(map(subject.span, node.elts)), place)
         case ast.Compare(left=left, ops=[kind]), [value]:
-            # `x in (a,)` would be noticed: a single value is normally compared by `==`.
+            # `x in (a,)` would be noticed: a single value is normally compared with `==`.
             span = subject.between(left, node)
             if span:
                 sign = "==" if isinstance(kind, ast.In) else "!="

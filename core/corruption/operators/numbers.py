@@ -37,7 +37,7 @@ def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def range_end(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Make a range or a count start or stop one off."""
+    """Make a range or a count start or stop off by one."""
     match node:
         case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
             yield from _moved_by_one(subject, last, " - 1")
@@ -82,7 +82,7 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
 
 
 def _is_text(side: ast.expr) -> bool:
-    """Whether an operand is a text or a list: then only this operator is valid."""
+    """Whether an operand is a text, a list or a tuple: then only the present operator is valid."""
     match side:
         case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
             return True

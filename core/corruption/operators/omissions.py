@@ -81,7 +81,7 @@ def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
     """Leave out an entry of a dict, or an element of a list, tuple or set."""
     spans = _entries(subject, node)
-    # Of fewer entries, one would be missed; a collection that is a single value has none.
+    # Among fewer entries, a lost one would be noticed; a collection that is a single value has no entries.
     if len(spans) < _FEW:
         return
     for place in range(len(spans)):
@@ -153,7 +153,7 @@ def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
         yield (TextEdit(*span, subject.source(value)),)
 
 
-# Terms in the middle of a sum are left out too: with whole cases and values of lists, 9 of 11 were good
+# Terms in the middle of a sum are left out too: of lost terms, cases and values of lists, 9 of 11 were good
 # (decision 93).
 @at_each(ast.BinOp)
 def lost_term(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:

@@ -1,4 +1,4 @@
-"""Operators: a family of faults, the rate of good corruptions among them, and the places where they apply."""
+"""Defines an operator: a family of faults, the rate at which readers miss them, and where they apply."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _is_start(value: ast.expr) -> bool:
 def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
     """Leave out a `break`, so that a loop finds the last match instead of the first."""
     match subject.parent(node), subject.nearest(node, LOOPS):
-        # A loop with an `else` would always enter it.
+        # Without its `break`, a loop with an `else` would always enter the `else`.
         case ast.If(body=[_, *_, last]), (
             ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
         ):
@@ -188,10 +188,11 @@ def _moved_past(
         span = lines_of(subject, after[:number])
         if span is None or isinstance(last, LEAVING):
             return
-        # At the end of another paragraph, the line would be alone.
+        # A line that is moved to the end of another paragraph would be noticed.
         if "\n\n" in subject.text[lines[1] : span[1]]:
             return
-        # The order of the statements between must not matter: the last one is the first that it concerns.
+        # The line may pass the statements in between only if their order does not matter to it: the last one
+        # is the first that it concerns.
         concerns_earlier = any(meet(node, item) for item in between)
         if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
@@ -230,7 +231,7 @@ def _read_once(
 
 
 def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
-    """Return the statements that end after the start of one expression, up to another expression."""
+    """Return the statements that end between the starts of two expressions."""
     low, high = subject.span(first)[0], subject.span(last)[0]
     return [node for node in subject.of(ast.stmt) if low < subject.span(node)[1] <= high]
 

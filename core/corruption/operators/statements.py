@@ -22,8 +22,8 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """Leave out an assignment to an attribute or an item.
 
-    Not in `__init__`, since the first error would name the attribute that has no value. Updates such as `n +=
-    1` are missed at once: the code after them reads as if they had been made.
+    `__init__` is left alone, since the first error would name the attribute that has no value. So are updates
+    such as `n += 1`, which are missed at once: the code after them reads as if they had been made.
     """
     if subject.node.name != "__init__":
         for node in filter(_stores, _outside_finally(subject)):

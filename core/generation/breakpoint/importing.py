@@ -1,6 +1,6 @@
-"""Makes a task from a record: fetches its repository, corrupts the function, and proves it by the suite.
+"""Makes a task from a record: fetches the repository, corrupts the function, and runs the suite as proof.
 
-Only the question of a record is believed, none of its test results (decision 35).
+The question in a record is trusted, but none of its test results (decision 35).
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class RecordSources:
     def spec_of(self, record: BreakpointRecord) -> SourceSpec:
         """Return the source of a record's repository; if several match, the one with the longest commit.
 
-        Raises `SourceError` if there is none, and the record's own address is not fetched by default.
+        If none matches, return the record's own address and commit. Raises `SourceError` if that address does
+        not begin with `https://`.
         """
         fitting = [
             item
@@ -137,7 +138,8 @@ def target_of(
 ) -> RecordTarget:
     """Return the target that a record names.
 
-    Raises `RefusedRecordError` if it names no function, more than one, or one that can't be a target.
+    Raises `RefusedRecordError` if it names no function, more than one, or one that can't be a target, or if
+    its corruption can't be used.
     """
     if not tree.is_file(record.path):
         raise RefusedRecordError(Refusal.NO_SUCH_FILE, f"There is no file {record.path} in the source.")
@@ -158,7 +160,11 @@ def target_of(
 
 
 def _only_definition(index: FileIndex, name: str) -> Definition:
-    """Return the only definition with that name; the data set takes the first of several (decision 35)."""
+    """Return the only definition with that name.
+
+    Raises `RefusedRecordError` if there is none, and if there are several, of which the data set takes the
+    first (decision 35).
+    """
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]
     found = found or [
@@ -182,7 +188,10 @@ def _removed(tree: SourceTree, definition: Definition, test_files: frozenset[str
 
 
 def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definition) -> RecordTarget:
-    """Return the target with the file's own decorators, marked if the data has lost some of them."""
+    """Return the target with the file's own decorators, and with a mark if the record's code has none.
+
+    Raises `RefusedRecordError` if the record's code can't be used.
+    """
     try:
         target = replaced_target(tree, definition.ref, record.corruption)
         # No brief mentions a lost decorator, so the task must not ask for it (decision 35).
@@ -231,7 +240,7 @@ def import_record(
 
     Refused submissions cost an attempt, as in the paper. The record is stored verbatim in the answer, next to
     the failing tests of this run. Since the id does not depend on rules, an existing task with the same
-    corruption keeps its own rules and is marked with the record, unless it has one. Raises
+    corruption keeps its own rules and is marked with the record, unless it is already marked with one. Raises
     `RefusedRecordError`, and `NoTaskError` if the tests do not confirm the record.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))

@@ -1,4 +1,4 @@
-"""Records of the public Breakpoint data set: the fields that are used, and checks for damage."""
+"""Reads the used fields of records of the public Breakpoint data set, and checks records for damage."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BreakpointRecord:
 
     @property
     def id(self) -> str:
-        """The hash of the request, which is the same in every file that contains the record."""
+        """The hash of the fields that define the task; it is the same in every file with the record."""
         return sha256_of_json(
             [
                 self.mode.value,
@@ -69,7 +69,7 @@ class BreakpointRecord:
 
 
 def normal_url(url: str) -> str:
-    """Return a repository's address in a normal form, which is the same for all spellings."""
+    """Return a repository's address without scheme, final slashes and `.git`, with a lower-case host."""
     scheme, separator, rest = url.strip().partition("://")
     rest = rest if separator else scheme
     host, slash, path = rest.rstrip("/").removesuffix(".git").partition("/")
@@ -185,7 +185,7 @@ class Damage:
 
 
 def read_records(data: bytes) -> Iterator[BreakpointRecord | Damage]:
-    """Yield the records of a file in order; a duplicate is reported as damage."""
+    """Yield the records of a file in order, with a `Damage` for each one that is unusable or a duplicate."""
     seen: dict[str, int] = {}
     for item in _items(data.decode("utf-8-sig", "surrogateescape")):
         if isinstance(item, BreakpointRecord):
@@ -252,7 +252,7 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return the end of the value that begins at `start`, by its brackets; None if it does not end."""
+    """Return the offset after the value that begins at `start`, by its brackets; None if it does not end."""
     if text[start] not in "{[":
         found = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^,\]\s]+', re.DOTALL).match(text, start)
         return found.end() if found else None

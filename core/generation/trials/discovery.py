@@ -74,7 +74,10 @@ def as_json(evidence: Evidence) -> dict[str, Any]:
 
 
 def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict: the best good corruption, proven by the whole suite, or why there is none."""
+    """Return the verdict with the best good corruption, proven by the whole suite.
+
+    Raises `CandidateDropped` if there is none.
+    """
     rated = good_corruptions(trial, trial.candidate.name, trial.settings.band)
     why = CandidateDropped(Reason.NONE_GOOD, f"{sum(trial.fates.values())} were looked at")
     for item in rated[:_CONFIRMED]:
@@ -93,9 +96,10 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the best hidden first, and count reasons against others.
+    """Return the good corruptions of a function, the best hidden first; count the reasons against others.
 
-    A good corruption that is hard to locate comes before one that is not, however visible they are.
+    A good corruption that is hard to locate comes before one that is not, however visible they are. Empty if
+    none of those that were tried is good. Raises `CandidateDropped` if there is none to try.
     """
     singles, scope = _singles(trial, name)
     unseen = _unseen(trial, singles)
@@ -168,7 +172,7 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
 def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]:
     """Yield up to `most` corruptions in a random order that favours those likely to be good and unseen.
 
-    They are drawn by weight without replacement, by exponential keys (Efraimidis and Spirakis 2006).
+    They are drawn by weight without replacement, with exponential keys (Efraimidis and Spirakis 2006).
     """
     chance = random.Random(f"corruptions {seed}")
     weights = [max(item.prior * (1 - score.value) ** 2, 1e-6) for item, score in corruptions]

@@ -20,7 +20,10 @@ _SPARE = 1
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on a group: a good corruption of each function, proven together, or why not."""
+    """Return the verdict with a good corruption of each function of a group, proven together.
+
+    Raises `CandidateDropped` if there are none.
+    """
     parts = _parts(trial)
     targets = tuple(part.target for part in parts)
     alone = [frozenset(part.report.failed) for part in parts]
@@ -102,7 +105,7 @@ def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]
 
 
 def _adds(item: Rated, parts: list[Rated]) -> bool:
-    """Whether a part breaks a test that the others do not break, and they break one that it does not."""
+    """Whether a part and the others each break a test that the other side does not; True without others."""
     failed = item.report.failed.keys()
     others = {id for part in parts for id in part.report.failed}
     return not parts or not (failed <= others or others <= failed)
@@ -111,7 +114,7 @@ def _adds(item: Rated, parts: list[Rated]) -> bool:
 def _require_each_to_count(
     trial: CandidateTrial, targets: tuple[Target, ...], alone: list[frozenset[str]]
 ) -> None:
-    """Drop the group if repairing one function repairs everything, on the tests that see the others.
+    """Raise `CandidateDropped` if no test that sees the others fails once one function is repaired.
 
     The probe of each function has already shown that it breaks something when all others are repaired.
     """
@@ -129,6 +132,9 @@ def _require_each_to_count(
 
 
 def distances(library: SourceLibrary, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the shortest call paths between every two functions, in either direction, and the longest."""
+    """Return the shortest call path between every two functions as `paths`, and the `largest_distance`.
+
+    Calls are followed in either direction; the distance is a number of calls.
+    """
     paths = [library.reach.path(one, other) for one, other in combinations(names, 2)]
     return {"paths": [list(path) for path in paths], "largest_distance": max(len(path) - 1 for path in paths)}

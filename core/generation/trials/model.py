@@ -43,9 +43,10 @@ class RatedModelCorruption(Rated):
 
 
 def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on the candidate.
+    """Return the verdict with the model's best corruption, proven by the whole suite.
 
-    Raises `EndpointError` if the failure would affect every candidate.
+    Raises `CandidateDropped` if there is none, and `EndpointError` if the failure would affect every
+    candidate.
     """
     item = corruptions_by_model(trial, trial.candidate.name, trial.settings.band)[0]
     proof = trial.confirm((item.target,))
@@ -96,7 +97,7 @@ def corruptions_by_model(
 
 
 def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a candidate with one more conversation; the record of a group is a list."""
+    """Return the record of a candidate with one more conversation; that of a group lists its parts."""
     if known is None:
         return record
     parts = known["parts"] if "parts" in known else [dict(known)]

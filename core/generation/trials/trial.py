@@ -37,7 +37,7 @@ STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HA
 
 
 class CandidateDropped(Exception):
-    """The candidate becomes no task, for a reason that is counted."""
+    """The candidate does not become a task, for a reason that is counted."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(detail)
@@ -81,7 +81,10 @@ class CandidateTrial:
         self.context.board.post(self.candidate.key, self._progress)
 
     def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
-        """Run the tests that can see the targets, until `stop_after` of them have failed."""
+        """Run the tests that can see the targets, until `stop_after` have failed, and return the report.
+
+        Raises `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
+        """
         select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()
         try:
@@ -108,7 +111,7 @@ class CandidateTrial:
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
         """Run the whole suite and return the proof.
 
-        Raises `CandidateDropped` if the corruption makes no task, or the original is left in the tree.
+        Raises `CandidateDropped` if the corruption can't make a task, or the original is left in the tree.
         """
         self.refuse_leak(targets)
         self._report_progress(family=WHOLE_SUITE)
@@ -142,7 +145,7 @@ class CandidateTrial:
         self._report_progress(family=CONTROLS)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
-        """Return the verdict on a candidate that makes no task."""
+        """Return the verdict on a candidate that does not become a task."""
         return self._verdict((self.candidate.name,), why.reason, why.detail, None)
 
     def kept(self, proof: CorruptionProof, provenance: Mapping[str, Any]) -> CandidateVerdict:
