@@ -169,7 +169,14 @@ def _run_tests(order: Mapping[str, Any]) -> int:
 
     guard, owned = order.get("guard") or {}, order.get("owned", ())
     observed = observer(
-        notes.write, begin, finish, measures.watch_lines, measures.check_stand_ins, order.get("file", ""), guard, owned
+        notes.write,
+        begin,
+        finish,
+        measures.watch_lines,
+        measures.check_stand_ins,
+        order.get("file", ""),
+        guard,
+        owned,
     )
     observed.operands = measures.operands
     sys.path[:0] = order.get("path", [])
