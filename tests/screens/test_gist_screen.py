@@ -291,11 +291,11 @@ async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
 
 async def test_a_tool_that_writes_the_gist_is_seen_in_the_editor(tmp_path: Path) -> None:
     async with writing(tmp_path, role=Role.BASELINE) as driver:
-        driver.screen.ask("write_gist", {"content": "a = 1\n"})
+        driver.screen._asking.ask("write_gist", {"content": "a = 1\n"})
         await driver.until(lambda: gist_of(driver.state).now == "a = 1\n")
         await driver.pilot.press("f6")
         await driver.until(lambda: driver.screen.pane.code == "a = 1\n")
-        driver.screen.ask("edit_gist", {"old": "1", "new": "2"})
+        driver.screen._asking.ask("edit_gist", {"old": "1", "new": "2"})
         await driver.until(lambda: driver.screen.pane.code == "a = 2\n")
 
 

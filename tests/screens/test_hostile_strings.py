@@ -50,10 +50,10 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
         attempt_id = driver.state.attempt_id
         await driver.console("list_directory odd")
         await driver.console("read_file odd/strings.py")
-        driver.solve.ask("read_file", {"file_path": next(iter(files))})
+        driver.solve._asking.ask("read_file", {"file_path": next(iter(files))})
         await driver.until(lambda: len(driver.state.calls) == 3 and driver.state.pending is None)
         for text in corpus[:3]:
-            driver.solve.ask("search_code", {"pattern": text})
+            driver.solve._asking.ask("search_code", {"pattern": text})
             await driver.until(lambda: driver.state.pending is None and not driver.solve.busy)
         driver.attempt.note("\n".join(corpus))
         driver.attempt.suspect(f"odd/strings.py::{corpus[0]}")

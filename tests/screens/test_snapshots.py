@@ -51,7 +51,7 @@ def test_solve(tmp_path: Path, snap_compare: Compare, size: tuple[int, int]) -> 
         await _until(pilot, lambda: type(pilot.app.screen).__name__ == "SolveScreen")
         await _until(pilot, lambda: pilot.app.screen.focused)
         screen = pilot.app.screen
-        screen.ask("read_file", {"file_path": "shop/prices.py"})
+        screen._asking.ask("read_file", {"file_path": "shop/prices.py"})
         await _until(pilot, lambda: screen._attempt.state.calls and screen._attempt.state.pending is None)
         await _until(pilot, lambda: screen.code.view.has_focus)
         screen.stop()

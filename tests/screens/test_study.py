@@ -232,7 +232,7 @@ async def test_training_shows_how_and_counted_tasks_only_what_is_declared(
         await driver.until_page("ReadyPage")
         assert "for practice" not in driver.text()
         await working(driver)
-        driver.solve.ask("read_file", {"file_path": "shop/prices.py"})
+        driver.solve._asking.ask("read_file", {"file_path": "shop/prices.py"})
         await driver.until(lambda: driver.solve._attempt.state.calls and not driver.solve.busy)
         await driver.press("ctrl+g")
         await driver.until(lambda: driver.page == "ReasonDialog")

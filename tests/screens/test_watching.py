@@ -160,7 +160,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await until(pilot, lambda: isinstance(solving.screen, SolveScreen))
         await until(pilot, lambda: "◆ 15 " in text_of(solving))
         assert isinstance(solving.screen, SolveScreen)
-        solving.screen.ask("read_file", {"file_path": "shop/prices.py"})
+        solving.screen._asking.ask("read_file", {"file_path": "shop/prices.py"})
         await until(pilot, lambda: "◆ 14 " in text_of(solving))
         await pilot.press("ctrl+l")
         await until(pilot, lambda: not solving.is_running)

@@ -150,9 +150,9 @@ class TestCache:
         other.parent.mkdir()
         other.write_bytes(environment.interpreter.read_bytes())
         cache = RuntimeCache(tmp_path / "runtimes")
-        states = {RuntimeCache(cache.folder)._kept([other], [], lambda: programs_alone(("sh",))).key}
+        states = {RuntimeCache(cache.folder)._cached([other], [], lambda: programs_alone(("sh",))).key}
         other.write_bytes(b"another")
-        states.add(RuntimeCache(cache.folder)._kept([other], [], lambda: programs_alone(("cat",))).key)
+        states.add(RuntimeCache(cache.folder)._cached([other], [], lambda: programs_alone(("cat",))).key)
         assert len(states) == 2
 
     def test_a_layout_holds_files_and_links_and_room_for_folders(self, tmp_path: Path) -> None:

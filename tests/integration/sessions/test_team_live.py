@@ -114,7 +114,7 @@ async def test_the_list_shows_who_reads_a_run_and_how_verdicts_agree(
         keys = [run_key(open_run(row.name)) for row in screen.table.shown]
         second.shared.reading(beginning_of(keys[1]))
         await driver.until(lambda: "second" in driver.text())
-        second.reviewer.verdict(keys[0], RunVerdict.ACCEPT)
+        second.reviewer.verdict(keys[0], RunVerdict.SOLVED)
         await driver.press("enter")
         await driver.until_read(0)
         second.shared.reading(beginning_of(keys[0]))

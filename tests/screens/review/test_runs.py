@@ -117,7 +117,7 @@ async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> 
         await driver.press("Y", "q")
         await driver.until_on(RunsScreen)
         await driver.until(
-            lambda: "1 of 3" in driver.text() and "accept" in driver.text() and "%" in driver.text()
+            lambda: "1 of 3" in driver.text() and "solved" in driver.text() and "%" in driver.text()
         )
         await driver.press("home", "space", "home", "left", "enter", "down", "enter")
         await driver.until_on(ReviewScreen)
