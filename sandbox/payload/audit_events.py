@@ -66,7 +66,7 @@ def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
     if frame is None:
         return False
     if frame.f_code is ast.parse.__code__:
-        # Only a tree is made here. Whoever runs it compiles the tree, which is an event of its own.
+        # This only makes a tree. Running it takes a compilation, which is a separate event.
         return _is_tool(frame.f_back)
     if not any(part in frame.f_code.co_filename for part in _LOADERS):
         return False

@@ -1,8 +1,8 @@
 """Runs a task's build steps in the workspace, then becomes the command that follows.
 
-Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. They do not get the result pipe or the
-environment variables of gistpoint, and their standard input is empty. The first that fails ends the run,
-which then reports that it could not start.
+Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. The steps get neither the result pipe
+nor gistpoint's environment variables, and their standard input is empty. The first step that fails ends the
+run, which then reports that it could not start.
 """
 
 import json

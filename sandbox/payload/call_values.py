@@ -1,4 +1,4 @@
-"""Pickles arguments of recorded calls, including functions that no module has under a name.
+"""Pickles arguments of recorded calls, including functions that can't be found by name in a module.
 
 Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and what it
 closes over, and gets the globals of its module again. Only the interpreter that pickled it can read it.

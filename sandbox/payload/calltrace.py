@@ -1,10 +1,10 @@
 """Records which functions call which while a test suite runs, as a pytest plugin.
 
-Runs in the target's interpreter. Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are
-recorded, and `GISTPOINT_CALLS_OUT`, the file that the record is written to (the format is described in
-`gistpoint.core.callgraph`). A call is recorded if both ends are files below the root and only C code is
-between them. Starting a generator counts, resuming it does not. Child processes are not recorded. Without the
-second variable nothing starts by itself, and another tracer calls `note`.
+Runs in the target's interpreter. Two environment variables are read: `GISTPOINT_CALLS_ROOT`, the folder whose
+files are recorded, and `GISTPOINT_CALLS_OUT`, the file that the record is written to (the format is described
+in `gistpoint.core.callgraph`). A call is recorded if the caller and the callee are in files below the root,
+with only C code between them. Starting a generator counts, resuming it does not. Child processes are not
+recorded. Without the second variable, importing this module starts nothing, and another tracer calls `note`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROOT = os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", ".")) + os.sep
 _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
-# By the ids of code objects: their own hash is computed from their whole content at each use.
+# Keyed by the ids of code objects, because their hash is computed from their whole content at each use.
 counts: dict[tuple[int, int], int] = {}  # caller and callee
 known_inside: dict[int, bool] = {}
 _codes: dict[int, CodeType] = {}
@@ -99,7 +99,7 @@ def start() -> None:
 
 
 def rows() -> list[list[str | int]]:
-    """Return the recorded calls, in a stable order."""
+    """Return the recorded calls, sorted; a row has the places of caller and callee, and a count."""
     return sorted(
         [*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(counts.items())
     )
@@ -117,7 +117,7 @@ def write() -> None:
 
 
 def place_of(code: int) -> list[str | int]:
-    """Return file, first line and qualified name of the code object with this id."""
+    """Return the path below the root, first line and qualified name of the code object with this id."""
     held = _codes[code]
     path = os.path.relpath(os.path.realpath(held.co_filename), _ROOT).replace(os.sep, "/")
     return [path, held.co_firstlineno, getattr(held, "co_qualname", held.co_name)]

@@ -1,17 +1,19 @@
 """First process of a container: reads its work, runs it as another user, and reports in frames.
 
-Standard input has four bytes (big-endian: the length of a JSON order), the order, a tar for each of its
-`folders` (name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of
-length, a payload: `R` result lines, `O` output, `E` how the command ended, `M` the kernel killed a process
-for want of memory. If the order has `requests`, the bytes after the tree are passed to the command as its own
-standard input; if it has `watch`, `E` also lists which `folders` of the tree changed and which `paths`.
+Standard input has four bytes (the length of a JSON order, big-endian), the order, a tar for each of its
+`folders` (name and length), and the tar of the tree. On standard output each frame consists of a kind, four
+bytes of length and a payload. The kinds are `R` for result lines, `O` for output, `E` for how the command
+ended, and `M` if the kernel killed a process for lack of memory. If the order has `requests`, the bytes after
+the tree are passed to the command as its standard input; if it has `watch`, the payload of `E` also lists
+which `folders` of the tree changed and which `paths`.
 
 This process stays root, without rights except those to change its user and to give files away. The command
 runs as another user: it can neither signal nor trace this process, never holds the descriptor of the frames,
-and changes only the parts of the tree that the order lists: `own` are paths that become its own, `shared`
-folders to which it may add, each with the names that it may not use in it (`reserved`). When this process
-ends, by itself or because the attached client is gone, the kernel ends everything else in the container. It
-also ends after `ends_after` seconds, or an hour without work (decisions 7 and 8).
+and changes only the parts of the tree that the order lists: the paths in `own`, which are given to this user,
+and the folders in `shared`, to which the command may add entries, except under the `reserved` names. When
+this process ends, normally or because the attached client is gone, the kernel ends everything else in the
+container. This process also ends after `ends_after` seconds, or after an hour without work (decisions 7 and
+8).
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ class Bounded:
         self.left = left
 
     def read(self, size: int = -1) -> bytes:
-        """Return `size` bytes; fewer only at the end, all of them if `size` is negative."""
+        """Return `size` bytes; fewer only at the end, all that are left if `size` is negative.
+
+        Raises `EOFError` if standard input ends earlier.
+        """
         wanted = self.left if size < 0 else min(size, self.left)
         parts = []
         while wanted:
@@ -189,7 +194,7 @@ def _drain(fd: int, kind: bytes) -> None:
 
 
 class Forwarding:
-    """Forwards standard input after the order to the command; without `requests` nothing may follow."""
+    """Forwards standard input to the command; without `requests`, any input or its end ends this process."""
 
     def __init__(self, poll: select.poll, requests: int | None) -> None:
         self.poll = poll
@@ -292,7 +297,7 @@ def _watched(tree: str) -> Callable[[], dict[str, Any]]:
 
 
 def main() -> None:
-    """Run the program, as the module's docstring describes; only returns through an exit."""
+    """Run the program, as the module's docstring describes, and end the process."""
     # An engine that was killed closes nothing: without this, the process might never end.
     signal.signal(signal.SIGALRM, lambda *_: os._exit(4))
     signal.alarm(_IDLE_S)

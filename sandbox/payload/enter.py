@@ -1,4 +1,4 @@
-"""Starts the tested code inside the isolation: sets limits, copies the tree, becomes the command.
+"""Starts the tested code inside the isolation: it copies the tree, sets limits, and becomes the command.
 
 Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`,
 `arguments`, `environment`, `results_fd`, `supervise`, `parent` (the pid that must still be the parent, or 0)
@@ -44,7 +44,7 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the children of a process from /proc, if it is available."""
+    """Return the ids of a process's children, as listed in /proc; empty if /proc is not available."""
     found: list[int] = []
     try:
         entries = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -139,7 +139,7 @@ PARENT = 0
 
 
 def main() -> None:
-    """Run the program, as the module's docstring describes; only returns through an exception."""
+    """Run the program, as the module's docstring describes; never returns."""
     global PARENT
     order = json.loads(sys.argv[1])
     PARENT = order["parent"]
