@@ -30,7 +30,7 @@ else:
 
 MOST_NODES = 20_000
 MOST_CHARACTERS = 700_000
-"""The limit of one message; a line of the result pipe can hold a mebibyte."""
+"""The limit of one message, in characters; a line of the result pipe can hold a mebibyte."""
 _DEPTH = 60
 _SMALL = 1 << 62
 
@@ -55,10 +55,11 @@ class Encoder:
     def message(self, roots: Iterable[object]) -> dict[str, Any]:
         """Return the message of these values and of all objects that both sides know.
 
-        Raises `CannotTravelError`.
+        Raises `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
-        # Also what no root refers to any more: the call may have changed it, and the other side still has it.
+        # Also objects that no root refers to any more: the call may have changed them, and the other side
+        # still has them.
         for number in list(self.shared.objects):
             self.reach(number)
         heap, characters = {}, 0
@@ -84,7 +85,7 @@ class Encoder:
     def value(self, value: Any, depth: int) -> Value:
         """Return the JSON form of a value."""
         kind = type(value)
-        # Scalars come first, before the look into the table: most parts of most calls are scalars.
+        # Scalars come before the lookup in the table, because most parts of most calls are scalars.
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
@@ -97,7 +98,7 @@ class Encoder:
         return self.identified(value, kind, depth + 1)
 
     def identified(self, value: Any, kind: type, depth: int) -> Value:
-        """Return the JSON form of a value with an identity: its name, else the number of its node."""
+        """Return the JSON form of a value with an identity: its name, or else the number of its node."""
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]
@@ -110,7 +111,7 @@ class Encoder:
         return self.reference(value)
 
     def bound(self, value: Any, depth: int) -> Value | None:
-        """Return a method with its receiver; None if the other side has no such method."""
+        """Return the JSON form of a bound method; None if the other side has no such method."""
         receiver, name = value.__self__, value.__name__
         if receiver is None or isinstance(receiver, (type, types.ModuleType)):
             return None
@@ -121,7 +122,7 @@ class Encoder:
         return ["m", self.value(receiver, depth), name, *self.stand_in(value)]
 
     def member(self, value: Any, depth: int) -> Value:
-        """Return a member of an enumeration, with the name of the built-in type that it extends."""
+        """Return the JSON form of an enumeration's member, with the built-in type that its class extends."""
         base = sides.base_of(type(value))
         return [
             "e",
@@ -131,7 +132,10 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return what the other side uses if it may not take a value by name: a proxy, for a callable."""
+        """Return, as a list of at most one, what the other side uses if it may not take a value by its name.
+
+        For a callable it is a proxy; for an enumeration's member that extends a built-in type, its value.
+        """
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -139,7 +143,7 @@ class Encoder:
         return [["a", self.side.keep(value), *self.side.staying(value)]]
 
     def reference(self, value: object) -> Value:
-        """Return the number of an object, whose node the message contains."""
+        """Return the JSON form of a reference to an object, whose node the message contains if needed."""
         if id(value) in self.side.kept_numbers:
             self.stays = True
             return ["#", self.side.kept_numbers[id(value)]]
@@ -305,7 +309,7 @@ _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
     "byte file": lambda encoder, value: [base64.b64encode(value.getvalue()).decode("ascii"), value.tell()],
     "lock": lambda encoder, value: [type(value).__name__],
 }
-"""Functions that return a container's contents, by the name of its kind; the others have parts alone."""
+"""Functions that return a container's contents, by the name of its kind; other kinds have only parts."""
 
 
 # Putting values together
@@ -325,7 +329,10 @@ class Decoder:
             self.shared.last[number] = json.dumps(self.heap[number])
 
     def values(self) -> list[Any]:
-        """Return the values of the message, after all objects that it changes were changed."""
+        """Change the objects that the message changes, and return the values of its roots.
+
+        Raises `CannotTravelError` if the message is invalid, and `Unseen` if it contains what it may not.
+        """
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
             self.known(number)
@@ -339,7 +346,7 @@ class Decoder:
         return [self.value(root) for root in self.roots]
 
     def known(self, number: int) -> Any:
-        """Return the object with a number; it may still be empty."""
+        """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:
@@ -409,7 +416,7 @@ class Decoder:
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` is whether this side had the object before."""
+        """Give an object its contents; `changed` is whether this side had the object before the message."""
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
             raise sides.CannotTravelError("an object became one of another class")
@@ -492,7 +499,10 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return the substitute if the answer may not contain it, else None."""
+        """Record a name in an answer; return its substitute if the answer may not contain it, otherwise None.
+
+        Raises `Unseen` if there is no substitute.
+        """
         try:
             self.side.answered(name)
         except sides.Unseen:
@@ -519,7 +529,7 @@ class Decoder:
                 raise sides.CannotTravelError(f"{name} does not extend {base}")
             return found
         if not issubclass(kind, enum.Enum):
-            raise sides.CannotTravelError(f"{name} is no enumeration")  # no constructor of the tree runs
+            raise sides.CannotTravelError(f"{name} is no enumeration")  # its constructor would run
         return kind(self.value(value))
 
     def method(self, receiver: Value, name: str, otherwise: Value = None) -> object:

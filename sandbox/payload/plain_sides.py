@@ -29,7 +29,7 @@ from typing import Any
 class CannotTravelError(BaseException):
     """A message contains, or would have to contain, a value that is not plain data.
 
-    It is no `Exception`, so that a test's `except Exception` does not catch it.
+    It is not an `Exception`, so that a test's `except Exception` does not catch it.
     """
 
 
@@ -115,7 +115,7 @@ def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def class_member(kind: type, name: str) -> object:
-    """Return the value of a name in a class or its bases, without running a descriptor; else None."""
+    """Return the value of a name in a class or its bases, without running a descriptor; None if unset."""
     for part in mro_of(kind):
         held = type.__dict__["__dict__"].__get__(part)
         if name in held:
@@ -131,7 +131,7 @@ def attributes_of(value: object) -> dict[str, object]:
     except AttributeError:
         own = None
     held = dict(own) if type(own) is dict else {}
-    # An empty slot raises AttributeError; it is then no attribute at all.
+    # An empty slot raises AttributeError; it does not count as an attribute.
     for name, slot in slots_of(type(value)):
         try:
             held[name] = slot.__get__(value)
@@ -141,7 +141,7 @@ def attributes_of(value: object) -> dict[str, object]:
 
 
 def contained(value: Any) -> list[object]:
-    """Return the members of a built-in container, or the values of a dictionary; else an empty list."""
+    """Return the members of a list, set or deque, or the values of a dictionary; empty for anything else."""
     kind = type(value)
     if kind in (list, set, collections.deque):
         return list(value)
@@ -408,7 +408,10 @@ class ProcessSide:
         return resolved(name)
 
     def kind_named(self, name: str, base: str) -> type | None:
-        """Return the class of an object from the other side; None to use the built-in class it extends."""
+        """Return the class of an object from the other side; None to use `base`, the built-in it extends.
+
+        Raises `CannotTravelError` if the name is not that of a class.
+        """
         found = resolved(name)
         if not isinstance(found, type):
             raise CannotTravelError(f"{name} is no class")
@@ -456,7 +459,10 @@ class ProcessSide:
         """Record that a message contains a class or a name; raise `Unseen` if it may not."""
 
     def keep(self, value: object, number: int = 0) -> int:
-        """Return the number under which an object that stays is kept; it is the same each time."""
+        """Keep an object that stays, or its proxy, and return its number, which is the same each time.
+
+        An object that is not kept yet gets `number`, or a new number if that is 0.
+        """
         if id(value) in self.kept_numbers:
             return self.kept_numbers[id(value)]
         if not number:

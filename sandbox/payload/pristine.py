@@ -23,7 +23,7 @@ def _print_of(found: os.stat_result) -> _Print:
 
 
 class Pristine:
-    """The files, links and folders below some folders; raises `TooLargeError` if they exceed 96 MiB."""
+    """A copy of everything below some folders; making it raises `TooLargeError` if that exceeds 96 MiB."""
 
     def __init__(self, *folders: str) -> None:
         self.folders = folders
@@ -54,7 +54,7 @@ class Pristine:
                     waiting.append(entry.path)
 
     def restore(self) -> None:
-        """Remove added files, and restore those that were changed or removed."""
+        """Remove what was added, and restore the files, links and folders that were changed or removed."""
         seen = {}
         for path, found in self._walk():
             seen[path] = found
