@@ -28,7 +28,7 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_name(folder.name + ".lock"), cancel):
-        # Another process may have built it while this one waited for the lock.
+        # Another process may have built the folder while this process waited for the lock.
         if folder.is_dir():
             return folder
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))

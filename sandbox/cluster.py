@@ -43,7 +43,7 @@ from gistpoint.core.text import bounded
 STRIKES = 3
 """The number of lies and of failures to do a job after which a worker gets no more jobs."""
 SKEW_MS = 2_000
-"""The difference between clocks that is reported if it exceeds this and the error of the measurement."""
+"""The largest difference between clocks, in ms, that is not reported, beyond the measurement's error."""
 GRACE_S = 20.0
 """How long jobs may take to end after they are asked to."""
 _LAST_S = 5.0
@@ -66,7 +66,9 @@ def connected(address: str) -> Iterator[Any]:
     Raises `UserError` if Dask is not installed, and `InfrastructureError` if there is no scheduler.
     """
     try:
-        distributed = import_module("distributed")  # by name: it claims to be typed but has few types
+        distributed = import_module(
+            "distributed"
+        )  # imported by name, because it claims to be typed but has few types
     except ImportError as error:
         raise UserError(
             "A cluster needs the packages of Dask, which are not installed.", hint=extra_hint("cluster")
@@ -138,7 +140,7 @@ class ClusterWorkerPool:
     client: Any
     address: str
     tell: Callable[[str], None]
-    """Receives a sentence about each worker that is not trusted or gets no more jobs, and about clocks."""
+    """Called with a sentence on each worker that is not trusted or gets no more jobs, and on clocks."""
     most: int | None = None
     """The largest number of jobs at once; None for `_AHEAD` times the number of threads."""
     interrupts: int = 0
@@ -434,7 +436,7 @@ class ClusterWorkerPool:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Let Ctrl+C stop the work between two steps, never within one."""
+        """Let Ctrl+C stop the work between two steps, but never within a step."""
         # Only the main thread may set signal handlers; other threads are stopped with `stop`.
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -29,7 +29,7 @@ class StoredItem:
     """One item in the caches, or one folder that a dead program left behind."""
 
     kind: str
-    """`environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
+    """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
     """The number of bytes on the disk; for an image, the engine's figure."""

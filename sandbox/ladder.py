@@ -235,7 +235,7 @@ def diagnose(
 
 
 def versions() -> Mapping[str, str]:
-    """Return the versions that matter for a run, by the names of programs; `missing` if not installed.
+    """Return the versions that matter for a run, by name; `missing` for a package that is not installed.
 
     `gistpoint-python` is the path of the interpreter.
     """

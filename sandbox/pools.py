@@ -97,7 +97,7 @@ class SandboxHarness:
         )
 
     def runner(self) -> SuiteRunner:
-        """Return the runner of whole suites. Raises `SandboxUnavailableError` if the backend fails."""
+        """Return the runner of whole suites. Raises `SandboxUnavailableError` if there is no backend."""
         return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> SuiteTestMapper:

@@ -32,9 +32,9 @@ class Interpreter:
 
     path: Path
     prefix: Path
-    """The folder in which it is installed (`sys.base_prefix`)."""
+    """The folder in which the interpreter is installed (`sys.base_prefix`)."""
     version: str
-    """Such as `3.11`."""
+    """The version of Python, such as `3.11`."""
 
 
 @cache
@@ -59,7 +59,7 @@ class Environment:
     prefix: Path
     """The folder in which that interpreter is installed (`sys.base_prefix`)."""
     version: str
-    """Such as `3.11`."""
+    """The version of Python, such as `3.11`."""
     image: ImagePins | None = None
     """The image that is the environment, or None; the paths are then those in the image."""
 
@@ -82,7 +82,7 @@ class Command:
     invocation: Callable[[MountPaths], Invocation]
     timeout_s: float
     folders: Mapping[str, Path] = field(default_factory=dict)
-    """Folders shown read-only, by the name under which `MountPaths.folders` has their paths."""
+    """The folders that are shown read-only, by the names under which `MountPaths.folders` has them."""
     limits: RunLimits = field(default_factory=RunLimits)
     requests: int | None = None
     """A descriptor whose bytes the command gets as its standard input while it runs, or None.

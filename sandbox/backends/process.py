@@ -198,7 +198,7 @@ def _pump(
 
 
 def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
-    """Return the reason to stop a running process: too much memory or disk, or None if there is none."""
+    """Return why a running process has to be stopped: too much memory or disk; otherwise None."""
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY
     if watch is None or not watch.due():

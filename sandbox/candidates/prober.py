@@ -306,7 +306,7 @@ class SuiteProber:
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
-        """Check, once for each test, whether it passes in a fork of the original without earlier tests.
+        """Check once for each test whether it passes in a fork of the original, without earlier tests.
 
         The first few checks cover only the failed tests; then a run of the whole suite in reverse order saves
         most of the later checks.

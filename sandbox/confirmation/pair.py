@@ -78,7 +78,7 @@ class Asked:
     problem: Unconfirmable | None = None
     words: str = ""
     unseen: bool = False
-    """Whether an answer was refused because it had a name that no true answer had."""
+    """Whether an answer was refused because it contained a class or a name that no true answer contained."""
     unmade: bool = False
     """Whether an answer wanted to change what the true function never changes."""
 

@@ -33,7 +33,7 @@ class ImageSpec:
     """An image as the user names it, and the settings of its suite."""
 
     reference: str
-    """`NAME@sha256:DIGEST`, `NAME:TAG` or `NAME`."""
+    """The image's name, as `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME`."""
     workdir: str
     python: str = ""
     """The path of the image's interpreter; empty to look for it."""

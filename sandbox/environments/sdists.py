@@ -345,7 +345,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
 
 
 def _inside(archive: Path, name: str) -> str:
-    """Return a member's path, normalised. Raises `SourceError` if it leads out of the archive anywhere."""
+    """Return a member's normalised path. Raises `SourceError` if it may lead out of the archive."""
     normal = posixpath.normpath(name)
     is_odd = not name or "\0" in name or "\\" in name
     if is_odd or normal.startswith(("/", "..")):

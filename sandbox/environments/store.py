@@ -185,7 +185,7 @@ class EnvironmentStore:
     def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
         """Return the environment of exactly these lines, for the Python of `builds`.
 
-        Raises the errors of `get`.
+        Raises `EnvironmentBuildError` and `CancelledError`, as `get` does.
         """
         interpreter = find_interpreter(builds.python)
 

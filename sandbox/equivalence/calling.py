@@ -60,8 +60,10 @@ class RecordedCalls:
 
     module: str = ""
     shape: list[Any] = field(default_factory=list)
-    """The number of positional parameters, the names of keyword-only ones, whether there are `*args` and
-    `**kwargs`, and all names.
+    """The parameters of the function.
+
+    The list has the number of positional parameters, the names of keyword-only ones, whether there are
+    `*args` and `**kwargs`, and all names.
     """
     arguments: list[str] = field(default_factory=list)
     """The arguments of each call, pickled, in base64; they are never unpickled outside the sandbox."""

@@ -129,7 +129,7 @@ class GistRunner:
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if it can't."""
+        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if that fails."""
         with run_folder() as base:
             lay_out(tree, base / "files")
 

@@ -107,7 +107,7 @@ def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
     with open(reading, "rb") as pipe:
         result = pipe.read(MOST_RESULT)
     if os.waitpid(child, 0)[1] != 0:
-        raise SystemExit(1)  # its traceback is printed
+        raise SystemExit(1)  # the child has printed its traceback
     return json.loads(result)
 
 

@@ -26,9 +26,9 @@ else:
     from gistpoint_values import dumps
 
 _LARGEST = 200_000
-"""The limit of the pickled arguments of one call, in bytes."""
+"""The limit on the pickled arguments of one call, in bytes."""
 _MOST_BYTES = 4_000_000
-"""The limit of all calls of a function, in bytes."""
+"""The limit on the pickled arguments of all calls of a function, in bytes."""
 _VARARGS, _KEYWORDS = 4, 8
 
 
@@ -120,7 +120,7 @@ class CallWatch:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Trace each test: an earlier one may have installed a trace function of its own."""
+        """Trace each test anew, because an earlier test may have installed another trace function."""
         self.look(threading.settrace)
         self.look(sys.settrace)
         done = yield

@@ -3,8 +3,8 @@
 Runs in the target's interpreter. The order has the `path`, `module` and `qualname` of the function, the
 `shape` of its signature, the recorded `calls` (pickled arguments), the `inputs` to call it with (the number
 of a call, or encoded arguments), `limit_s` for each call, and `describe`: whether the recorded arguments are
-reported as encoded values. Records: `described`, `undescribed`, `outcome`, `problem` (why nothing can be
-called), `finish`.
+reported as encoded values. The records are `described`, `undescribed`, `outcome`, `problem` (why nothing can
+be called) and `finish`.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
@@ -68,7 +68,7 @@ _WRITERS: dict[Any, Callable[[Any], list[Any]]] = {
     str: lambda value: ["s", value],
     bytes: lambda value: ["y", value.hex()],
 }
-"""Functions that encode scalars; a whole number may be too large for that."""
+"""Functions that encode scalars, except for whole numbers, which may be too large."""
 _READERS: dict[str, Callable[..., Any]] = {
     "n": lambda: None,
     "b": lambda value: value,
@@ -293,7 +293,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
                 shown = f"{type(error).__name__}: {error}"
             except Exception:
                 shown = type(error).__name__
-        # The arguments as the call left them: changing them is part of a function's behaviour.
+        # The arguments after the call count too, because changing them is part of a function's behaviour.
         after = canonical(values, 0, ())
     except Late:
         return {"kind": "late", "shown": "no answer in time", "hash": ""}

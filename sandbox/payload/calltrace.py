@@ -33,7 +33,7 @@ def is_inside(code: CodeType) -> bool:
     if known is None:
         _codes[id(code)] = code
         file = code.co_filename
-        # A name in brackets is not a file, although its path would be one of the current folder.
+        # A name in brackets is not a file, although its path would be in the current folder.
         known = known_inside[id(code)] = not file.startswith("<") and os.path.realpath(file).startswith(_ROOT)
     return known
 
@@ -48,14 +48,14 @@ def note(frame: FrameType) -> None:
         return
     while back is not None and back.f_code.co_filename == "<string>":  # such as a data class's `__init__`
         back = back.f_back
-    # Only the direct caller counts: a call through other Python code is that code's.
+    # Only the direct caller counts: a call through other Python code is made by that code.
     if back is not None and is_inside(back.f_code):
         key = (id(back.f_code), id(code))
         counts[key] = counts.get(key, 0) + 1
 
 
 def _profile(frame: FrameType, event: str, _argument: object) -> None:
-    """Profile function for interpreters before Python 3.12."""
+    """Record a call, as a profile function for interpreters before Python 3.12."""
     if event == "call" and is_inside(frame.f_code):
         note(frame)
 

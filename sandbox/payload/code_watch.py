@@ -27,7 +27,7 @@ from typing import Any
 _MOST, _NAME = 500, 1000
 _FROZEN = "<frozen "
 _HEADER = 16
-"""The bytes of a `.pyc` before its code."""
+"""The number of bytes in a `.pyc` before its code."""
 _ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
 """Audit events of calls with which the watched code could hide functions."""
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
@@ -40,7 +40,7 @@ _TEXTS = {os.path.join(_LIBRARY, "collections", "__init__.py"): ("code", "s"), _
 _USED_BY_GENERATED = {"NotImplemented", "hash", "isinstance", "object", "super", "type"}
 _INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
-"""The function that imports a module, and the one that passes its code to `exec`."""
+"""The function that imports a module, and the function that passes its code to `exec`."""
 
 
 class CodeWatch:
@@ -65,7 +65,7 @@ class CodeWatch:
         self.functions: set[str] = set()
         """Functions in sourceless code that the environment executed, such as those of `dataclasses`."""
         self.made_elsewhere: set[str] = set()
-        """The names in all such code, each with the environment's function that the watched code called."""
+        """Names in sourceless code that the environment executed, each with the function that was called."""
         self.made: set[str] = set()
         """Names in sourceless code that the watched code executed; `<module>` for code passed to `exec`."""
         self.processes: set[str] = set()
@@ -97,7 +97,8 @@ class CodeWatch:
         while frame is not None:
             self._keep(frame.f_code, environment=True)
             frame = frame.f_back
-        # Functions that exist before the gist can't be its own, whatever they are later called by.
+        # Functions that exist before the gist is imported can't belong to it, no matter what calls them
+        # later.
         for found in gc.get_objects():
             if type(found) is FunctionType:
                 self._keep(found.__code__, environment=True)
@@ -114,7 +115,7 @@ class CodeWatch:
         return self
 
     def is_environment(self, code: CodeType) -> bool:
-        """Whether code belongs to the environment; unknown code does if it comes from its folders."""
+        """Whether code belongs to the environment, which unknown code in the environment's folders does."""
         known = self.settled.get(id(code), self._waiting.get(id(code)))
         if known is not None:
             return known
@@ -122,7 +123,7 @@ class CodeWatch:
         return real.startswith(self._roots) and not real.startswith((*self._own, *self._written))
 
     def allow(self, codes: Iterable[CodeType]) -> None:
-        """Accept observing code in place of the code of the file that it replaces."""
+        """Accept observing code, which replaces code of the watched file."""
         for code in codes:
             self._kept.append(code)
             self.settled[id(code)] = False
@@ -169,7 +170,7 @@ class CodeWatch:
     # Code that is executed
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # Before the check for nested calls: starting a program counts wherever it happens.
+        # Done before the check for nested calls, because starting a program always counts.
         if event in _PROCESSES and len(self.processes) < _MOST:
             self.processes.add(str(arguments[0])[:_NAME] if arguments else event)
         if not (event == "exec" or event in _ESCAPES) or threading.get_ident() in self._busy:
@@ -310,7 +311,7 @@ def _function_of(frame: FrameType) -> tuple[str, str]:
 
 
 def _is_text_of(code: CodeType, frame: FrameType) -> bool:
-    """Whether code is compiled from a text that a code-writing function made, not from one it was given."""
+    """Whether code is compiled from a text that a code-writing function made, not from a given text."""
     for name in _TEXTS.get(_function_of(frame)[0], ()):
         text = frame.f_locals.get(name)
         if type(text) is str and any(
@@ -386,7 +387,7 @@ def _is_code_of(code: CodeType, path: str) -> bool:
     """Whether the source file at `path` compiles to `code`."""
     try:
         with open(importlib.util.cache_from_source(path), "rb") as file:
-            # The cache first: compiling every imported module again would take longer than importing it.
+            # The cache is read first, because compiling a module again takes longer than importing it.
             if marshal.loads(file.read()[_HEADER:]) == code:
                 return True
     except (OSError, ValueError, EOFError, TypeError, NotImplementedError):

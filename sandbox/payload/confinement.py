@@ -74,7 +74,7 @@ def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _checked(_call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)), "landlock_restrict_self")
     os.close(ruleset)
-    # The filter last: it may refuse the calls that restrict the files.
+    # The filter comes last, because it may refuse the calls that restrict the files.
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a count, padding up to the pointer, the pointer
     filter_address = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))

@@ -1,4 +1,4 @@
-"""First process of a container: reads its work, runs it as another user, and reports in frames.
+"""The first process of a container: reads its work, runs it as another user, and reports in frames.
 
 Standard input has four bytes (the length of a JSON order, big-endian), the order, a tar for each of its
 `folders` (name and length), and the tar of the tree. On standard output each frame consists of a kind, four
@@ -88,7 +88,7 @@ def _unpack(size: int, folder: str) -> None:
                 with os.fdopen(descriptor, "wb") as target:
                     if content is not None:
                         shutil.copyfileobj(content, target, 1 << 20)
-    # Links last, so that no file can be written through one of them.
+    # Links come last, so that no file can be written through a link.
     for target_of_link, path in links:
         os.symlink(target_of_link, path)
     source.read()
@@ -104,7 +104,7 @@ def _lay_out(order: dict[str, Any]) -> None:
         for name in order["reserved"]:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.join(folder, name), 0o755)
-        # Sticky: the command can add entries, and neither remove nor rename those of root.
+        # A sticky folder: the command can add entries, but neither remove nor rename those of root.
         os.chmod(folder, 0o1777)
     for own in order["own"]:
         os.chown(own, user, user, follow_symlinks=False)
@@ -132,12 +132,12 @@ def _filter_calls(program: bytes) -> None:
 
 
 def _become(order: dict[str, object], results: int, output: int, requests: int | None) -> NoReturn:
-    """In the child: change the user, set the limits, and become the command."""
+    """Change the user, set the limits, and become the command; called in the child."""
     os.setsid()
     os.dup2(output, 2)
     try:
         user = int(str(order["user"]))
-        # Groups first: a process that is no longer root can't change them.
+        # Groups come first, because a process that is no longer root can't change them.
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
@@ -264,7 +264,7 @@ def _follow(
             else:
                 forwarding.move(fd)
         status = _reap(child)
-        # Before the status: a killed run must not be taken for one that ended by itself.
+        # Checked before the status, because a killed run must not be mistaken for one that ended normally.
         if _killed_for_memory():
             _frame(b"M", b"")
             os._exit(0)
@@ -298,7 +298,7 @@ def _watched(tree: str) -> Callable[[], dict[str, Any]]:
 
 def main() -> None:
     """Run the program, as the module's docstring describes, and end the process."""
-    # An engine that was killed closes nothing: without this, the process might never end.
+    # An engine that was killed closes nothing; without this alarm, the process might never end.
     signal.signal(signal.SIGALRM, lambda *_: os._exit(4))
     signal.alarm(_IDLE_S)
     try:

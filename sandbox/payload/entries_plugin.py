@@ -67,7 +67,7 @@ class Watch:
             self.modules.pop()
 
     def start(self) -> None:
-        """Begin to record, or begin again if a test has installed a tracer of its own."""
+        """Begin to record, or begin again if a test has installed another tracer."""
         if self.monitoring is not None:
             if self.monitoring.get_tool(self.monitoring.PROFILER_ID) is None:
                 self._monitor()
@@ -174,7 +174,8 @@ class Entries:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
-        # Found once, after the collection has imported the modules: the search takes all objects.
+        # Found only once, after the collection has imported the modules, because the search visits all
+        # objects.
         self.caches = [cache.cache_clear for cache in gc.get_objects() if _caches_tree_code(cache)]
         self.put("collected", count=len(items))
 
@@ -285,7 +286,7 @@ def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def begin() -> Registering:
-    """Read the order, open the pipe, and return a plugin that registers the recording one."""
+    """Read the order, open the pipe, and return a plugin that registers the recording plugin."""
     order = taken_order()
     close_input()
     recording = Entries(

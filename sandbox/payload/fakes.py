@@ -108,7 +108,7 @@ class StandIns:
             found = _under(name, namespace, itself)
             if found is not _MISSING:
                 self._note(name, _kind(found, namespace, itself))
-        # Also without an import: code may take modules from this table directly.
+        # Checked even without an import, because code may take modules from this table directly.
         for name in list(sys.modules):
             if isinstance(name, str) and name.partition(".")[0] in self._owned:
                 self._note(f"sys.modules[{name!r}]", _type_name(type(sys.modules[name])))
@@ -160,7 +160,7 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
 def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
     """Return the first name in a namespace with a callable that neither the gist nor a module defines.
 
-    The text may go on with the type of the callable; it is empty if there is no such name.
+    The text also has the callable's type; it is empty if there is no such name.
     """
     for name, value in vars(space).items():
         if id(value) in known or value is itself:
@@ -187,7 +187,7 @@ def _code_name(function: FunctionType, itself: object) -> str:
 def _is_of_top_level(value: object, itself: object) -> bool:
     """Whether a function, a class or an object's class is defined at the top level of the gist.
 
-    Its definition is then in a block that counts towards the gist's length.
+    Its definition is then part of a block of the gist that counts.
     """
     if type(value) is FunctionType:
         name, module = _code_name(value, itself), value.__globals__.get("__name__")

@@ -31,7 +31,7 @@ class ImportBlocker:
         self._busy = False
 
     def install(self) -> ImportBlocker:
-        """Drop the owned modules that are loaded, install a finder and the audit hook, and return this."""
+        """Drop the owned modules that are loaded, install a finder and the audit hook; return the blocker."""
         for name in sorted(sys.modules):
             if self._owns(name):
                 self._record("preloaded", name)

@@ -1,13 +1,13 @@
-"""Runs a command under tracers, guards and a watch: `python launcher.py ORDER`, with a JSON object.
+"""Runs a command under tracers, guards and a watch: `python launcher.py ORDER`.
 
-Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (the program's
-`sys.argv[0]`, if that is not its file), `path` (put first on sys.path), `lines` (file whose lines are
-recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and `forbidden` (see `guards`),
-`written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`), `observed` (see
-`operands`), `file` and `guard` (see `test_observer`) and `plugin` (for tests, the file of the results plugin,
-which takes its own order from standard input). The records go to the descriptor in GISTPOINT_RESULTS. For
-tests they are `note`s of the results plugin. For programs they are JSON objects, one per line, each with its
-`kind`; the first is `begin`, the last `end`.
+ORDER is a JSON object with the keys `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py",
+...]`), `name` (the program's `sys.argv[0]`, if that is not its file), `path` (put first on sys.path), `lines`
+(file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
+`forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see
+`fakes`), `observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (for tests, the
+file of the results plugin, which takes its own order from standard input). The records go to the descriptor
+in GISTPOINT_RESULTS. For tests they are `note`s of the results plugin. For programs they are JSON objects,
+one per line, each with its `kind`; the first is `begin`, the last `end`.
 """
 
 from __future__ import annotations

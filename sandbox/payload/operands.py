@@ -93,7 +93,7 @@ SPECIALS = frozenset(
         "format",
     ]
 )
-"""The methods by which a class takes part in comparisons, arithmetic, class checks or its own text."""
+"""The methods by which a class takes part in comparisons, arithmetic, class checks or conversions."""
 
 _TEXTS = {"__str__", "__repr__", "__format__"}
 

@@ -30,7 +30,7 @@ else:
 
 MOST_NODES = 20_000
 MOST_CHARACTERS = 700_000
-"""The limit of one message, in characters; a line of the result pipe can hold a mebibyte."""
+"""The limit on one message, in characters; a line of the result pipe can hold a mebibyte."""
 _DEPTH = 60
 _SMALL = 1 << 62
 
@@ -284,7 +284,7 @@ _PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
     tuple: lambda value: tuple(tuple.__iter__(value)),
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }
-"""Functions that return the value of an object as one of its unchangeable built-in base."""
+"""Functions that return an object's value as its unchangeable built-in base, by that base."""
 _BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
     dict: lambda encoder, value: encoder.pairs(dict.items(value)),
     list: lambda encoder, value: encoder.parts(list.__iter__(value)),
@@ -336,7 +336,7 @@ class Decoder:
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
             self.known(number)
-        # Containers last. A set or a dictionary hashes its members, and a hash may need their attributes.
+        # Containers come last, because sets and dictionaries hash their members, which may need attributes.
         ordered = sorted(
             self.heap, key=lambda number: self.heap[number][0] not in ("object", "exception", "namespace")
         )
@@ -381,7 +381,7 @@ class Decoder:
         return next(make for kind, make in sides.LOCKS.items() if kind.__name__ == node[1])()
 
     def factory(self, value: Value) -> Any:
-        """Return the function by which a `defaultdict` makes missing values."""
+        """Return the function with which a `defaultdict` makes missing values."""
         name = value[1] if type(value) is list and len(value) > 1 and value[0] == "n" else None
         return sides.FACTORIES[name] if type(name) is str and name in sides.FACTORIES else self.value(value)
 
@@ -461,7 +461,7 @@ class Decoder:
         for name in dict.fromkeys((*held, *parts)):
             same = name in held and name in parts and sides.same_plain(held[name], parts[name])
             key, is_new = f"{sides.type_name(kind)}.{name}", name not in held
-            # An attribute can hide a method of the class from every test that follows: decision 113.
+            # An attribute can hide a method of the class from all later tests (decision 113).
             if is_new and not self.side.may_hide(target, name, parts[name]):
                 continue
             if same or self.side.may_write(target, key, new=is_new):

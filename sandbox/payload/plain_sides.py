@@ -186,7 +186,7 @@ _MADE: dict[tuple[Any, Any], bool] = {}
 
 def _makes(kind: Any, base: Any) -> bool:
     """Whether `base.__new__` accepts `kind`; a type written in C may refuse this."""
-    # Tried once per class: every value of every call asks, and a refusal costs an exception.
+    # Tried only once per class, because this is needed for every value, and a refusal costs an exception.
     if (kind, base) not in _MADE:
         try:
             base.__new__(kind)
@@ -264,7 +264,7 @@ class Singletons:
         self.root = os.path.realpath(root) + os.sep
         self.names: dict[int, str] = {}
         self.held: list[object] = []
-        """Keeps the named objects alive, so that no other object gets their ids."""
+        """The named objects, kept alive so that no other object gets their ids."""
         self.modules = 0
 
     def name(self, value: object) -> str:
@@ -321,7 +321,7 @@ def same_plain(before: object, after: object) -> bool:
         return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
     if type(before) is not type(after) or type(before) not in _COMPARED:
         return False
-    # NaN is not equal to itself, but it is no change either.
+    # NaN is not equal to itself, but it is not a change either.
     are_no_numbers = before != before and after != after
     return before == after or are_no_numbers
 
@@ -396,7 +396,8 @@ class ProcessSide:
         self.kept: dict[int, object] = {}
         """Objects that stay on this side, and proxies of those that stay on the other, by number."""
         self.kept_numbers: dict[int, int] = {}
-        # Far from the numbers of travelling objects, which start at `step`: the two must never meet.
+        # Far from the numbers of travelling objects, which start at `step`, and must never collide with
+        # these.
         self._next_kept = step * 1_000_000_000
 
     def name(self, value: object) -> str:

@@ -44,7 +44,7 @@ class Pristine:
             try:
                 entries = list(os.scandir(folder))
             except PermissionError:
-                # A run may have closed a folder of its own to everybody.
+                # A run may have made one of its folders inaccessible.
                 os.chmod(folder, 0o700)
                 entries = list(os.scandir(folder))
             for entry in entries:
@@ -61,7 +61,7 @@ class Pristine:
         for path in sorted(seen.keys() - self.contents.keys()):
             _remove(path)
         changed = [p for p in self.contents if p not in seen or not self._unchanged(p, seen[p])]
-        # Sorted: a folder comes before its entries.
+        # Sorted, so that a folder comes before its entries.
         for path in sorted(changed):
             self._write(path)
 

@@ -1,4 +1,4 @@
-"""Shows an isolated command the folders that it needs, as root, and then becomes it as an ordinary user.
+"""Mounts, as root, the folders that a command needs, and becomes the command as an ordinary user.
 
 Its one argument is a JSON object: `sources` (host paths), `place` (an empty folder that everyone can reach,
 or ""), `user`, `arguments` and `parent`. In a new mount namespace, each source appears as `place`/INDEX, even
@@ -66,7 +66,7 @@ def main() -> None:
     )
     if order["place"] or closed:
         _check(libc.unshare(_CLONE_NEWNS), "a private mount namespace can't be made")
-        # Private: on most systems a mount would otherwise appear on the host as well.
+        # Made private, because on most systems a mount would otherwise appear on the host as well.
         _check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts can't be made private")
         if order["place"]:
             place: str = order["place"]

@@ -22,7 +22,7 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
     for part in outer:
         holder = getattr(holder, part)
     found = sorted(
-        # By line: wrappers are found in the order of their nesting, which is not that of the file.
+        # Sorted by line, because wrappers are found in the order of their nesting.
         _below(_member(holder, name), name, path),
         key=lambda function: function.__code__.co_firstlineno,
     )

@@ -149,7 +149,7 @@ class Results:
         self.seconds = 0.0
 
     def relative(self, text: str) -> str:
-        """Remove the paths of the workspace and of Python's installation from a text."""
+        """Return a text without the paths of the workspace, and with those of Python's folder replaced."""
         for prefix in (sys.prefix, sys.base_prefix):
             text = text.replace(prefix.rstrip("/") + "/", "<python>/")
         for root in (self.real_root, self.root):
@@ -157,7 +157,7 @@ class Results:
         return text
 
     def location(self, longrepr: Any) -> str | None:
-        """Return `path:line` of the innermost frame in the repository, or else of the crash, or None."""
+        """Return `path:line` of the innermost frame in the repository, or else of the crash; None if none."""
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
             return None
@@ -169,7 +169,7 @@ class Results:
         return f"{crash.path}:{crash.lineno}"
 
     def describe(self, report: Any) -> str:
-        """Describe a failure: location and message in the first line, then the short traceback."""
+        """Return a text on a failure: location and message in the first line, then the short traceback."""
         longrepr: Any = report.longrepr
         location = self.location(longrepr)
         text = str(longrepr) if longrepr is not None else ""
@@ -316,7 +316,7 @@ class _Known(pytest.Module):
         exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(self.obj))
 
     def collect(self) -> Iterator[Any]:
-        """Yield its tests by their own names, whatever naming rules the repository has."""
+        """Yield the module's tests by their own names, whatever naming rules the repository has."""
         for name, value in vars(self.obj).items():
             if not name.startswith("test_"):
                 continue
@@ -343,7 +343,7 @@ class Registering:
 
 
 def begin() -> Registering:
-    """Read the order, and open the pipe before any import from the repository; return the first plugin."""
+    """Read the order, and open the pipe before the repository is imported; return a registering plugin."""
     order = taken_order()
     close_input()
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))

@@ -52,7 +52,7 @@ def changed_entries(before: States, after: States) -> list[str]:
 
 
 def changed_folders(before: States, after: States) -> list[str]:
-    """Return the folders that still exist and changed in any way, as when entries were added, sorted."""
+    """Return the sorted folders that still exist and changed in any way, such as by added entries."""
     found = [
         path for path, state in before.items() if stat.S_ISDIR(state[2]) and after.get(path, state) != state
     ]

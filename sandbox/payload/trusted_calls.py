@@ -219,7 +219,8 @@ class StubCalls:
             try:
                 sent, do = (yield answer), "next"
             except GeneratorExit:
-                # Not while another call is open: the other process then waits for a reply to that one.
+                # Not while another call is open, since the other process then waits for the reply to that
+                # call.
                 if self.in_test and not self.asked:
                     self.exchange(function, {"do": "close", "of": number, "call": call}, [None], shared)
                 raise
@@ -423,7 +424,7 @@ class StubbedRun(Results):
 def begin() -> Registering:
     """Read the order, keep the descriptor of the answers, and create the module that the stubs import.
 
-    Returns a plugin that registers the one for the run.
+    Returns a plugin that registers the plugin for the run.
     """
     order = taken_order()
     answers = os.fdopen(moved_up(0), "rb")

@@ -192,7 +192,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
 def _file(root: Path, path: str) -> bytes | None:
     """Return the bytes of a plain file below `root` that is reached without a link, otherwise None.
 
-    None also for a file of more than 16 MiB.
+    A file of more than 16 MiB gives None as well.
     """
     place = root / path
     try:

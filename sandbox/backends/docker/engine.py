@@ -37,7 +37,7 @@ class Engine:
     client: DockerClient
     address: str
     version: str
-    """Such as `20.10.24`, or `podman 4.3.1`."""
+    """The version of the engine, such as `20.10.24` or `podman 4.3.1`."""
     machine: str
     """The processor architecture as `uname -m` prints it, such as `x86_64` or `aarch64`."""
     not_enforced: tuple[str, ...]

@@ -33,7 +33,7 @@ class Entry:
     data: bytes | None = None
     link: str = ""
     modified: int = 0
-    """The time of the last change, in seconds since the epoch; bytecode is valid only for a certain time."""
+    """The time of the last change, in seconds since the epoch, with which bytecode is compared."""
 
     @property
     def is_folder(self) -> bool:

@@ -74,9 +74,9 @@ class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
 def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunContext = UNATTENDED) -> Image:
     """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
 
-    The digest of an image that is not from a registry is its id. If the image is missing, raises
-    `EngineError` with the command that would get it, or with `pull` pulls it, and raises `EngineError` with
-    what prevented that. Raises `CancelledError` if stopped; the engine keeps the layers that have arrived.
+    The digest of an image that is not from a registry is its id. A missing image is pulled if `pull` is true;
+    otherwise `EngineError` is raised, with the command that would get it. Raises `EngineError` with what
+    prevented the pull, and `CancelledError` if stopped; the engine keeps the layers that have arrived.
     """
     import docker.errors
 

@@ -17,7 +17,7 @@ _TYPING = ("TypeAlias", "Self", "Never", "LiteralString", "NotRequired", "Requir
 
 
 class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is the substitute for `StrEnum`
-    """A substitute for `enum.StrEnum`, which Python has since 3.11."""
+    """A substitute for `enum.StrEnum`, which Python has had since 3.11."""
 
     def __str__(self) -> str:
         return str(self.value)
