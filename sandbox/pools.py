@@ -77,7 +77,7 @@ class SandboxHarness:
         run: RunContext,
         look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch`, and pin the requirements of its suite.
+        """Fetch a source below `scratch`, pin its suite's requirements, and return the repository.
 
         `look` is called with the files before that, and may raise an error to skip the pinning. Raises
         `SourceError` if the source can't be fetched, `EnvironmentBuildError` if its requirements can't be

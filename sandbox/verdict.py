@@ -247,7 +247,7 @@ class Transcript:
         self._sentinels_seen.add(name)
 
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
-        """Judge the run by its records and the exit status of its process, which was not stopped.
+        """Return the result of a run, given its records and the exit status of its process, which had ended.
 
         A run that collects tests which are not in `expected` is invalid, unless that is None.
         """
@@ -298,7 +298,7 @@ class Transcript:
 
 
 def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
-    """Combine the phases, subtests and reruns of one test into its outcome and the exception of its call.
+    """Return the outcome of a test and the exception of its call, given its phases, subtests and reruns.
 
     The exception is its class's name, or None. Raises `ForgedRecordError` for invalid or repeated reports,
     and for a pass that is reported for a call that raised or was not observed.

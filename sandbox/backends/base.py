@@ -185,7 +185,7 @@ class Backend(Protocol):
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` to its end, its time limit or its cancellation.
+        """Run `command` to its end, its time limit or its cancellation, and return how it ended.
 
         None of its processes, mounts and files remain afterwards.
         """
@@ -195,7 +195,7 @@ class Backend(Protocol):
 def run_on(
     backend: Backend, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
 ) -> Ended:
-    """Run `command` on `backend`; an error of the system is reported as `NOT_STARTED`."""
+    """Run `command` on `backend`, and return how it ended; an `OSError` is returned as `NOT_STARTED`."""
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
     # Not the submission's fault, since nothing of it has begun (decision 121).

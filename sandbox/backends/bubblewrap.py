@@ -343,13 +343,13 @@ class BubblewrapBackend:
         self._delegated: Delegation | None = None
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of every run; the answer is cached."""
+        """Run a trivial command with the settings of every run; return the result, which is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each limit is enforced.
+        """Return how each limit is enforced, by its name.
 
         Memory is watched unless a control group is delegated to the user.
         """
@@ -364,13 +364,13 @@ class BubblewrapBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in new namespaces, which end with it."""
+        """Run `command` in new namespaces, which end with it, and return how it ended."""
         if command.watch:
             return self._watched(command, on_line, cancel)
         return self._run(command, None, on_line, cancel)
 
     def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
-        """Run `command` on a copy on the disk, where its state can be read before and afterwards."""
+        """Run `command` on a copy of the tree on the disk, and return how it ended and what it changed."""
         with run_folder() as base:
             copy = base / "repo"
             shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)
@@ -561,7 +561,7 @@ def _fix_for(complaint: str) -> str:
 
 
 def _as_signal(exit_code: int | None) -> int | None:
-    """Convert bubblewrap's exit code for a signal (128 plus its number) into the negative number."""
+    """Return an exit code, with that of bubblewrap for a signal (128 plus its number) made negative."""
     if exit_code is not None and 128 < exit_code <= 192:
         return 128 - exit_code
     return exit_code

@@ -90,7 +90,7 @@ def run_supervised(
     cancel: CancelToken,
     confinement: Confinement | None = None,
 ) -> Ended:
-    """Run `command` in the tree `work`/repo under a supervisor, and end all of its processes.
+    """Run `command` in the tree `work`/repo under a supervisor, end its processes, and return how it ended.
 
     With `confinement`, `command.limits.disk` limits the size of `work`; if root starts the run, the command
     becomes another user, who can enter only the folders that the run needs.

@@ -58,13 +58,13 @@ class LandlockBackend:
         self._probe: BackendProbe | None = None
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of every run; the answer is cached."""
+        """Run a trivial command with the settings of every run; return the result, which is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each limit is enforced."""
+        """Return how each limit is enforced, by its name."""
         return held(memory=WATCHED, processes=KERNEL, disk=WATCHED, files=WATCHED, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
@@ -75,7 +75,7 @@ class LandlockBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a new temporary folder, the only folder that it may write to."""
+        """Run `command` in a new temporary folder, the only one it may write to, and return how it ended."""
         with run_folder() as base:
             work = base / "work"
             parts = laid_out(command, work)

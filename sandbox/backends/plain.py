@@ -39,7 +39,7 @@ class PlainBackend:
         )
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each limit is enforced; root may start any number of processes."""
+        """Return how each limit is enforced, by its name; root may start any number of processes."""
         processes = NOT if os.geteuid() == 0 else KERNEL
         return held(memory=WATCHED, processes=processes, disk=NOT, files=NOT, network=NOT)
 
@@ -50,7 +50,7 @@ class PlainBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a new temporary folder."""
+        """Run `command` in a new temporary folder, and return how it ended and what it changed."""
         with run_folder() as base:
             # Compared afterwards, since nothing prevents the code from changing its tree (decision 41).
             states = TreeStates.of(laid_out(command, base))

@@ -64,7 +64,7 @@ class FreshRuns:
         *,
         whole_suite: bool = False,
     ) -> ProbeReport:
-        """Run `tests` with `targets` corrupted, which are on `lines` of the new files.
+        """Run `tests` with `targets` corrupted, which are on `lines` of the new files; return the report.
 
         The run stops when `stop_after` of the tests have failed, if that is given. If `whole_suite` is true,
         all tests run, but other tests are not reported. Raises `CodeError` if a target does not fit its file,

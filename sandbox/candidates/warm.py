@@ -306,7 +306,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
 
 
 def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    """Replace one function without parsing its file again, which would take longer than the tests."""
+    """Return the parts for one function, made without parsing its file again, which would take too long."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
         definition.decorators

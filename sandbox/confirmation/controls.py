@@ -192,7 +192,7 @@ def ran(
     *,
     all_changes: bool = False,
 ) -> PairReport:
-    """Run `tests` on the original, with the functions of `submitted` in another process.
+    """Run `tests` on the original, with the functions of `submitted` in another process; return the report.
 
     If `learned` is empty, what the answers of the functions contain is recorded. `all_changes` is as in
     `PairOrder`.

@@ -77,7 +77,7 @@ class ThrottledModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Wait for the gate, then ask once.
+        """Wait for the gate, then ask once, and return the reply or the failure.
 
         If the wait exceeds the gate's patience, that is a failure, and nothing is sent. Raises
         `CancelledError` if stopped, even during a wait.

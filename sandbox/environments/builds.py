@@ -347,7 +347,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
-    """Return the text of a wheel's metadata, after checking every path, because uv will unpack the wheel."""
+    """Return the text of a wheel's metadata, after checking all paths; raises as `check_wheel` does."""
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:

@@ -52,7 +52,7 @@ class FetchedImage:
 
 
 def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED) -> FetchedImage:
-    """Copy the repository from an image, and prepare the image for runs.
+    """Copy the repository from an image, prepare the image for runs, and return both.
 
     Raises `SourceError` for an image that is missing or unusable or has no such folder,
     `EnvironmentBuildError` for an image in which the suite can't run, and `CancelledError` if stopped.

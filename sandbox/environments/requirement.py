@@ -21,7 +21,7 @@ Metadata = Mapping[str, str | list[str]]
 
 
 def requirement_of(text: str) -> Requirement:
-    """Parse a requirement. Raises `packaging.requirements.InvalidRequirement` if it is not valid.
+    """Parse and return a requirement. Raises `packaging.requirements.InvalidRequirement` if it is invalid.
 
     Python's parser reads the strings in markers, so threads could disturb each other: see
     `core/code/parsing.py`.

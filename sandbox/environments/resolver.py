@@ -64,7 +64,7 @@ class UvResolver:
         exclude_newer: str | None,
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
-        """Pin the requirements of the suite in `folder`, and build the environment once to find its plugins.
+        """Return the pins of the suite in `folder`, after building the environment once to find its plugins.
 
         Raises `EnvironmentBuildError` if a package can't be resolved or built, and if pytest or one of its
         plugins needs the project, because replacing a function of the project would break the runner.

@@ -212,11 +212,11 @@ def fetch_repository(
     on_tree: Callable[[SourceTree], None] | None = None,
     cancel: CancelToken = NEVER,
 ) -> Repository:
-    """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
+    """Fetch a source below `scratch`, pin its suite's requirements, and return the repository.
 
-    `on_tree` gets the source before anything is pinned, and may raise an error to skip the pinning. Raises
-    `SourceError` if the source can't be fetched, `EnvironmentBuildError` if its requirements can't be pinned,
-    and `CancelledError` if stopped.
+    Builds run in `isolation`. `on_tree` gets the source before anything is pinned, and may raise an error to
+    skip the pinning. Raises `SourceError` if the source can't be fetched, `EnvironmentBuildError` if its
+    requirements can't be pinned, and `CancelledError` if stopped.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")

@@ -126,7 +126,7 @@ def uv_binary() -> str:
 
 
 def uv_environment() -> dict[str, str]:
-    """Return uv's environment variables, among them the user's indexes, credentials and proxies."""
+    """Return uv's environment variables by name, with the user's indexes, credentials and proxies."""
     kept = {key: value for key, value in os.environ.items() if key in _PASSED or _PASSED_OF_UV.fullmatch(key)}
     return {**kept, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
 
@@ -141,7 +141,7 @@ def call_uv(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run uv to its end; after `timeout_s` seconds it is stopped, and the result is not `ok`.
+    """Run uv, and return the result; after `timeout_s` seconds uv is stopped, and the result is not `ok`.
 
     It runs in an empty folder with settings that are written for this call, so that no project's settings
     apply. `known` has metadata for uv, and `shelf` is an additional folder of wheels. Raises `CancelledError`
@@ -179,7 +179,7 @@ def run_program(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run a program to its end in `folder`, with only this environment; otherwise like `call_uv`."""
+    """Run a program in `folder`, with only this environment, and return the result as `call_uv` does."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(standard_input.encode())
         given.seek(0)

@@ -78,7 +78,7 @@ class SandboxEquivalenceTester:
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare functions named `path::qualname`; see `EquivalenceTester.compare`."""
+        """Return a report on functions named `path::qualname`; see `EquivalenceTester.compare`."""
         run.progress(RunProgress("recording"))
         spans = [_span(original, name) for name in functions]
         recorded = self._runner.record(

@@ -161,10 +161,10 @@ class GistRunner:
         hash_seed: int = 0,
         cancel: CancelToken = NEVER,
     ) -> OriginalRun:
-        """Run the command in the repository's tree, or only its file in another place if `elsewhere`.
+        """Run the command in the repository's tree, or only its file elsewhere, and return the run.
 
-        With `trace`, the run is traced. Raises `CancelledError` if stopped, and `HarnessFailedError` if the
-        isolation can't be started.
+        If `elsewhere` is true, the file is moved to another place; if `trace` is true, the run is traced.
+        Raises `CancelledError` if stopped, and `HarnessFailedError` if the isolation can't be started.
         """
         with run_folder() as base:
             folders: dict[str, Path] = {}
@@ -242,8 +242,8 @@ class GistRunner:
     ) -> GistTrial:
         """Run a gist alone in an empty folder, with imports of `owned` and reads of `forbidden` blocked.
 
-        With `measure_lines`, the executed lines are recorded. Raises `CancelledError` if stopped, and
-        `HarnessFailedError` if the isolation can't be started.
+        Returns the run, with the executed lines if `measure_lines` is true. Raises `CancelledError` if
+        stopped, and `HarnessFailedError` if the isolation can't be started.
         """
         wanted = watched or Watched()
         called = gist_entrypoint(entrypoint)

@@ -308,7 +308,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
 
 
 def main() -> int:
-    """Read the order, make the calls, and report their outcomes."""
+    """Read the order, make the calls, report their outcomes, and return 0."""
     channel = _sibling("gistpoint_results.py")
     order = channel.taken_order()
     channel.close_input()

@@ -20,7 +20,7 @@ _NAME = "gistpoint_values"
 
 class _ByValue(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Reduce modules, and functions that can't be found by name."""
+        """Return how to rebuild a module, or a function that can't be found by name."""
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
         if type(value) is types.FunctionType and not _is_found(value):

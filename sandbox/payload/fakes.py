@@ -140,7 +140,7 @@ def _from_getattr(module: object, attribute: str) -> object:
 
 
 def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str:
-    """Describe an object in a few words.
+    """Return a description of an object in a few words.
 
     The text is empty for the gist itself and for a namespace of its own definitions.
     """

@@ -179,7 +179,7 @@ def _importable(folder: str) -> dict[str, str]:
 
 
 def _distributions(workdir: Workdir) -> list[dict[str, Any]]:
-    """Describe every installed distribution, sorted by name and version.
+    """Return a description of every installed distribution, sorted by name and version.
 
     The keys are `name`, `version`, `requires` (lines), `entry_points` (the text of the file) and `own`:
     whether the files of the distribution are in the workdir or lead into it.

@@ -534,7 +534,7 @@ class _Passing(ast.NodeTransformer):
         self._inside = lines is None
 
     def visit(self, node: ast.AST) -> Any:
-        """Change a node and its children."""
+        """Change a node and its children, and return the changed node."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
         is_case = node.__class__.__name__ == "match_case"

@@ -83,7 +83,7 @@ class Encoder:
             self.queue.append(number)
 
     def value(self, value: Any, depth: int) -> Value:
-        """Return the JSON form of a value."""
+        """Return the JSON form of a value. Raises `CannotTravelError` if it is nested too deeply."""
         kind = type(value)
         # Scalars come before the lookup in the table, because most parts of most calls are scalars.
         if value is None or kind is bool or kind is str:
@@ -456,7 +456,7 @@ class Decoder:
     def allowed(
         self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the attributes that an object gets, out of those that a message wants to change."""
+        """Return the attributes that an object gets, by name, given those that a message wants it to have."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):
             same = name in held and name in parts and sides.same_plain(held[name], parts[name])
@@ -483,7 +483,7 @@ class Decoder:
         return [(self.value(key), self.value(part)) for key, part in values]
 
     def value(self, value: Value) -> Any:
-        """Return the value of a JSON form."""
+        """Return the value of a JSON form. Raises `CannotTravelError` if the form is not valid."""
         if type(value) is dict:
             # Only lists are tagged; a dictionary at this place can't come from an honest encoder.
             raise sides.CannotTravelError("an object of JSON is no value")
@@ -512,7 +512,7 @@ class Decoder:
         return None
 
     def stand_in_for(self, number: int, *node: Any) -> object:
-        """Return a proxy for a callable that may not be taken by its name."""
+        """Return a proxy for a callable that may not be taken by its name, or raise `CannotTravelError`."""
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":

@@ -125,7 +125,7 @@ def class_member(kind: type, name: str) -> object:
 
 
 def attributes_of(value: object) -> dict[str, object]:
-    """Return the attributes that an object holds itself, including those in slots."""
+    """Return the attributes that an object holds itself, by name, including those in slots."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -419,7 +419,10 @@ class ProcessSide:
         return found
 
     def exception_named(self, name: str, base: str) -> type:
-        """Return the class of an exception from the other side; `base` is the built-in class it extends."""
+        """Return the class of an exception from the other side; `base` is the built-in class it extends.
+
+        Raises `CannotTravelError` if the name is not that of a class.
+        """
         found = self.kind_named(name, "BaseException")
         if found is None:
             raise CannotTravelError(f"{name} is no exception")

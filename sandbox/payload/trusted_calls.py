@@ -106,7 +106,9 @@ class StubCalls:
         return (yield from self.start_call(function, request, roots))
 
     def start_call(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
-        """Make a call with a new number, outermost or from a function of the tests that is called back.
+        """Make a call with a new number, and return the answer.
+
+        The call is an outermost one, or one from a function of the tests that is called back.
 
         Raises `CannotTravelError` if no test is running.
         """

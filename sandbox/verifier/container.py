@@ -64,7 +64,7 @@ class ContainerBackend:
         )
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each limit is enforced."""
+        """Return how each limit is enforced, by its name."""
         return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
 
     def record(self, limits: RunLimits) -> BackendRecord:
@@ -74,7 +74,7 @@ class ContainerBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a new temporary folder."""
+        """Run `command` in a new temporary folder, and return how it ended and what it changed."""
         with run_folder() as base:
             parts = laid_out(command, base)
             started = command

@@ -74,13 +74,13 @@ class DockerBackend:
         weakref.finalize(self, self._waiting.close)
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of every run; the answer is cached."""
+        """Run a trivial command with the settings of every run; return the result, which is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each limit is enforced; the engine may ignore those on memory and processes."""
+        """Return how each limit is enforced, by its name; the engine may ignore some of them."""
         try:
             ignored = self._connected().not_enforced
         except EngineError:
@@ -107,7 +107,7 @@ class DockerBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a new or waiting container, which is removed afterwards."""
+        """Run `command` in a new or waiting container, which is removed afterwards; return how it ended."""
         began = time.monotonic()
         try:
             return self._run(command, on_line, cancel)

@@ -95,7 +95,10 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
 
 
 def connect() -> Engine:
-    """Connect to the engine of the user's settings. Raises `EngineError` if it can't be used."""
+    """Connect to the engine of the user's settings, and return it.
+
+    Raises `EngineError` if the engine can't be used.
+    """
     import docker
 
     address = find_address()

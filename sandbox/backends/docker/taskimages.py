@@ -100,7 +100,7 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
 
 
 def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image:
-    """Pull and return an image, and report how many MiB of it have arrived."""
+    """Pull and return an image, and report how many MiB have arrived. Raises `EngineError` if that fails."""
     separator = "@" if tag.startswith("sha256:") else ":"
     name = f"{repository}{separator}{tag}"
     run = run.step(f"pulling {visible_line(name)} (MiB)")
