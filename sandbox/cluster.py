@@ -66,9 +66,7 @@ def connected(address: str) -> Iterator[Any]:
     Raises `UserError` if Dask is not installed, and `InfrastructureError` if there is no scheduler.
     """
     try:
-        distributed = import_module(
-            "distributed"
-        )  # imported by name, because it claims to be typed but has few types
+        distributed = import_module("distributed")  # not by `import`: it claims to be typed but has few types
     except ImportError as error:
         raise UserError(
             "A cluster needs the packages of Dask, which are not installed.", hint=extra_hint("cluster")
@@ -271,8 +269,7 @@ class ClusterWorkerPool:
             if different := introduction.differs_from(here):
                 self._leave_out(worker, different)
                 continue
-            # A wrong clock is reported, but the worker is not left out, and no event is changed (decision
-            # 105).
+            # A wrong clock is reported, but the worker is kept, and no event is changed (decision 105).
             ahead = introduction.utc_ms - here.utc_ms - within
             if abs(ahead) > within + SKEW_MS:
                 worker.clock_ms = round(ahead)
