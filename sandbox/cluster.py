@@ -182,8 +182,7 @@ class ClusterWorkerPool:
                     more = self._send(work, todo, on_outcome)
                     if not (more or self._at_work) or time.monotonic() > self._ends_at:
                         return
-                    # A copy, because receiving a reply may submit its job again, which changes the
-                    # dictionary.
+                    # A copy, because receiving a reply may submit a job again, which changes the mapping.
                     for future in [one for one in self._at_work if one.status not in ("pending", "lost")]:
                         self._receive(work, future, check, on_outcome)
                     tick()

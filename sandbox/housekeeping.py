@@ -87,8 +87,7 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
 
 def _forgotten() -> list[Path]:
     """Return gistpoint's temporary folders of other kinds that have not changed for a day."""
-    # Unlike the folders of runs, these have no lock that shows whether their program is alive, so age
-    # decides.
+    # Folders of runs have a lock that shows whether their program is alive; for these, age decides.
     found = []
     for prefix in _PREFIXES:
         for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):

@@ -216,8 +216,7 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
             with contextlib.suppress(OSError):  # the kernel may not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
-            # The command joins the group before it becomes bubblewrap, so nothing is started outside the
-            # group.
+            # The command joins the group before it becomes bubblewrap, so nothing starts outside the group.
             prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
             yield BoundedCommand(prefix, was_hit=lambda: _killed_in(group))
         finally:

@@ -196,8 +196,7 @@ def read_project(folder: Path) -> Project:
     setup_cfg = _setup_cfg(folder)
     extras = _extras(project, info)
     names = (text_of(project, "name"), setup_cfg.get("name", ""), str(info.get("Name", "")), folder.name)
-    # setup.cfg comes last, because its version may be a directive (`attr:`), of which an sdist has the
-    # result.
+    # setup.cfg comes last: its version may be a directive (`attr:`), of which an sdist has the result.
     versions = (text_of(project, "version"), str(info.get("Version", "")), setup_cfg.get("version", ""))
     version = _first(versions)
     if not version or version.startswith("attr:"):

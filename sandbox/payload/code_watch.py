@@ -97,8 +97,7 @@ class CodeWatch:
         while frame is not None:
             self._keep(frame.f_code, environment=True)
             frame = frame.f_back
-        # Functions that exist before the gist is imported can't belong to it, no matter what calls them
-        # later.
+        # Functions that exist before the gist is imported can't belong to it, even if it calls them.
         for found in gc.get_objects():
             if type(found) is FunctionType:
                 self._keep(found.__code__, environment=True)

@@ -120,8 +120,7 @@ class Watch:
             if not calltrace.is_inside(code):
                 return monitoring.DISABLE
             if self.entered(sys._getframe(1), code):
-                # Returns are watched only for modules, and unwinding only while a module runs: both cost
-                # time.
+                # Returns are watched only for modules, and unwinding only during a module, to save time.
                 monitoring.set_local_events(tool, code, events.PY_RETURN)
                 monitoring.set_events(tool, events.PY_START | events.PY_UNWIND)
             return None
@@ -174,8 +173,7 @@ class Entries:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
-        # Found only once, after the collection has imported the modules, because the search visits all
-        # objects.
+        # Found only once, after the collection has imported the modules: the search visits all objects.
         self.caches = [cache.cache_clear for cache in gc.get_objects() if _caches_tree_code(cache)]
         self.put("collected", count=len(items))
 

@@ -253,8 +253,7 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
-            # Checked before the parts: a proxy forwards everything, and only the collector shows its
-            # referent.
+            # Checked before the parts: a proxy forwards all, and only the collector shows its referent.
             elif kind in _PROXIES:
                 for referent in _referents(found):
                     self._note(type(referent))

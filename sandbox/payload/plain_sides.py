@@ -396,8 +396,7 @@ class ProcessSide:
         self.kept: dict[int, object] = {}
         """Objects that stay on this side, and proxies of those that stay on the other, by number."""
         self.kept_numbers: dict[int, int] = {}
-        # Far from the numbers of travelling objects, which start at `step`, and must never collide with
-        # these.
+        # Far from the numbers of travelling objects, which start at `step`: they must never collide.
         self._next_kept = step * 1_000_000_000
 
     def name(self, value: object) -> str:

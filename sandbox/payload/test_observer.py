@@ -181,8 +181,7 @@ class TestObserver:
             self._report_tampering(f"{item.name} is not the test that was put in")
 
     def _check_doctest(self, doctest: Any) -> None:
-        # The hash of its docstring is compared, because a doctest has no function whose lines could be
-        # checked.
+        # A doctest has no function whose lines could be checked, so the hash of its docstring is.
         name = self._origin.get("doctest")  # the doctest has lost its module's name after the run
         wanted = self._guard.get("doctests", {}).get(name) if self._guard else None
         if not self._tampered and wanted is not None and _docstring_sha256(doctest.docstring) != wanted:

@@ -221,8 +221,7 @@ class StubCalls:
             try:
                 sent, do = (yield answer), "next"
             except GeneratorExit:
-                # Not while another call is open, since the other process then waits for the reply to that
-                # call.
+                # Not during another call, when the other process waits for the reply to that call.
                 if self.in_test and not self.asked:
                     self.exchange(function, {"do": "close", "of": number, "call": call}, [None], shared)
                 raise
