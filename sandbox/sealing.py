@@ -2,7 +2,7 @@
 
 The tested code shares a process with the reporter. This code can't know the key of the records, which is not
 in any file, environment variable or command line when the repository is first imported. Nor can it know which
-of the meaningless tests (sentinels) have to fail, and how. Key and sentinels are made anew for each run
+of the meaningless tests (sentinels) have to fail, and how. New ones of both are made for each run
 (decision 42).
 """
 

@@ -83,7 +83,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
                     f"No task can be made of the image: {fault}", hint="Name another with `--python`."
                 )
             run.step(f"preparing {pins.reference}")
-            # The report lists installations from the workdir, which the prepared image lacks (decision 78).
+            # The report lists installations from the workdir, which are removed for runs (decision 78).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.fix) from error

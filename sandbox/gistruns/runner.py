@@ -440,8 +440,7 @@ def _pytest_words(
 ) -> list[str]:
     """Return pytest's arguments without the selection of tests.
 
-    If `alone` is true, `conftest.py` files are ignored; if `settings` is false, the repository's settings are
-    ignored.
+    `conftest.py` files are ignored if `alone` is true, the repository's settings if `settings` is false.
     """
     root = root or places.workspace
     words = ["pytest", *_PYTEST, f"--rootdir={root}", f"--confcutdir={root}"]
@@ -557,10 +556,7 @@ def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
-    """Yield the files of `folder` that are moved with a test, relative to it.
-
-    These are its `conftest.py` and, in a folder of tests, the modules that its tests may import.
-    """
+    """Yield, relative to `folder`, its `conftest.py` and, in a folder of tests, modules for its tests."""
     in_tests = bool(folder) and is_test_path(f"{folder}/module.py")
     files = [name for name, kind in tree.entries(folder) if kind == "file"]
     if "conftest.py" in files:

@@ -120,7 +120,7 @@ class CallWatch:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Trace each test anew, because an earlier test may have installed another trace function."""
+        """Trace each test again, because an earlier test may have installed another trace function."""
         self.look(threading.settrace)
         self.look(sys.settrace)
         done = yield

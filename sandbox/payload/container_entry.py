@@ -3,17 +3,17 @@
 Standard input has four bytes (the length of a JSON order, big-endian), the order, a tar for each of its
 `folders` (name and length), and the tar of the tree. On standard output each frame consists of a kind, four
 bytes of length and a payload. The kinds are `R` for result lines, `O` for output, `E` for how the command
-ended, and `M` if the kernel killed a process for lack of memory. If the order has `requests`, the bytes after
-the tree are passed to the command as its standard input; if it has `watch`, the payload of `E` also lists
-which `folders` of the tree changed and which `paths`.
+ended, and `M` if the kernel killed a process because memory ran out. If the order has `requests`, the bytes
+after the tree are passed to the command as its standard input; if it has `watch`, the payload of `E` also
+lists which `folders` of the tree changed and which `paths`.
 
 This process stays root, without rights except those to change its user and to give files away. The command
 runs as another user: it can neither signal nor trace this process, never holds the descriptor of the frames,
 and changes only the parts of the tree that the order lists: the paths in `own`, which are given to this user,
 and the folders in `shared`, to which the command may add entries, except under the `reserved` names. When
 this process ends, normally or because the attached client is gone, the kernel ends everything else in the
-container. This process also ends after `ends_after` seconds, or after an hour without work (decisions 7 and
-8).
+container. This process also ends after `ends_after` seconds, or after an hour without work
+(decisions 7 and 8).
 """
 
 from __future__ import annotations

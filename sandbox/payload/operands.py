@@ -297,10 +297,7 @@ class Operands:
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
 
     def _origin(self, kind: type, special: str, value: object) -> tuple[str, int]:
-        """Return where a special method comes from, and its first line if it is in the gist, or else 0.
-
-        The origin is `environment`, `gist` or `elsewhere`.
-        """
+        """Return a method's origin, `environment`, `gist` or `elsewhere`, and its line in the gist or 0."""
         if type(value) in (
             types.WrapperDescriptorType,
             types.MethodDescriptorType,
@@ -436,10 +433,7 @@ def _code_in(value: object) -> CodeType | None:
 
 
 def _observing(path: str, lines: frozenset[int], deep: str, shallow: str) -> dict[CodeType, CodeType]:
-    """Return the observing code of each function that begins on one of `lines`, by its original code.
-
-    Empty if the file can't be read or compiled.
-    """
+    """Return the observing code of functions that begin on `lines`, by their code; empty if unreadable."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -58,8 +58,7 @@ class Encoder:
         Raises `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
-        # Also objects that no root refers to any more: the call may have changed them, and the other side
-        # still has them.
+        # Also objects that no root refers to: the call may have changed what the other side still has.
         for number in list(self.shared.objects):
             self.reach(number)
         heap, characters = {}, 0
@@ -132,10 +131,7 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return, as a list of at most one, what the other side uses if it may not take a value by its name.
-
-        For a callable it is a proxy; for an enumeration's member that extends a built-in type, its value.
-        """
+        """Return a list with what replaces a name that may not be taken: a proxy or a member's value."""
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -499,10 +495,7 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return its substitute if the answer may not contain it, otherwise None.
-
-        Raises `Unseen` if there is no substitute.
-        """
+        """Record a name in an answer; return None, or a refused name's substitute, or raise `Unseen`."""
         try:
             self.side.answered(name)
         except sides.Unseen:

@@ -27,7 +27,7 @@ class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is the substitute for `Str
 
 
 def supply() -> None:
-    """Add the names that this Python lacks; from Python 3.11 on, it lacks none."""
+    """Add the names that are missing in this Python; from Python 3.11 on, none are."""
     if not hasattr(enum, "StrEnum"):
         setattr(enum, "StrEnum", _StrEnum)  # noqa: B010 - missing in the module
     for name in _NODES:
