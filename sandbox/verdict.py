@@ -247,7 +247,7 @@ class Transcript:
         self._sentinels_seen.add(name)
 
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
-        """Return the result of a run, given its records and the exit status of its process, which had ended.
+        """Return the result of a run that was not stopped, given its records and its process's exit status.
 
         A run that collects tests which are not in `expected` is invalid, unless that is None.
         """

@@ -39,7 +39,7 @@ class HostGate:
             return max(0.0, self._held_until - self._now())
 
     def refused(self, asked: float | None) -> None:
-        """Close the gate after a rate limit, for `asked` seconds or, if that is None, for ever longer."""
+        """Close the gate after a rate limit, for `asked` seconds or, if that is None, longer each time."""
         with self._lock:
             now = self._now()
             if now >= self._held_until:  # otherwise the request was sent before the gate closed

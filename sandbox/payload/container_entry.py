@@ -194,7 +194,7 @@ def _drain(fd: int, kind: bytes) -> None:
 
 
 class Forwarding:
-    """Forwards standard input to the command; without `requests`, any input or its end ends this process."""
+    """Forwards standard input to the command; its end, or input without `requests`, ends this process."""
 
     def __init__(self, poll: select.poll, requests: int | None) -> None:
         self.poll = poll
@@ -277,7 +277,7 @@ def _follow(
 
 
 def _watched(tree: str) -> Callable[[], dict[str, Any]]:
-    """Record the states of the tree, and return a function that reports the changes since then."""
+    """Record the states of the tree, and return a function that returns the changes since then."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     if TYPE_CHECKING:
         from gistpoint.sandbox.payload import tree_states

@@ -178,7 +178,7 @@ class TestSide(ProcessSide):
         return self.allowed(self.learned.changes(key))
 
     def same_change(self, value: object, key: str) -> Iterator[str]:
-        """Yield the keys of changes that have the same effect as this one.
+        """Yield the keys of changes that have the same effect as the change `key` of `value`.
 
         For example, a list can be extended in place, or replaced with a longer one in the attribute or
         container that holds it.

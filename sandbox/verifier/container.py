@@ -38,7 +38,7 @@ It sets the group first, since only root may do so.
 
 
 class ContainerBackend:
-    """Runs commands in the verifier's container, as another user if root starts it and not `same_user`."""
+    """Runs commands in the verifier's container, as another user if root starts it, unless `same_user`."""
 
     name = "container"
     expects: ClassVar[Mapping[str, str]] = {}
