@@ -1,1 +1,1 @@
-"""Where untrusted code runs: workspaces, isolation backends, environments, test runs."""
+"""The place where untrusted code runs: workspaces, isolation backends, environments and test runs."""

@@ -1,4 +1,4 @@
-"""Folders that are built once, by their first user, and never changed afterwards."""
+"""Builds folders once, for their first user, and never changes them afterwards."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _TICK_S = 0.05
 def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken = NEVER) -> Path:
     """Return `folder`, after making it with `build` if it does not exist.
 
-    It is built in a temporary folder next to it, which is then moved into place. Other threads and processes
-    that ask in the meantime wait. A build that raises leaves nothing behind. Everybody can read the result,
-    since another user may run the code, and nobody can write to it.
+    `build` makes a temporary folder next to `folder`, which is then moved into place. Other threads and
+    processes that request the folder in the meantime wait. A build that raises an error leaves nothing
+    behind. Everybody can read the result, since another user may run the code, and nobody can write to it.
+    Raises `CancelledError` if stopped while waiting.
     """
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_name(folder.name + ".lock"), cancel):
-        # Another process may have built it while this one waited for the lock.
+        # Another process may have built the folder while this process waited for the lock.
         if folder.is_dir():
             return folder
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -35,7 +36,7 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
             built = temporary / "built"
             build(built)
             _freeze(built)
-            # The top is frozen after the move: an ordinary user can't rename a folder that is not writable.
+            # The top is frozen after the move, because only root can rename a folder that is not writable.
             built.chmod(0o755)
             built.rename(folder)
             folder.chmod(0o555)
@@ -45,7 +46,7 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
 
 
 def remove_frozen(folder: Path) -> None:
-    """Remove a folder, even if its folders are not writable."""
+    """Remove a folder, even if folders in it are not writable."""
     for place, folders, _ in os.walk(folder):
         for name in folders:
             path = Path(place, name)
@@ -58,7 +59,7 @@ def remove_frozen(folder: Path) -> None:
 
 
 def _freeze(folder: Path) -> None:
-    # Links are skipped: chmod would follow them to files outside of the folder.
+    # Links are skipped, because chmod would follow them to files outside of the folder.
     for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             path = Path(place, name)

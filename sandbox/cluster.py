@@ -1,8 +1,8 @@
-"""The workers of a Dask cluster: which of them get jobs, and which of their replies are trusted.
+"""Decides which workers of a Dask cluster get jobs, and which of their replies are trusted.
 
-Dask distributes jobs, repeats those of a lost worker, and can encrypt. This module has workers introduce
-themselves before they get a job, checks each reply, and gives no more jobs to a worker that lies
-(decision 105).
+Dask distributes jobs, repeats those of a lost worker, and can encrypt connections. This module makes workers
+introduce themselves before they get a job, checks each reply, and gives no more jobs to workers that lie
+repeatedly (decision 105).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from gistpoint.core.orders import (
 from gistpoint.core.text import bounded
 
 STRIKES = 3
-"""A worker gets no more jobs after this many lies, or jobs that it could not do."""
+"""The number of lies and of failures to do a job after which a worker gets no more jobs."""
 SKEW_MS = 2_000
-"""Clocks that differ by more than this, beyond the error of the measurement, are reported."""
+"""The largest difference between clocks, in ms, that is not reported, beyond the measurement's error."""
 GRACE_S = 20.0
-"""How long jobs may take to end after they were asked to."""
+"""How long jobs may take to end after they are asked to."""
 _LAST_S = 5.0
 _CONNECT_S = 20
 _LOOK_S = 2.0
@@ -54,19 +54,19 @@ _FETCH_S = 60
 _WAIT_S = 60.0
 """How long to wait for the first worker of a cluster."""
 _AHEAD = 2
-"""Jobs submitted for each thread of a worker, so that no thread has to wait for the next one."""
+"""The number of jobs submitted for each thread of a worker, so that no thread has to wait for a job."""
 _MOST_CHARACTERS = 1_000
-"""The limit of a message from a worker."""
+"""The limit on the length of a message from a worker."""
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
     """Yield a client of the Dask scheduler at `address`.
 
-    Raises `UserError` if Dask is not installed, `InfrastructureError` if there is no scheduler.
+    Raises `UserError` if Dask is not installed, and `InfrastructureError` if there is no scheduler.
     """
     try:
-        distributed = import_module("distributed")  # by name: it claims to be typed but has few types
+        distributed = import_module("distributed")  # not by `import`: it claims to be typed but has few types
     except ImportError as error:
         raise UserError(
             "A cluster needs the packages of Dask, which are not installed.", hint=extra_hint("cluster")
@@ -86,7 +86,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def open_to_all(address: str) -> str:
-    """Return a warning if the connection to a scheduler is neither encrypted nor local, or an empty text."""
+    """Return a warning if the connection to a scheduler is neither encrypted nor local; otherwise empty."""
     given = urlsplit(address if "://" in address else f"tcp://{address}")
     host = given.hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")
@@ -101,9 +101,9 @@ def open_to_all(address: str) -> str:
 
 @contextmanager
 def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterWorkerPool]:
-    """Yield the workers of a cluster, after a warning if the connection is open to all.
+    """Yield the workers of a cluster; first pass a warning to `tell` if the connection is open to all.
 
-    Raises the errors of `connected`.
+    Raises `UserError` if Dask is not installed, and `InfrastructureError` if there is no scheduler.
     """
     with connected(address) as client:
         if warning := open_to_all(address):
@@ -114,7 +114,7 @@ def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[Cluste
 def unfit_workers(client: Any) -> list[str]:
     """Return a sentence about each worker of a cluster that can't work for this process.
 
-    Such a worker has an older version, for example.
+    For example, such a worker has another version of gistpoint.
     """
     pool = ClusterWorkerPool(client, "", lambda sentence: None)
     pool._meet(client.nthreads())
@@ -123,11 +123,11 @@ def unfit_workers(client: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A job that was submitted to Dask."""
+    """A job that has been submitted to Dask, with or without the archive of its task."""
 
     job: ClusterJob
     workers: frozenset[str]
-    """The addresses of the workers that may do it."""
+    """The addresses of the workers that may do the job."""
     with_archive: bool = False
 
 
@@ -138,11 +138,11 @@ class ClusterWorkerPool:
     client: Any
     address: str
     tell: Callable[[str], None]
-    """Receives a sentence about each worker that is not trusted or gets no more jobs, and about clocks."""
+    """Called with a sentence on each worker that is not trusted or gets no more jobs, and on clocks."""
     most: int | None = None
-    """The most jobs at once; None for the number of threads, and some more ahead."""
+    """The largest number of jobs at once; None for `_AHEAD` times the number of threads."""
     interrupts: int = 0
-    """How often Ctrl+C was pressed."""
+    """How often Ctrl+C has been pressed."""
     _start: str = field(default_factory=lambda: secrets.token_hex(8))
     _numbers: Iterator[int] = field(default_factory=count)
     _workers: dict[str, ClusterWorker] = field(default_factory=dict)
@@ -152,9 +152,9 @@ class ClusterWorkerPool:
     _at_work: dict[Any, _Sent] = field(default_factory=dict)
     _again: deque[ClusterJob] = field(default_factory=deque)
     _avoid: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Workers that lied about a job or could not do it, with the reason, by the key of the job."""
+    """By the key of a job, the workers that lied about it or could not do it, each with the reason."""
     _stop: int = 0
-    """1 after the jobs were asked to finish and stop, 2 after they were asked to stop at once."""
+    """1 after workers have been asked to finish their jobs, 2 after they have been asked to abandon them."""
     _stop_sent: int = 0
     """The value of `_stop` that the workers know."""
     _ends_at: float = float("inf")
@@ -167,9 +167,9 @@ class ClusterWorkerPool:
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Have jobs done; return when all are done, or after a stop.
+        """Have jobs done, and pass each outcome to `on_outcome`; return when all are done, or after a stop.
 
-        A job whose worker dies is repeated elsewhere by Dask; one whose result can't be true is repeated by
+        A job whose worker dies is repeated elsewhere by Dask; a job whose result can't be true is repeated by
         this method. The first Ctrl+C stops, the second stops at once. `tick` is called several times a
         second. Raises `InfrastructureError` if the scheduler goes away or no worker is left.
         """
@@ -182,7 +182,7 @@ class ClusterWorkerPool:
                     more = self._send(work, todo, on_outcome)
                     if not (more or self._at_work) or time.monotonic() > self._ends_at:
                         return
-                    # A copy: receiving a reply may submit its job again, which changes the dictionary.
+                    # A copy, because receiving a reply may submit a job again, which changes the mapping.
                     for future in [one for one in self._at_work if one.status not in ("pending", "lost")]:
                         self._receive(work, future, check, on_outcome)
                     tick()
@@ -196,7 +196,7 @@ class ClusterWorkerPool:
 
     @property
     def stopping(self) -> bool:
-        """Whether `stop` was called."""
+        """Whether `stop` has been called."""
         return self._stop > 0
 
     @property
@@ -228,7 +228,10 @@ class ClusterWorkerPool:
         )
 
     def _look(self) -> None:
-        """Every few seconds, meet new workers, and take back jobs that no present worker can do."""
+        """Every two seconds, meet new workers, and take back jobs that no present worker can do.
+
+        Raises `InfrastructureError` if the scheduler is gone or no worker is left.
+        """
         if self.client.status != "running":
             raise self._gone()
         now = time.monotonic()
@@ -246,13 +249,13 @@ class ClusterWorkerPool:
         self._require_workers(now)
 
     def _meet(self, addresses: Iterable[str]) -> None:
-        """Let new workers introduce themselves, and compare their clocks with this one."""
+        """Let new workers introduce themselves, and compare their clocks with this machine's clock."""
         asked = [*addresses]
         if not asked:
             return
         here, began = WorkerIntroduction(), time.monotonic()
         found: dict[str, Any] = self._ask(self.client.run, introduce, workers=asked, on_error="return")
-        # The answer was written between the call and its return: the error is half of that, in milliseconds.
+        # The answer was written between the call and its return: the error is half of that time, in ms.
         within = (time.monotonic() - began) * 500
         for address, answer in found.items():
             worker = self._workers[address] = ClusterWorker(address)
@@ -265,7 +268,7 @@ class ClusterWorkerPool:
             if different := introduction.differs_from(here):
                 self._leave_out(worker, different)
                 continue
-            # A wrong clock is reported, but the worker is not left out: no event is changed (decision 105).
+            # A wrong clock is reported, but the worker is kept, and no event is changed (decision 105).
             ahead = introduction.utc_ms - here.utc_ms - within
             if abs(ahead) > within + SKEW_MS:
                 worker.clock_ms = round(ahead)
@@ -305,7 +308,7 @@ class ClusterWorkerPool:
     def _send(
         self, work: WorkFunction, todo: Iterator[ClusterJob], on_outcome: Callable[[ClusterOutcome], None]
     ) -> bool:
-        """Submit jobs while there is room; return whether more may follow."""
+        """Submit jobs while there is room; return whether more jobs may follow."""
         while not self.stopping and len(self._at_work) < self.places:
             job = self._again.popleft() if self._again else next(todo, None)
             if job is None:
@@ -348,13 +351,13 @@ class ClusterWorkerPool:
     ) -> None:
         sent = self._at_work[future]
         if future.status == "finished":
-            # The scheduler knows who holds a result. A reply could name another worker to get the strike.
+            # The scheduler knows which worker holds a result; a reply could lie about that to avoid a strike.
             holders = self._ask(self.client.who_has, [future])
             worker = next((self._workers.get(address) for address in next(iter(holders.values()), ())), None)
             try:
                 data = future.result(timeout=_FETCH_S)
             except Exception:
-                return  # its worker died just now: Dask does it again, or its status says what happened
+                return  # the worker has just died: Dask repeats the job, or its status says what happened
             del self._at_work[future]
             if worker is None or worker.left_out:
                 self._again.append(sent.job)
@@ -376,7 +379,7 @@ class ClusterWorkerPool:
         check: ResultCheck,
         on_outcome: Callable[[ClusterOutcome], None],
     ) -> None:
-        """Check a worker's reply to a job and act on it."""
+        """Check a worker's reply to a job: report its outcome, or submit the job again."""
         try:
             reply = _read(sent.job, data)
             value = check(sent.job, bytes(reply.result), worker) if reply.kind is WorkStatus.DONE else None
@@ -385,7 +388,7 @@ class ClusterWorkerPool:
             return
         message = bounded(reply.message, _MOST_CHARACTERS)
         match reply.kind:
-            # A task travels only to a worker that asks for it, and only to that one.
+            # A task is sent only to a worker that requests it.
             case WorkStatus.NEEDS_TASK if not sent.with_archive:
                 self._submit(work, _Sent(sent.job, frozenset({worker.address}), with_archive=True))
             case WorkStatus.NEEDS_TASK:
@@ -398,7 +401,7 @@ class ClusterWorkerPool:
                 on_outcome(ClusterOutcome(sent.job, reply.kind, value, worker, message))
 
     def _strike(self, job: ClusterJob, worker: ClusterWorker, what: str) -> None:
-        """Have a job done elsewhere; a worker to which this happens too often gets no more jobs."""
+        """Have a job done elsewhere, and give no more jobs to a worker to which this happens too often."""
         worker.strikes += 1
         what = what.rstrip(".")
         self._avoid.setdefault(job.key, {})[worker.address] = f"{worker.name} {what}"
@@ -417,7 +420,7 @@ class ClusterWorkerPool:
     # Stopping
 
     def _send_stop(self) -> None:
-        """Ask the workers to stop, once for each of the two ways."""
+        """Tell the workers to stop, if they do not know it yet: once to finish, and once to stop at once."""
         if self._stop_sent == self._stop:
             return
         self._stop_sent = self._stop
@@ -429,8 +432,8 @@ class ClusterWorkerPool:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Let Ctrl+C stop the work between two steps, never within one."""
-        # Only the main thread may set signal handlers; work in another thread is stopped by `stop`.
+        """Let Ctrl+C stop the work between two steps, but never within a step."""
+        # Only the main thread may set signal handlers; other threads are stopped with `stop`.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -447,7 +450,7 @@ class ClusterWorkerPool:
 
 
 def _read(job: ClusterJob, data: object) -> WorkReply:
-    """Return a worker's reply to a job. Raises `ClusterLieError`."""
+    """Return a worker's reply to a job. Raises `ClusterLieError` if it can't be a true reply to this job."""
     try:
         reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
     except (TypeError, msgspec.MsgspecError) as error:
@@ -460,8 +463,8 @@ def _read(job: ClusterJob, data: object) -> WorkReply:
 
 
 def _failure(error: BaseException) -> str:
-    """Return the reason why Dask gave up a job, as a sentence."""
-    # By its name: importing the class would load Dask, which need not be installed.
+    """Return why Dask gave up a job, as a sentence."""
+    # Recognised by its name, because importing the class would load Dask, which need not be installed.
     if type(error).__name__ == "KilledWorker":
         return f"Every worker that had it died. {bounded(str(error), _MOST_CHARACTERS)}"
     return f"gistpoint failed on the worker: {type(error).__name__}: {bounded(str(error), _MOST_CHARACTERS)}"

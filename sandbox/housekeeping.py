@@ -1,4 +1,4 @@
-"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images, and dead runs' folders."""
+"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images and dead runs' folders."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OLD_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """One item in the caches."""
+    """One item in the caches, or one folder that a dead program left behind."""
 
     kind: str
-    """`environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
+    """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
-    """Bytes on the disk; for an image the engine's figure."""
+    """The number of bytes on the disk; for an image, the engine's figure."""
     place: str
 
 
@@ -63,11 +63,11 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     """Remove everything that `kept` lists, and return what was removed. No run may be under way."""
     before = kept(cache)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
-        # Their folders are read-only, and rmtree alone would fail at the first of them.
+        # The folders are read-only, so rmtree alone would fail.
         if folder.is_dir():
             remove_frozen(folder)
         else:
-            folder.unlink(missing_ok=True)  # its lock, or a list
+            folder.unlink(missing_ok=True)  # a lock file, or a list
     for folder in (cache / "libraries").glob("*"):
         shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
@@ -80,14 +80,14 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
 
         remove_containers(engine)
         remove_images(engine)
-    # Only what is really gone is reported: every removal above ignores errors.
+    # Only what is really gone is reported, because every removal above ignores errors.
     after = {(item.kind, item.place) for item in kept(cache)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
 
 
 def _forgotten() -> list[Path]:
     """Return gistpoint's temporary folders of other kinds that have not changed for a day."""
-    # Unlike folders of runs, these have no lock that shows whether their program is alive, only an age.
+    # Folders of runs have a lock that shows whether their program is alive; for these, age decides.
     found = []
     for prefix in _PREFIXES:
         for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
@@ -119,7 +119,7 @@ def _images(engine: Engine) -> list[StoredItem]:
 
 
 def _size(folder: Path) -> int:
-    # Blocks, not lengths: that is what removing a sparse or a tiny file frees.
+    # Blocks, not lengths, because removing a sparse or tiny file frees its blocks.
     total = 0
     for place, _, files in os.walk(folder):
         for name in files:

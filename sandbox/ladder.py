@@ -1,4 +1,4 @@
-"""Choosing the backend of a run: the configured one, or the strongest one that works.
+"""Chooses the backend of a run: the configured backend, or the strongest that works.
 
 Code runs without isolation only with the user's consent.
 """
@@ -35,8 +35,8 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
     """Return functions that make the built-in backends, in order of preference.
 
-    Each imports only its own module. Docker is used if bubblewrap does not work, or on request; Landlock,
-    which promises less, comes after both.
+    The keys are the backends' names. Each function imports only the module of its backend. Docker is used if
+    bubblewrap does not work, or on request; Landlock, which guarantees less, comes after both.
     """
     return {"bwrap": _bubblewrap, "docker": _docker, "landlock": _landlock, UNSANDBOXED: _plain}
 
@@ -66,11 +66,12 @@ def _plain() -> Backend:
 
 
 def installed_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return the backends of other packages in gistpoint's own environment, by name.
+    """Return functions that make the backends of other packages in gistpoint's environment, by name.
 
-    They are entry points of `gistpoint.backends`, used only on request, and can't replace a built-in one.
+    They are entry points in the group `gistpoint.backends`, used only on request, and can't replace a
+    built-in backend.
     """
-    # A package that calls its backend `bwrap` would otherwise run code for users who trust the built-in one.
+    # A package with a backend named `bwrap` would otherwise run code of users who trust the built-in backend.
     builtin = builtin_backends()
     return {
         entry.name: partial(_load_backend, entry) for entry in declared(_GROUP) if entry.name not in builtin
@@ -90,15 +91,16 @@ def choose(
 ) -> Backend:
     """Return the backend for this machine: `requested`, or the first whose probe works.
 
-    The one without isolation requires `consented`, even if requested by name. Raises
-    `SandboxUnavailableError` with the remedy; a requested backend that fails is never replaced by another.
+    The backend without isolation requires `consented`, even if requested by name. Raises
+    `SandboxUnavailableError`, with the remedy, if no backend can be used; a requested backend that does not
+    work is never replaced with another.
     """
     available = backends if backends is not None else builtin_backends()
     if requested is not None:
         return _requested(requested, available if backends is not None else _every_backend(), consented)
     complaints = []
     for name, make in available.items():
-        # It always works, so a probe proves nothing: it is used only after all others, and with consent.
+        # The plain backend always works, so it is used only after all others, and only with consent.
         if name == UNSANDBOXED:
             continue
         backend = make()
@@ -153,7 +155,7 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
 
 
 def has_consented(config: Path) -> bool:
-    """Whether the user agreed to run code without isolation on this machine.
+    """Whether the user has agreed to run code without isolation on this machine.
 
     `config` is the folder of the configuration.
     """
@@ -192,22 +194,22 @@ class Diagnosis:
     name: str
     probe: BackendProbe
     record: BackendRecord | None
-    """None if the backend does not work."""
+    """The backend's description for results; None if it does not work."""
     enforced: Mapping[str, str]
     plugin: bool = False
 
     @property
     def isolates(self) -> bool:
-        """Whether the backend works and promises isolation."""
+        """Whether the backend works and guarantees isolation."""
         return self.probe.works and self.record is not None and self.record.isolated
 
 
 def diagnose(
     backends: Mapping[str, Callable[[], Backend]] | None = None,
 ) -> tuple[tuple[Diagnosis, ...], Mapping[str, Backend]]:
-    """Probe every backend; return the findings, and the backends that work.
+    """Probe every backend; return the findings, and the backends that work, by name.
 
-    By default, the backends of other packages are included.
+    By default, the built-in backends and those of other packages are probed.
     """
     builtin = builtin_backends() if backends is None else backends
     plugins = installed_backends() if backends is None else {}
@@ -233,7 +235,10 @@ def diagnose(
 
 
 def versions() -> Mapping[str, str]:
-    """Return the versions that matter for a run."""
+    """Return the versions that matter for a run, by name; `missing` for a package that is not installed.
+
+    `gistpoint-python` is the path of the interpreter.
+    """
     from importlib import metadata
 
     found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}

@@ -1,6 +1,7 @@
-"""The files of a run: its folder, the tree, the control folder with the payload; and its environment.
+"""Lays out the files of a run (its folder, the tree, the control folder) and makes its environment variables.
 
-Suites, recordings, warm processes and gists share this code, and name the files that they need (decision 65).
+Runs of suites, recordings, warm processes and gists share this code, and name the files that they need
+(decision 65).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class MountPaths:
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
     """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
-    # The lock ends with the process however it dies, which shows `leftovers` the folders of dead runs.
+    # The lock ends with the process, however that dies, so that `leftovers` can recognise dead runs.
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
         try:
@@ -61,7 +62,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def leftovers() -> tuple[Path, ...]:
-    """Return the folders of runs whose program is gone, according to their locks."""
+    """Return the folders of runs whose program is gone, as their locks show."""
     return tuple(_unlocked())
 
 
@@ -75,9 +76,9 @@ def remove_leftovers() -> int:
 
 
 def _unlocked() -> Iterator[Path]:
-    """Yield unlocked folders, each locked until the next one is asked for.
+    """Yield unlocked folders of runs, each locked until the next folder is requested.
 
-    Folders younger than a minute are skipped: they may be about to be locked.
+    Folders younger than a minute are skipped, because they may be about to be locked.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError, NoLocksError):
@@ -85,7 +86,7 @@ def _unlocked() -> Iterator[Path]:
             is_young = time.time() - stat.st_mtime < _YOUNG_S
             if stat.st_uid != os.geteuid() or is_young or is_held(folder):
                 continue
-            # The folder's owner may lock it between the check and this line: only the lock itself decides.
+            # The folder's program may lock it between the check and this line: only the lock decides.
             lock = take(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
             if lock is not None:
                 with lock:
@@ -93,7 +94,7 @@ def _unlocked() -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, even if the tested code took permissions away from folders in it."""
+    """Remove a folder, even if the tested code has removed permissions from folders in it."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
     for place, names, _ in os.walk(folder):
@@ -108,15 +109,15 @@ def _remove(folder: Path) -> None:
 def lay_out(tree: SourceTree, folder: Path) -> None:
     """Write the files and inner links of `tree` below `folder`, which must be empty or not exist.
 
-    Modes are 0755 and 0644, whatever the user's mask is, because another user may run the code. Links that
-    lead out of the tree, and special files, are left out. Raises `TaskError` for a path that is both a file
-    and a folder.
+    The modes are 0755 and 0644, whatever the user's mask is, because another user may run the code. Links
+    that lead out of the tree, and special files, are left out. Raises `TaskError` for a path that is both a
+    file and a folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
     made = {""}
     try:
-        # Files before links: a link laid out first could lead a later file out of the folder.
+        # Files come before links, because a link could lead a later file out of the folder.
         for path in tree.files():
             _folders(folder, posixpath.dirname(path), made)
             _write(
@@ -145,7 +146,7 @@ def _folders(root: Path, path: str, made: set[str]) -> None:
 
 
 def _write(path: Path, data: bytes, *, executable: bool) -> None:
-    # O_EXCL and O_NOFOLLOW: what is already there, such as a link, is an error and never written through.
+    # With O_EXCL and O_NOFOLLOW, an existing entry such as a link is an error, and is never written through.
     mode = 0o755 if executable else 0o644
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     with os.fdopen(descriptor, "wb") as file:
@@ -154,9 +155,9 @@ def _write(path: Path, data: bytes, *, executable: bool) -> None:
 
 
 def _cut_links_out(folder: Path, links: Iterable[str]) -> None:
-    """Remove links that lead out, as resolved by the file system: their text alone can deceive."""
+    """Remove links that lead out as the file system resolves them, because their text alone can deceive."""
     root = folder.resolve()
-    # Repeated: a link may lead inside through another one, which has just been removed.
+    # Repeated, because a link may lead inside only through another link, which has just been removed.
     while out := [
         path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)
     ]:
@@ -176,8 +177,8 @@ def fill_control(
 ) -> None:
     """Fill the control folder of a run.
 
-    `files` maps names in it to files of the payload, `texts` names to contents. The program of the build
-    steps and the task's metadata are added.
+    `files` maps names in the folder to files of the payload, and `texts` maps names to contents. The program
+    that runs build steps, and the task's metadata, are added.
     """
     folder.mkdir()
     for name, file in {**files, _BUILD_STEPS: _BUILD_STEPS}.items():
@@ -205,7 +206,7 @@ def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
 
 
 def building(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
-    """Return a command that runs the task's build steps first, if there are any."""
+    """Return the command line that runs the task's build steps, if any, and then becomes `arguments`."""
     if not pins.build_steps:
         return [*arguments]
     program = f"{places.folders['control']}/{_BUILD_STEPS}"
@@ -218,7 +219,7 @@ def roots_in(place: str, pins: EnvironmentPins) -> list[str]:
 
 
 def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
-    """Return the environment variables of every run."""
+    """Return the environment variables of every run, by name."""
     return {
         "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
         "HOME": places.home,
@@ -234,9 +235,9 @@ def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
 
 
 def reporting_environment(places: MountPaths, hash_seed: int, importable: Iterable[str]) -> dict[str, str]:
-    """Return the environment of a run that reports over the pipe.
+    """Return the environment variables of a run that reports over the pipe, by name.
 
-    Its import path is `importable` and the metadata.
+    The import path has the folders in `importable`, and the metadata.
     """
     metadata = f"{places.folders['control']}/metadata"
     return {

@@ -1,4 +1,4 @@
-"""The limits of one run, and what enforces them on this machine."""
+"""The limits of one run, and how they are enforced on this machine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Bounds of one run: bytes, or a count where the name says so; none is a duration.
+    """The limits of one run, in bytes, except for the counts `processes` and `open_files`.
 
-    `memory` bounds the sum over all processes of the run, `address_space` each of them alone: the second is
-    larger because thread pools and large maps reserve more than they touch.
+    `memory` limits the sum over all processes of the run, `address_space` each process alone; `address_space`
+    is larger because thread pools and large maps reserve more than they touch.
     """
 
     memory: int = 2048 * _MIB
@@ -24,18 +24,18 @@ class RunLimits:
     workspace: int = 512 * _MIB
     temporary: int = 256 * _MIB
     output: int = _MIB
-    """How much of the end of standard output and error is kept."""
+    """How many of the last bytes of standard output and error are kept."""
     results: int = 64 * _MIB
-    """The most that may come over the result pipe; a run that exceeds it is stopped."""
+    """How many bytes may come over the result pipe; a run that exceeds this is stopped."""
     result_line: int = _MIB
 
     @property
     def disk(self) -> int:
-        """The limit of the size of the run's files, in all places together."""
+        """The limit on the size of the run's files, in all places together."""
         return self.workspace + self.temporary
 
     def of_a_process(self) -> dict[str, int]:
-        """Return the limits of each single process, by their names in the module `resource`."""
+        """Return the limits on each single process, by their names in the module `resource`."""
         # RLIMIT_NPROC is left out on purpose: it counts all processes of a user, not those of a run.
         # RLIMIT_DATA adds nothing to RLIMIT_AS, but replaces a lower limit of gistpoint's own process.
         return {
@@ -47,7 +47,7 @@ class RunLimits:
         }
 
     def record(self) -> Mapping[str, int]:
-        """Return the limits as they are written into a result."""
+        """Return the limits by name, as they are written into a result."""
         return asdict(self)
 
 
@@ -62,7 +62,7 @@ _ALWAYS = {"time": WATCHED, "output": WATCHED}
 
 
 def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
-    """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's own watching, or not at all.
+    """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's watching, or not at all.
 
     A watched limit is checked ten times a second; a run that exceeds it is ended. Time and output are always
     watched.

@@ -1,4 +1,4 @@
-"""Processes that decide candidates, here or on a Dask cluster; and ruff as the linter of corruptions."""
+"""Makes processes that judge candidates, here or on a Dask cluster, and runs ruff on corruptions."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SandboxHarness:
-    """Implements `gistpoint.core.generation.context.FetchingHarness`."""
+    """An implementation of `gistpoint.core.generation.context.FetchingHarness` on one backend."""
 
     backend: str
-    """The name of the backend, as `choose` takes it."""
+    """The name of the backend, which `choose` accepts."""
     consented: bool
-    """Whether the user agreed to run without isolation."""
+    """Whether the user has agreed to run code without isolation."""
     cache: Path
 
     @classmethod
     def on(cls, backend: BackendRecord) -> SandboxHarness:
-        """Return the harness of a backend that was chosen before, with the user's cache."""
+        """Return the harness for a backend that has already been chosen, with the user's cache."""
         return cls(backend.name, not backend.isolated, Locations.of_user().cache)
 
     def key(self, spec: SourceSpec, scratch: Path) -> str:
-        """Return the key of a source (see `key_of`). Raises `SourceError`."""
+        """Return the key of a source (see `key_of`). Raises `SourceError` if it can't be fetched."""
         from gistpoint.sandbox.environments.sources import key_of
 
         return key_of(spec, scratch)
@@ -77,10 +77,11 @@ class SandboxHarness:
         run: RunContext,
         look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch`, and pin the requirements of its suite.
+        """Fetch a source below `scratch`, pin its suite's requirements, and return the repository.
 
-        `look` is called with its files first, and may raise. Raises `SourceError` and
-        `EnvironmentBuildError`.
+        `look` is called with the files before that, and may raise an error to skip the pinning. Raises
+        `SourceError` if the source can't be fetched, `EnvironmentBuildError` if its requirements can't be
+        pinned, and `CancelledError` if stopped.
         """
         from gistpoint.sandbox.environments.sources import fetch_repository
 
@@ -96,7 +97,7 @@ class SandboxHarness:
         )
 
     def runner(self) -> SuiteRunner:
-        """Return the runner of whole suites. Raises `SandboxUnavailableError`."""
+        """Return the runner of whole suites. Raises `SandboxUnavailableError` if there is no backend."""
         return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> SuiteTestMapper:
@@ -107,12 +108,12 @@ class SandboxHarness:
     def confirmer(self) -> Confirmer | None:
         """Return the maker of tasks' controls, or None if confirmation is switched off.
 
-        It looks for no inputs beyond the tests: that is left to the confirmation of a pass.
+        The maker does not look for inputs beyond the tests, which is left to the confirmation of a pass.
         """
         return confirmer_on(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def scorer(self, intake: Intake) -> GlanceScorer:
-        """Return the scorer that predicts whether a corruption of this library is seen at a glance."""
+        """Return the scorer that predicts whether a corruption of this library is noticed at a glance."""
         return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
@@ -130,7 +131,7 @@ class SandboxHarness:
         return RetryingModel(OpenAICompatibleModel(settings))
 
     def prober(self, library: SourceLibrary) -> SuiteProber:
-        """Return the prober of this library's candidates; it stays warm after the first one."""
+        """Return the prober of this library's candidates; it stays warm after the first candidate."""
         intake = library.intake
         return SuiteProber(
             choose(self.backend, consented=self.consented),
@@ -145,7 +146,7 @@ class SandboxHarness:
 
 _POLL_S = 0.2
 _GRACE_S = 5.0
-"""Seconds that a job has to end after the pool is closed."""
+"""The seconds that a job has to end after the pool is closed."""
 
 
 @contextmanager
@@ -154,14 +155,14 @@ def local_workers(size: int) -> Iterator[Workers]:
 
     They also end when this process dies in any way.
     """
-    # Spawned, not forked: this process may have threads, and a fork would copy the locks that they hold.
+    # Spawned, not forked, because a fork would copy the locks that threads of this process hold.
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(size, mp_context=context, initializer=_begin, initargs=(receiving,))
     try:
         yield Workers(pool, size)
     finally:
-        # First the message, then the wait: a job under way would otherwise run to its own end.
+        # The message comes before the wait, because a job would otherwise run to its end.
         sending.send(None)
         pool.shutdown(wait=True, cancel_futures=True)
         sending.close()
@@ -169,23 +170,23 @@ def local_workers(size: int) -> Iterator[Workers]:
 
 
 def _begin(receiving: Connection) -> None:
-    """Prepare a process of the pool: it ignores Ctrl-C, which the first process handles."""
+    """Prepare a process of the pool, which ignores Ctrl+C and ends with the pool or the first process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
-    # A pool that is killed sends its processes no message; the sentinel of the parent shows it.
+    # A pool that is killed sends no message to its processes; the parent's sentinel shows that it is gone.
     threading.Thread(target=_watch, args=(receiving, parent.sentinel), daemon=True).start()
     Finalize(None, close_contexts, exitpriority=10)
 
 
 def _watch(receiving: Connection, parent: int) -> None:
-    """Stop all work when the pool is closed, and end soon after, or at once if the first process is gone."""
+    """Stop all work when the pool is closed, and end soon after, or immediately if the parent is gone."""
     if parent not in wait([receiving, parent]):
         ends = time.monotonic() + _GRACE_S
         close_contexts()
         while not wait([parent], _POLL_S) and time.monotonic() < ends:
             close_contexts()  # of unfinished jobs
-    # Not sys.exit: in this thread it would end the thread alone, and leave the process to its job.
+    # Not sys.exit, which would end only this thread, while the process would continue its job.
     os._exit(1)
 
 
@@ -193,8 +194,8 @@ def _watch(receiving: Connection, parent: int) -> None:
 def cluster_workers(address: str) -> Iterator[Workers]:
     """Yield the workers of the Dask cluster whose scheduler is at `address`.
 
-    Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached, has no
-    worker, or has one of another version.
+    Raises `UserError` if Dask is not installed, and `InfrastructureError` if the cluster can't be reached,
+    has no worker, or has a worker that can't work for this process.
     """
     with connected(address) as client:
         cores: int = sum(client.ncores().values())
@@ -220,18 +221,18 @@ class _Impure:
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Call `fn` in a worker."""
+        """Call `fn` in a worker, and return the future of its result."""
         future: Future[Any] = self._executor.submit(fn, *args)
         return future
 
 
-# Ruff as the linter of corruptions. It reads only the code, from its standard input: settings of the
-# repository or the user would give the same change different findings on two machines.
+# Ruff as the linter of corruptions reads only the code, from its standard input: with settings of the
+# repository or the user, the same change could have different findings on two machines.
 
 
 RULES = "F,B,SIM,PL,RET,RUF,E7,C4,PERF,PIE,FURB,FLY,UP,TRY,RSE,ASYNC,DTZ"
 _NOT_OF_A_FUNCTION = "F401,F811,F821,F822,PLR09,PLR2004,PLC0415,PLW0603,RUF001,RUF002,RUF003,RUF100,TRY003"
-"""Rules about names of a module, sizes, texts and taste, which do not depend on a change."""
+"""Rules on a module's names, on sizes, texts and taste, whose findings do not depend on a change."""
 _CHECK = (
     *("check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa", "--exit-zero"),
     *("--output-format", "json", "--target-version", "py311"),
@@ -241,7 +242,7 @@ _TIMEOUT_S = 60
 
 
 class RuffLinter:
-    """Implements `gistpoint.core.ports.Linter`."""
+    """An implementation of `gistpoint.core.ports.Linter` with ruff."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
         """Return how often each rule is broken in each text; one call of ruff reads them all.
@@ -249,7 +250,7 @@ class RuffLinter:
         Raises `InfrastructureError` if ruff can't be run.
         """
         joined = "\n\n\n".join(texts) + "\n"
-        # Starting ruff takes longer than its work, so the texts are joined; lines show whose a finding is.
+        # Starting ruff takes longer than its work, so the texts are joined; a finding's line shows its text.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(joined):
@@ -264,7 +265,7 @@ class _Place(msgspec.Struct):
 
 class _Finding(msgspec.Struct):
     code: str | None
-    """None for a syntax error."""
+    """The rule's code; None for a syntax error."""
     location: _Place
 
 

@@ -1,8 +1,9 @@
 """The secret that a run of tests receives only on standard input, and the tags of its records.
 
-The tested code shares a process with the reporter. It can't know the key of the records, which is in no file,
-environment variable or command line any more when the repository is first imported. Nor can it know which of
-the meaningless tests (sentinels) have to fail, and how. Both are made for each run (decision 42).
+The tested code shares a process with the reporter. This code can't know the key of the records, which is not
+in any file, environment variable or command line when the repository is first imported. Nor can it know which
+of the meaningless tests (sentinels) have to fail, and how. New ones of both are made for each run
+(decision 42).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Shown = tuple[Outcome, str | None]
 
 
 class SealError(Exception):
-    """A line was not written by this run's reporter."""
+    """A line was not written by the reporter of this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,10 @@ class RunSecret:
     def new(cls) -> RunSecret:
         """Return a new secret, with sentinels in random order.
 
-        Each way to judge a test must be seen to fail, and half of them also to pass.
+        Each way to judge a test has a sentinel that must fail, and half of the ways have another that must
+        pass.
         """
-        # SystemRandom: earlier runs must not predict this one.
+        # SystemRandom, because nobody may predict a run from earlier runs.
         chance = random.SystemRandom()
         chosen = [(kind, True) for kind in _KINDS]
         chosen += [(kind, False) for kind in chance.sample(_KINDS, len(_KINDS) // 2)]
@@ -59,16 +61,16 @@ class RunSecret:
         return cls(os.urandom(32), "\n\n".join((_HEAD, *parts)), outcomes)
 
     def order(self) -> dict[str, object]:
-        """Return the reporter's part of the secret."""
+        """Return the reporter's part of the secret: the `key` in hexadecimal, and the `sentinels`."""
         return {"key": self.key.hex(), "sentinels": self.text}
 
 
 NOTHING_SECRET = RunSecret(b"", "", {})
-"""The secret of runs of code that nobody submitted: no tags on their records, and no sentinels."""
+"""The secret for runs of code that nobody has submitted: their records have no tags, and no sentinels run."""
 
 
 class ResultSeal:
-    """Checks the tags of a run's lines, one after the other; each depends on all lines before it."""
+    """Checks the tags of a run's lines one after the other; each tag depends on all previous lines."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -79,13 +81,13 @@ class ResultSeal:
         made = blake2b(record, key=self._key, digest_size=_TAG // 2, person=b"record").hexdigest().encode()
         if tag != made or separator != b" ":
             raise SealError
-        # Each record has a new key, so a key found in memory later can't sign another past (decision 42).
+        # Each record has a new key, so that a key found in memory can't sign earlier records (decision 42).
         self._key = blake2b(record, key=self._key, digest_size=32, person=b"next").digest()
         return record
 
 
 def packed(order: Mapping[str, object]) -> bytes:
-    """Return an order as the reporter reads it: the length on a line of its own, then the order."""
+    """Return an order as the reporter reads it: a line with the length in bytes, then the order as JSON."""
     data = json.dumps(order).encode()
     return str(len(data)).encode() + b"\n" + data
 
@@ -99,20 +101,20 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
         with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:
             pipe.write(packed(order))
 
-    # A thread writes: a long order would block until the run reads, which has not started yet.
+    # A thread writes, because a long order blocks until the run reads it, and the run has not started yet.
     writer = threading.Thread(target=write, name="order", daemon=True)
     writer.start()
     try:
         yield reading
     finally:
-        # Closed before the join: a run that never read would leave the writer waiting for ever.
+        # Closed before the join, because the writer would wait forever for a run that never reads.
         os.close(reading)
         writer.join()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way to judge a test: lines with two values, `{0}` and `{1}`, and the two outcomes.
+    """One way to judge a test: the lines of a test with two values, `{0}` and `{1}`, and its two outcomes.
 
     The test ends as `right` if the values are equal, otherwise as `wrong`.
     """

@@ -1,4 +1,4 @@
-"""Running a suite: the tree is laid out, pytest runs in isolation, results are reported by test id."""
+"""Runs suites: lays out the tree, runs pytest in isolation, and reports the results by test id."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class EnvironmentSource(Protocol):
     ) -> Environment:
         """Return the environment of `pins`, built on `backend` if it does not exist yet.
 
-        Raises `EnvironmentBuildError`.
+        Raises `EnvironmentBuildError` if it can't be built, and `CancelledError` if stopped.
         """
         ...
 
@@ -78,7 +78,7 @@ class SuiteRunner:
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation of all its runs."""
+        """The isolation of all runs."""
         return self._record
 
     def run(
@@ -87,7 +87,7 @@ class SuiteRunner:
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report; the report's status shows whatever the code under test does."""
+        """Run a suite and return the report, whose status also tells if it was stopped or could not run."""
         run.progress(RunProgress("preparing"))
         try:
             run.check()
@@ -98,7 +98,7 @@ class SuiteRunner:
         except CancelledError as error:
             return self._report(RunStatus.CANCELLED, error.message)
         except (EnvironmentBuildError, TaskError, OSError) as error:
-            # Nothing of the tree has run yet, so it is not to blame and is not charged (decision 121).
+            # Nothing of the tree has run yet, so the submission is not charged (decision 121).
             return self._report(RunStatus.INFRASTRUCTURE, str(error))
 
     def _report(self, status: RunStatus, reason: str) -> SuiteReport:
@@ -126,7 +126,7 @@ class SuiteRunner:
                 run.progress(RunProgress("running", transcript.done, transcript.collected or 0, latest))
 
         run.progress(RunProgress("collecting"))
-        # Over a pipe, never in a file, where the tested code could read the sentinels (decision 42).
+        # Sent over a pipe, because the tested code could read the sentinels in a file (decision 42).
         with handed_over(_order(request, secret)) as order:
             command = Command(
                 tree=base / "tree",
@@ -146,7 +146,7 @@ class SuiteRunner:
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
         altered = list(ended.altered)
-        # Before the records are judged: in a changed tree they do not count for the task (decision 41).
+        # Checked before the records, which do not count if the tree was changed (decision 41).
         if ended.stop is Stop.EXITED and altered:
             more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
             first = "the top folder of its tree" if altered[0] == "." else altered[0]
@@ -176,7 +176,7 @@ class SuiteRunner:
 
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
-    """Return the programs that a run sees in addition to the usual ones: a compiler, for build steps."""
+    """Return the paths that a run sees in addition to the usual ones: a compiler's, for build steps."""
     if not pins.build_steps or pins.image is not None:
         return ()
     from gistpoint.sandbox.backends.runtime import toolchain
@@ -190,11 +190,11 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
-    """Return what the hook saw in a finished run, or that it did not report."""
-    # Silence is a mark as well: the tested process may have removed its hook (decision 116).
+    """Return what the hook saw in a finished run, sorted, or that it did not report; empty if not watched."""
     if not request.watched:
         return ()
     notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]
+    # A run without a report is marked too: the tested process may have removed the hook (decision 116).
     if len(notes) != 1 or not isinstance(notes[0], list):
         return ("the watched run did not report",)
     return tuple(sorted(str(mark)[:_MARK] for mark in notes[0][:_MOST_MARKS]))
@@ -216,8 +216,8 @@ def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:
 def pytest_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str]) -> str:
     """Fill the control folder of a pytest run with `files`; return the name of the module that starts it.
 
-    The name can't be guessed: the folder is first on the path, so the name must not hide a module of the
-    repository.
+    The name is random, because the folder comes first on the import path, and the name must not hide a module
+    of the repository.
     """
     program = f"run_{os.urandom(8).hex()}"
     fill_control(folder, pins, {**files, f"{program}.py": "run_pytest.py"})
@@ -233,8 +233,8 @@ def invoke_pytest(
     folder.
     """
     control = places.folders["control"]
-    # By gistpoint's own module, not `-m pytest`: a plugin of the command line is imported after those that
-    # the repository's settings name (decision 42).
+    # Started by gistpoint's module, not with `-m pytest`, because a plugin on the command line is imported
+    # after those that the repository's settings name (decision 42).
     arguments = [places.python, "-m", program, f"{control}/{plugin}", "-p", "no:cacheprovider"]
     for name in pins.plugins:
         arguments += ["-p", name]

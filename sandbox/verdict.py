@@ -27,7 +27,7 @@ _STARTS = 2
 
 
 class ReportRecord(msgspec.Struct, tag_field="e"):
-    """A record of `payload/results_plugin.py`, whose docstring describes them; `n` is its number."""
+    """A record of `payload/results_plugin.py`, whose docstring describes all kinds; `n` is its number."""
 
     n: int
 
@@ -46,7 +46,7 @@ class _CollectError(ReportRecord, tag="collect_error"):
 
 
 class ItemsRecord(ReportRecord, tag="items"):
-    """Ids of collected tests."""
+    """Some of the ids of the collected tests, in order."""
 
     ids: list[str]
 
@@ -57,7 +57,7 @@ class _Collected(ReportRecord, tag="collected"):
 
 
 class RunRecord(ReportRecord, tag="run"):
-    """A test begins: `i` is its number among the ids, or its name if it was not collected as one of them."""
+    """A test begins: `i` is its number among the ids, or a sentinel's name."""
 
     i: int | str
 
@@ -102,7 +102,7 @@ class Conclusion:
 
 
 class Transcript:
-    """The records of one run as they arrive; `notes` are those added by other files of the payload."""
+    """The records of one run as they arrive; `notes` are the records from other files of the payload."""
 
     def __init__(self, secret: RunSecret) -> None:
         self.ids: list[str] = []
@@ -113,7 +113,7 @@ class Transcript:
         self.finish: int | None = None
         self.forged = ""
         self.began = False
-        """Whether the reporter announced its beginning."""
+        """Whether the reporter has reported that it began."""
         self.notes: list[dict[str, object]] = []
         self._seal = ResultSeal(secret.key)
         self._sentinels: Mapping[str, Shown] = secret.outcomes
@@ -124,11 +124,11 @@ class Transcript:
         self._allowed: Counter[str] = Counter()
 
     def feed(self, line: bytes) -> TestResult | None:
-        """Take one line; return the test that it completes, or None.
+        """Take one line; return the result of the test that it completes, or None.
 
-        All lines after the first forged one are ignored.
+        All lines after the first forged line are ignored.
         """
-        # No recovery: after a wrong tag the next key is unknown, so no later line can be checked.
+        # After a wrong tag, the next key is unknown, so no later line can be checked.
         if self.forged:
             return None
         try:
@@ -146,7 +146,7 @@ class Transcript:
 
     def _take(self, line: bytes) -> TestResult | None:
         try:
-            # Not by msgspec, which refuses halves of surrogate pairs: texts may contain them.
+            # Not decoded by msgspec, which refuses halves of surrogate pairs, because texts may contain them.
             fields = json.loads(line)
             record = msgspec.convert(fields, _Record)
         except (ValueError, RecursionError) as error:
@@ -210,7 +210,7 @@ class Transcript:
             raise ForgedRecordError("The sentinel tests were not collected.")
 
     def _name(self, key: int | str) -> str:
-        """Return the id with this number, or the sentinel's function name."""
+        """Return the id with this number, or a sentinel's name. Raises `ForgedRecordError` for others."""
         if isinstance(key, int) and 0 <= key < len(self.ids):
             return self.ids[key]
         if isinstance(key, str) and key in self._sentinels:
@@ -232,7 +232,7 @@ class Transcript:
         text = "" if outcome is Outcome.PASSED else record.text[:_MAX_TEXT]
         result = TestResult(name, outcome, record.seconds, text)
         known = self.results.get(name)
-        # A test that ran several times under one id is as bad as its worst run.
+        # If several tests ran under one id, the worst outcome counts.
         if known is None or _SEVERITY.index(outcome) > _SEVERITY.index(known.outcome):
             self.results[name] = result
         return result
@@ -247,8 +247,11 @@ class Transcript:
         self._sentinels_seen.add(name)
 
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
-        """Judge the run by its records and the exit status of its process, which ended by itself."""
-        # Forgery first: every later check reads records, and one forged record makes all of them worthless.
+        """Return the result of a run that was not stopped, given its records and its process's exit status.
+
+        A run that collects tests which are not in `expected` is invalid, unless that is None.
+        """
+        # Forgery is checked first, because one forged record makes all records worthless.
         if self.forged:
             return Conclusion(RunStatus.INVALID, self.forged)
         if self.finish is None:
@@ -295,10 +298,10 @@ class Transcript:
 
 
 def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
-    """Fold the phases, subtests and reruns of one test into its outcome and the exception of its call.
+    """Return the outcome of a test and the exception of its call, given its phases, subtests and reruns.
 
-    Raises `ForgedRecordError` if the phases contradict each other: a pass reported for a call that raised, or
-    for one that was not observed.
+    The exception is its class's name, or None. Raises `ForgedRecordError` for invalid or repeated reports,
+    and for a pass that is reported for a call that raised or was not observed.
     """
     if not isinstance(reports, list) or not all(_is_report(report) for report in reports):
         raise ForgedRecordError(f"{name} came with broken reports.")
@@ -311,7 +314,7 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
         elif when == "subtest":
             subtest_failed = True
         elif rest[0] == "rerun":
-            # A rerun starts over: what failed before it, subtests included, no longer counts.
+            # A rerun starts over: earlier failures no longer count, including those of subtests.
             phases, raws, subtest_failed = {}, [], False
         elif when in phases:
             raise ForgedRecordError(f"{name} reported its {when} twice.")
@@ -325,9 +328,9 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
 
 
 def _raised(name: str, phases: Mapping[str, tuple[str, bool]], raws: list[str | None]) -> str | None:
-    """Return the exception of the call, as seen before any plugin could look.
+    """Return the name of the call's exception, as seen before any plugin could look; None if there was none.
 
-    Raises `ForgedRecordError` if it contradicts a reported pass.
+    Raises `ForgedRecordError` if it contradicts a reported pass, or if there were several calls.
     """
     if len(raws) > 1:
         raise ForgedRecordError(f"{name} was called {len(raws)} times for one report.")

@@ -1,4 +1,4 @@
-"""The host side of the attacks: decoy files, servers and a process, so that nothing real is at risk."""
+"""Sets up the host side of attacks: decoy files, servers and a process, so that nothing real is at risk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stage:
     token: str
     environment: Environment
     system: Path
-    """A file of the system that no run needs, or one of the stage if the system has none."""
+    """A file of the system that no run needs, or a file of the stage if the system has none."""
     addresses: dict[str, tuple[int, int, object]] = field(default_factory=dict)
     victim: subprocess.Popen[bytes] | None = None
 
@@ -47,18 +47,18 @@ class Stage:
 
     @property
     def vendors(self) -> Path:
-        """A folder of installed packages, one of which contains a copy of another."""
+        """A folder of installed packages, one of which contains a copy of another package."""
         return self.base / "python" / "lib" / "python3" / "site-packages"
 
     def secret_of(self, target: str) -> bytes:
-        """Return bytes that prove that a file was read; without a name, the stage's token."""
+        """Return bytes that prove that the file `target` was read; without a name, the stage's token."""
         if target != "system" or self.system.is_relative_to(self.base):
             return self.token.encode()
-        # The longest line: a short one could arrive over the pipe by chance.
+        # The longest line, because a short line could arrive over the pipe by chance.
         return max(self.system.read_bytes()[:_LOOKED_AT].split(b"\n"), key=len)
 
     def fresh_victim(self) -> subprocess.Popen[bytes]:
-        """Return the process to attack; start a new one if the last one was killed."""
+        """Return the process to attack; start a new process if the last was killed."""
         if self.victim is None or self.victim.poll() is not None:
             self.victim = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)", f"victim-{self.token}"],
@@ -88,7 +88,7 @@ class Stage:
                 "__pycache__/planted.cpython-311.pyc",
             ):
                 path = Path(place, name)
-                # Only with the attack's own text: the machine may have other files of these names.
+                # Only files with the attack's text, because the machine may have other files of these names.
                 with contextlib.suppress(OSError):
                     if path.read_text() in ("import os\n", "bytes"):
                         path.unlink()
@@ -129,7 +129,7 @@ def staged() -> Iterator[Stage]:
             if path.is_relative_to(base):
                 path.parent.mkdir(parents=True)
                 path.write_text(f"TOKEN = '{stage.token}'\n" if path == carried else stage.token)
-        # Registered before the servers and the victim exist, so that a failure half way ends them too.
+        # Registered before the servers and the victim exist, so that a failure halfway ends them too.
         stack.callback(_end, stage)
         _serve(stage, stack)
         stage.reset()

@@ -1,4 +1,4 @@
-"""All attacks and their expected outcomes: one table for the self-test, the tests and the guide."""
+"""All attacks and their expected outcomes, in one table for the self-test, the tests and the guide."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = RunLimits(
     output=100_000,
     results=_MIB,
 )
-"""Limits under which the attacks run: small, so that a successful attack does no harm."""
+"""The limits under which attacks run, which are small, so that a successful attack does no harm."""
 
 
 class Expected(StrEnum):
@@ -31,20 +31,20 @@ class Expected(StrEnum):
 
     STOPPED = "stopped"
     REACHES = "reaches"
-    """It succeeds: the backend does not promise to stop it."""
+    """The attack succeeds, because the backend does not promise to stop it."""
     MARKED = "marked"
-    """It succeeds, but its traces make the submission suspicious: its pass counts only after a review."""
+    """The attack succeeds, but the submission is marked, and its pass counts only after a review."""
     EITHER = "either"
-    """It depends on the machine, or on whether root started gistpoint."""
+    """The outcome depends on the machine, or on whether root started gistpoint."""
 
 
 class AttackEvidence(StrEnum):
-    """How an observer outside the sandbox sees that an attack succeeded."""
+    """The evidence by which an observer outside the sandbox sees that an attack succeeded."""
 
     LEAKED = "leaked"
     """A secret arrived over the pipe.
 
-    It is among the attack's inputs only if the attack merely has to report success.
+    The secret is among the attack's inputs only if the attack merely has to report success.
     """
     HELD = "held"
     """The secret came from an attack that had exceeded a limit, and the run was not stopped."""
@@ -54,13 +54,13 @@ class AttackEvidence(StrEnum):
     """The mode of a private file was changed."""
     OUTLIVED = "outlived"
     RAN_ON = "ran on"
-    """It was still running at twice its time limit."""
+    """The attack was not stopped, or only long after twice its time limit."""
     FLOODED = "flooded"
-    """More of its output was kept than the limit allows."""
+    """More of the attack's output was kept than the limit allows."""
     PASSED = "passed"
-    """A failing test was taken for a passing one."""
+    """A failing test was mistaken for a passing test."""
     CHANGED = "changed"
-    """The same, because pytest read other files than those of the task."""
+    """A failing test was mistaken for a passing test, because pytest read files that are not the task's."""
     EXECUTED = "executed"
     """Code ran in a place that forbids execution."""
 
@@ -75,7 +75,7 @@ class Attack:
     proof: AttackEvidence = AttackEvidence.LEAKED
     given: Mapping[str, object] = field(default_factory=dict)
     then: str = ""
-    """A second file, executed afterwards in a separate run, that looks for traces of the first."""
+    """A second file that is executed afterwards, in a separate run, to look for traces; empty for none."""
     timeout_s: float = 15.0
     isolated: Expected = Expected.STOPPED
     """The expected outcome on a backend that isolates, unless that backend declares another."""
@@ -205,7 +205,7 @@ ESCAPES = (
         for kind, (name, text) in _PLANTED.items()
     ),
 )
-"""Attacks on the machine or on other runs."""
+"""The attacks on the machine or on other runs."""
 
 
 def _report(name: str, what: str, anywhere: Expected = Expected.STOPPED) -> Attack:
@@ -252,7 +252,7 @@ REPORTS = (
     _report("replace_a_helper", "replace an assertion helper of the repository", _M),
     _report("rebind_at_import", "rebind one while the module is imported", _M),
 )
-"""Attacks that make a failing test look passed; the marked ones succeed in any shared process."""
+"""The attacks that make a failing test seem to pass; those that are marked succeed in any shared process."""
 
 
 def _tree(name: str, what: str) -> Attack:
@@ -273,7 +273,7 @@ TREES = (
     _tree("write_otherwise", "write by links, modes, maps, descriptors, mounts"),
     _tree("rewrite_itself", "replace the file that was handed in"),
 )
-"""Attacks that change files that pytest reads."""
+"""The attacks that change files that pytest reads."""
 
 
 def _command(name: str, what: str, unisolated: Expected) -> Attack:
@@ -289,6 +289,6 @@ COMMANDS = (
     _command("other_interpreters", "execution off: perl, awk and others", _E),
     _command("made_program", "execution off: a program made on the spot", _R),
 )
-"""Attacks that execute code in a read-only command."""
+"""The attacks that execute code in a read-only command."""
 
 ATTACKS = (*ESCAPES, *REPORTS, *TREES, *COMMANDS)

@@ -1,4 +1,4 @@
-"""Trying attacks on backends, and observing from outside whether they succeed."""
+"""Tries attacks on backends, and observes from outside whether they succeed."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ _SURROUNDINGS = {
     "tests/inner/test_inner.py": "def test_inner():\n    assert 0\n",
 }
 _LINES = 3000
-"""Lines of a file in which a command may look for code to run."""
+"""The number of lines in a file in which a command may look for code to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +124,11 @@ class AttackFinding:
     reached: bool
     detail: str = ""
     suspicious: tuple[str, ...] = ()
-    """Why a submission of it would be reviewed before its pass counts; empty if it would not be."""
+    """Why a submission with this attack would be reviewed before its pass counts; empty if it would not."""
 
     @property
     def as_promised(self) -> bool:
-        """Whether the outcome is the expected one."""
+        """Whether the outcome is as expected."""
         if self.expected is Expected.MARKED:
             return self.reached and bool(self.suspicious)
         return self.expected is Expected.EITHER or self.reached is (self.expected is Expected.REACHES)
@@ -146,7 +146,10 @@ def source_of(attack: Attack) -> str:
 
 
 def suite_files(attack: Attack) -> Mapping[str, str]:
-    """Return the repository for an attack on the report or the tree; all tests but `test_before` fail."""
+    """Return the files of the repository for an attack on the report or the tree, by path.
+
+    All tests except `test_before` fail on it.
+    """
     if attack.proof is AttackEvidence.CHANGED:
         return {**_SURROUNDINGS, ATTACKED: source_of(attack)}
     if attack.file.startswith("conftest"):
@@ -157,7 +160,7 @@ def suite_files(attack: Attack) -> Mapping[str, str]:
 def self_test(
     backends: Mapping[str, Backend], cache: Path, attacks: Sequence[Attack] = ATTACKS
 ) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
-    """Try every attack on every backend; yield the findings attack by attack."""
+    """Try every attack on every backend; yield each attack with its findings by the backend's name."""
     environments = EnvironmentStore(cache)
     with staged() as stage:
         for attack in attacks:
@@ -182,7 +185,7 @@ def try_attack(
         outcome = _run_command(backend, attack, stage)
         reached = stage.token[::-1] in outcome.output
         return AttackFinding(attack, backend.name, attack.expected(backend), reached, outcome.stop.value)
-    # Effects of the last attack would otherwise be taken for those of this one.
+    # The effects of the last attack would otherwise be mistaken for those of this attack.
     stage.reset()
     given = _inputs(attack, stage)
     tree = stage.base / "tree"
@@ -192,7 +195,7 @@ def try_attack(
     ended = _run(backend, attack.file, attack, given, stage, lines)
     took = time.monotonic() - began
     if attack.then:
-        # Only the second run counts: the first one has merely left its trace.
+        # Only the second run counts, since the first has merely left its trace.
         lines.clear()
         ended = _run(backend, attack.then, attack, given, stage, lines)
     reached = _reached(attack, stage, lines, ended, took)
@@ -207,13 +210,13 @@ def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
     tree.chmod(0o755)
     for name in filter(None, (attack.file, attack.then)):
         (tree / "attacks" / f"{name}.py").write_bytes((_HERE / "escapes" / f"{name}.py").read_bytes())
-    # The tree is laid out again for each attack; from the second on, the link exists.
+    # The tree is laid out again for each attack; from the second attack on, the link exists.
     with contextlib.suppress(FileExistsError):
         (tree / "link").symlink_to(stage.files["secret"])
 
 
 def _existing_files(attack: Attack) -> list[str]:
-    """Return the files of an attack that this machine has."""
+    """Return the paths among an attack's inputs that are files on this machine."""
     paths = attack.given["paths"]
     assert isinstance(paths, list)
     return [path for path in paths if Path(path).is_file()]
@@ -233,12 +236,12 @@ def _inputs(attack: Attack, stage: Stage) -> dict[str, object]:
         "vendors": str(stage.vendors),
         **attack.given,
     }
-    # Those five have to read the token themselves: with it as an input, a report would prove nothing.
+    # These five have to read the token: if it were one of their inputs, a report would prove nothing.
     if attack.file not in ("read_file", "read_link", "read_environment", "connect", "import_vendored"):
         given["token"] = stage.token
     if attack.file == "read_file":
         given["target"] = str(stage.files[str(attack.given["target"])])
-    # Hashes prove that an attack read a file, whose contents can't be among its inputs.
+    # Hashes prove that an attack has read a file without the contents being among its inputs.
     if attack.file == "read_machine":
         given["machine"] = {
             path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _existing_files(attack)
@@ -258,7 +261,7 @@ def _run(
         return Invocation(arguments, environment)
 
     command = Command(stage.base / "tree", stage.environment, invocation, attack.timeout_s, limits=SMALL)
-    # Bounded here too: one of the attacks writes to the pipe until it is stopped.
+    # Limited here too, because one of the attacks writes to the pipe until it is stopped.
     return backend.run(command, on_line=lambda line: lines.append(line) if len(lines) < _LINES_KEPT else None)
 
 
@@ -290,9 +293,9 @@ def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, too
 
 
 def _end_daemons(mark: str) -> bool:
-    """End the processes that the daemon attack left, and return whether there were any."""
+    """Kill the processes that the daemon attack left, and return whether there were any."""
     found = False
-    # A sandbox may need a moment to end its processes; only those that remain have outlived the run.
+    # A sandbox may need a moment to end its processes; only processes that remain have outlived the run.
     deadline = time.monotonic() + 2.0
     while time.monotonic() < deadline:
         if not daemons(mark):
@@ -306,7 +309,7 @@ def _end_daemons(mark: str) -> bool:
 
 
 def daemons(mark: str) -> list[int]:
-    """Return the processes whose last argument is `mark`."""
+    """Return the ids of the processes whose last argument is `mark`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -339,7 +342,7 @@ def _try_report(
 def run_attacked(
     backend: Backend, attack: Attack, base: Path, environments: EnvironmentSource, writable: Writable | None
 ) -> SuiteReport:
-    """Run the suite of `attack` as a run that is scored; its files are made below `base`."""
+    """Run the suite of `attack` as in a scored run, with files below `base`, and return the report."""
     tree = _packed_suite(attack, base)
     request = RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s, writable=writable)
     return SuiteRunner(backend, environments).run(request)
@@ -355,11 +358,14 @@ def _packed_suite(attack: Attack, base: Path) -> SourceTree:
 
 
 def _run_command(backend: Backend, attack: Attack, stage: Stage) -> Ended:
-    """Run the commands of `attack`. If its code executes, it prints the stage's token reversed."""
+    """Run the command of `attack`, and return how it ended.
+
+    If its code is executed, the output has the stage's token reversed.
+    """
     tree = stage.base / "commands"
     tree.mkdir(exist_ok=True)
     tree.chmod(0o755)
-    # The code reverses it: a command that merely printed the file would print the token unchanged.
+    # The code reverses the token, because a command that merely printed the file would print it unchanged.
     code = f'import sys; sys.stderr.write("{stage.token}"[::-1] + chr(10))\n'
     (tree / "code.py").write_text(code)
     (tree / "lines.py").write_text(code * _LINES)

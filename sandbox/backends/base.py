@@ -32,26 +32,26 @@ class Interpreter:
 
     path: Path
     prefix: Path
-    """The folder in which it is installed (`sys.base_prefix`)."""
+    """The folder in which the interpreter is installed (`sys.base_prefix`)."""
     version: str
-    """Such as `3.11`."""
+    """The version of Python, such as `3.11`."""
 
 
 @cache
 def own_interpreter() -> Interpreter:
-    """Return the interpreter that runs gistpoint, or the one below its virtual environment."""
+    """Return the interpreter that runs gistpoint, or that its virtual environment is based on."""
     path = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     return Interpreter(path, Path(sys.base_prefix).resolve(), version)
 
 
 IMAGES_RUN_ON = "docker"
-"""The backend that alone can run commands in an image that a task names."""
+"""The only backend that can run commands in an image that a task names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment on this machine: a virtual environment's folder and the interpreter below it."""
+    """A virtual environment on this machine or in an image, and the interpreter that it is based on."""
 
     folder: Path
     interpreter: Path
@@ -59,14 +59,14 @@ class Environment:
     prefix: Path
     """The folder in which that interpreter is installed (`sys.base_prefix`)."""
     version: str
-    """Such as `3.11`."""
+    """The version of Python, such as `3.11`."""
     image: ImagePins | None = None
     """The image that is the environment, or None; the paths are then those in the image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The arguments to execute, and their whole environment: nothing is inherited."""
+    """The arguments to execute, and their whole environment, since nothing is inherited."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -77,12 +77,12 @@ class Command:
     """One command to run in isolation."""
 
     tree: Path
-    """Copied into the workspace before the command starts in it; never written."""
+    """The folder that is copied into the workspace before the command starts there; never written to."""
     environment: Environment
     invocation: Callable[[MountPaths], Invocation]
     timeout_s: float
     folders: Mapping[str, Path] = field(default_factory=dict)
-    """Folders shown read-only, by the name under which `MountPaths.folders` has their paths."""
+    """The folders that are shown read-only, by the names under which `MountPaths.folders` has them."""
     limits: RunLimits = field(default_factory=RunLimits)
     requests: int | None = None
     """A descriptor whose bytes the command gets as its standard input while it runs, or None.
@@ -90,7 +90,7 @@ class Command:
     It can be the reading end of a pipe; the caller closes it. Without it, standard input is empty.
     """
     writable: Writable | None = None
-    """The part of the tree that the command may change; None for everything, in a copy of its own."""
+    """The part of the tree that the command may change; None for everything, in a separate copy."""
     watch: bool = False
     """Whether to report the command's changes to its tree in `Ended.writes`.
 
@@ -104,12 +104,12 @@ class Command:
     programs: tuple[str, ...] = ()
     """If given, the command finds only these programs, no interpreter and no environment.
 
-    It can write nothing then. The plain backend can't enforce that.
+    The command then can't write anything. The plain backend can't enforce that.
     """
 
 
 class Stop(StrEnum):
-    """Why a command is no longer running."""
+    """The reason why a command is no longer running."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -125,7 +125,7 @@ class Stop(StrEnum):
 class Ended:
     """How a command ended.
 
-    `exit_code` is negative for a signal, None if the command was stopped from outside.
+    `exit_code` is negative for a signal, and None if the command was stopped from outside or did not start.
     """
 
     stop: Stop
@@ -133,14 +133,14 @@ class Ended:
     output: str
     seconds: float
     reason: str = ""
-    """The isolation's explanation of its own failure, in a sentence or two; empty for the usual text."""
+    """The isolation's explanation of its own failure, in one or two sentences; empty for the usual text."""
     altered: tuple[str, ...] = ()
-    """Paths of the tree that the command changed although they were not writable.
+    """The paths of the tree that the command changed although they were not writable.
 
-    Empty for a backend that prevents such changes.
+    There are none for a backend that prevents such changes.
     """
     writes: Writable | None = None
-    """The command's changes to its tree, if they were asked for."""
+    """The command's changes to its tree if `Command.watch` is set, or else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ class Backend(Protocol):
     """One kind of isolation."""
 
     expects: ClassVar[Mapping[str, str]]
-    """Outcomes of attacks, by name, that differ from the table of attacks (`attacks.table.Expected`).
+    """The outcomes of attacks that differ from those in `attacks.table.Expected`, by the attack's name.
 
-    Declared here, so that backends of other packages have them too (decision 63).
+    They are declared here, so that backends from other packages can have them too (decision 63).
     """
 
     @property
@@ -171,11 +171,11 @@ class Backend(Protocol):
         ...
 
     def enforces(self) -> Mapping[str, str]:
-        """Return the mechanism that enforces each of `limits.LIMITS` on this machine (see `limits.held`)."""
+        """Return how each of `limits.LIMITS` is enforced on this machine (see `limits.held`)."""
         ...
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of a real run."""
+        """Run a trivial command with the settings of a real run, and return whether that works."""
         ...
 
     def record(self, limits: RunLimits) -> BackendRecord:
@@ -185,7 +185,7 @@ class Backend(Protocol):
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` to its end, its time limit or its cancellation.
+        """Run `command` to its end, its time limit or its cancellation, and return how it ended.
 
         None of its processes, mounts and files remain afterwards.
         """
@@ -195,10 +195,10 @@ class Backend(Protocol):
 def run_on(
     backend: Backend, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
 ) -> Ended:
-    """Run `command` on `backend`; an error of the system is reported as `NOT_STARTED`."""
+    """Run `command` on `backend`, and return how it ended; an `OSError` is returned as `NOT_STARTED`."""
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
-    # Not the submission's doing: nothing of it has begun (decision 121).
+    # Not the submission's fault, since nothing of it has begun (decision 121).
     except OSError as error:
         reason = f"The isolation ({backend.name}) could not be started: {error}."
         return Ended(Stop.NOT_STARTED, None, "", 0.0, reason=reason)
@@ -208,7 +208,7 @@ _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].enc
 
 
 def complaint_of(backend: Backend) -> str:
-    """Run a trivial command with the settings of every run; return its failure, or an empty text."""
+    """Run a trivial command with the settings of every run; return a text on its failure, or an empty one."""
     token = os.urandom(8).hex().encode()
     lines = list[bytes]()
     with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:

@@ -1,8 +1,8 @@
-"""bubblewrap: namespaces without a daemon, the default on Linux.
+"""Bubblewrap as a backend: namespaces without a daemon, the default on Linux.
 
 The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders,
-read-only, and write to size-limited file systems in memory. It has no network, no other process, no
-capability, no new user namespace and a filter on system calls.
+read-only, and writes to size-limited file systems in memory. It has no network, sees no other process, has no
+capability, can't make a new user namespace, and is subject to a filter on system calls.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _MACHINE = {
     "/proc/swaps": "",
     "/proc/vmstat": "",
 }
-"""Replaces files that distinguish one machine from another, or that show what else runs on it."""
+"""Texts that replace files that distinguish one machine from another, or show what else runs there."""
 _MEMORY = "MemTotal: {size} kB\nMemFree: {size} kB\nMemAvailable: {size} kB\nBuffers: 0 kB\nCached: 0 kB\n"
 _STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a private mount namespace, never written
 _SETTINGS = (
@@ -113,7 +113,7 @@ class BubblewrapCall:
         return str(descriptor)
 
     def close(self) -> None:
-        """Close this process's copies of the descriptors; the child has its own."""
+        """Close this process's copies of the descriptors; the child process has other copies."""
         for descriptor in self.descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
@@ -122,7 +122,7 @@ class BubblewrapCall:
 def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
     """Add the mounts of `command`, and the filter on its system calls.
 
-    `copy` is a tree on the host that the command may write, or None.
+    `copy` is a tree on the host that the command may change, or None.
     """
     plan.arguments += _SETTINGS
     if command.programs:
@@ -132,7 +132,7 @@ def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache
     program = filter_program()
     if program is not None:
         plan.arguments += ["--seccomp", plan.memory(program)]
-    # Last: bubblewrap works through its arguments in order, and the mounts before need their mount points.
+    # Last, because bubblewrap handles its arguments in order, and the other mounts create their mount points.
     plan.arguments += ["--remount-ro", "/"]
 
 
@@ -169,7 +169,7 @@ def _hide_machine(plan: BubblewrapCall, limits: RunLimits) -> None:
 
 
 def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) -> None:
-    """Add a view of programs alone; it is not writable, so that no other program can be created in it."""
+    """Add a view of programs alone, which is not writable, so that no other program can be created in it."""
     _show_runtime(plan, cache.of_programs(command.programs), cache)
     plan.arguments += ["--dev", "/dev"]
     for place in ("/tmp", "/dev/shm", WORK):
@@ -199,7 +199,7 @@ def _show_tree(plan: BubblewrapCall, parts: TreeParts, size: int) -> None:
     neither replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
     """
     source = plan.source(parts.tree)
-    # Read-only, because the tests are read while the tested code runs already (decision 41).
+    # Read-only, because tests are still being read when the tested code runs (decision 41).
     plan.arguments += ["--ro-bind", source, REPOSITORY]
     for folder in parts.folders:
         _show_folder(plan, parts, folder, source, size)
@@ -216,7 +216,7 @@ def _show_tree(plan: BubblewrapCall, parts: TreeParts, size: int) -> None:
 
 
 def _copy(plan: BubblewrapCall, tree: Path, path: str) -> None:
-    """Put a copy of a file, folder or link into a folder that is in memory."""
+    """Copy a file, folder or link into a folder that is in memory."""
     here = tree / path
     if here.is_symlink():
         plan.arguments += ["--symlink", str(here.readlink()), _inside(path)]
@@ -269,10 +269,10 @@ _MOST = 4096
 
 @contextlib.contextmanager
 def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
-    """On leaving, wait until no process is left in the namespace that `plan` makes, or for ten seconds.
+    """Wait, at the end, until no process is left in the namespace that `plan` makes, or for ten seconds.
 
     Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports
-    the number of the first process.
+    the id of the first process.
     """
     reading, writing = os.pipe()
     plan.descriptors.append(writing)
@@ -287,7 +287,7 @@ def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
 
 
 def _first_process(reading: int) -> int | None:
-    """Return the host's number of the namespace's first process; None if it never started."""
+    """Return the host's id of the namespace's first process; None if the process never started."""
     os.set_blocking(reading, False)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return int(json.loads(os.read(reading, _MOST))["child-pid"])
@@ -295,7 +295,7 @@ def _first_process(reading: int) -> int | None:
 
 
 def _wait_for(pid: int) -> None:
-    """Wait for the end of a process that is not a child of this one.
+    """Wait up to ten seconds for the end of a process that is not a child of this process.
 
     The first process of a namespace ends after all others in it.
     """
@@ -303,7 +303,7 @@ def _wait_for(pid: int) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    except (AttributeError, OSError):  # a Python built for an older kernel has no such call
+    except (AttributeError, OSError):  # an older kernel, or a Python built for one, has no such call
         _look_for(pid)
         return
     try:
@@ -315,7 +315,7 @@ def _wait_for(pid: int) -> None:
 
 
 def _look_for(pid: int) -> None:
-    """Poll until the process is gone or only waits for its parent; for kernels older than 5.3."""
+    """Poll for up to ten seconds until the process is gone or a zombie; for kernels older than 5.3."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         try:
@@ -331,7 +331,7 @@ _NOBODY = 65534
 
 
 class BubblewrapBackend:
-    """Runs commands in namespaces made by bubblewrap; if root started it, as `nobody`."""
+    """Runs commands in namespaces made by bubblewrap, as `nobody` if root runs gistpoint."""
 
     name = "bwrap"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -343,34 +343,34 @@ class BubblewrapBackend:
         self._delegated: Delegation | None = None
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of every run; the answer is cached."""
+        """Run a trivial command with the settings of every run; return the result, which is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return the mechanism that enforces each limit.
+        """Return how each limit is enforced, by its name.
 
-        Memory is watched unless a control group was delegated to the user.
+        Memory is watched unless a control group is delegated to the user.
         """
         memory = KERNEL if self._delegation() else WATCHED
         return held(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
-        """Return the record of an isolated run."""
+        """Return the record of an isolated run, which also names what bounds its memory."""
         enforced = {**limits.record(), "memory_bound": "cgroup" if self._delegation() else "watchdog"}
         return BackendRecord(self.name, self._version(), isolated=True, limits=enforced)
 
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in fresh namespaces, which end with it."""
+        """Run `command` in new namespaces, which end with it, and return how it ended."""
         if command.watch:
             return self._watched(command, on_line, cancel)
         return self._run(command, None, on_line, cancel)
 
     def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
-        """Run `command` on a copy on the disk, where its state can be read before and afterwards."""
+        """Run `command` on a copy of the tree on the disk, and return how it ended and what it changed."""
         with run_folder() as base:
             copy = base / "repo"
             shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)
@@ -401,12 +401,12 @@ class BubblewrapBackend:
                         kill=lambda: _kill(process),
                         watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk),
                     )
-            # Before the status: the kernel ends a process by a signal, as somebody outside would.
+            # Checked before the status, because the kernel ends a process with a signal too.
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
-            # An end inside is reported as bubblewrap's status. A signal to bubblewrap itself is from outside:
-            # nothing in the run can send it, so the solver is not charged for it (decision 121).
+            # How the command ended is in bubblewrap's exit code. A signal that ended bubblewrap came from
+            # outside: nothing in the run can send it, so the solver is not charged for it (decision 121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
@@ -430,11 +430,11 @@ class BubblewrapBackend:
         )
         plan_mounts(plan, command, copy, self._cache)
         enter = _enter(plan, command, copy, places)
-        # By a descriptor: a command line is limited in length, and everybody can read it.
+        # Passed in a descriptor, because a command line is limited in length and everybody can read it.
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
-            # A run that root starts becomes `nobody`, who may not enter every folder: mounts come before.
+            # A run that root starts becomes `nobody`, who may not enter every folder, so mounts come first.
             arguments = PrivateMounts(
                 sources=plan.sources,
                 place=plan.staged_at,
@@ -442,7 +442,7 @@ class BubblewrapBackend:
                 arguments=arguments,
                 parent=os.getpid(),
             ).command_line()
-        # Only what the bound needs: inside, the environment of bubblewrap is that of process 1.
+        # Only what the bound needs, because the run sees bubblewrap's environment as that of process 1.
         environment = dict(bound.environment or {})
         return subprocess.Popen(
             [*bound.prefix, *arguments],
@@ -525,7 +525,7 @@ def _enter_by_shell(
     plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation
 ) -> list[str]:
     """Return the command line that sets the limits with bash, without an interpreter."""
-    # There is no Python in such a view, so that read-only commands can't start one (decision 40).
+    # There is no Python in such a view, so that read-only commands can't start it (decision 40).
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]
     plan.arguments += ["--chdir", places.workspace]
@@ -561,13 +561,13 @@ def _fix_for(complaint: str) -> str:
 
 
 def _as_signal(exit_code: int | None) -> int | None:
-    """Convert bubblewrap's exit code for a signal (128 plus its number) into the negative number."""
+    """Return an exit code, with that of bubblewrap for a signal (128 plus its number) made negative."""
     if exit_code is not None and 128 < exit_code <= 192:
         return 128 - exit_code
     return exit_code
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End bubblewrap, and with it its process namespace and everything in it."""
+    """Kill bubblewrap, which also ends its process namespace and everything in that."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

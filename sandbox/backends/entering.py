@@ -1,8 +1,8 @@
-"""Starts a command by `payload/enter.py`, which sets its limits and then becomes it or supervises it.
+"""Starts a command through `payload/enter.py`, which sets its limits and then becomes it or supervises it.
 
-Without a process namespace the supervisor ends all processes of the command: it adopts those that the command
-leaves, including those in new sessions. A mark in the environment finds the remaining ones if the supervisor
-itself is gone.
+Without a process namespace, the supervisor ends all processes of the command: it adopts those that the
+command leaves, including those in new sessions. If the supervisor is gone, a mark in their environment
+identifies the remaining processes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TICK_S = 0.002
 
 @dataclass(frozen=True, kw_only=True)
 class EnterOrder:
-    """The order for `payload/enter.py`, whose docstring describes the fields."""
+    """An order for `payload/enter.py`, whose docstring describes the fields."""
 
     limits: Mapping[str, int]
     folder: str
@@ -50,13 +50,13 @@ class EnterOrder:
     confine: Mapping[str, object] | None = None
 
     def command_line(self, interpreter: str | Path, payload: str | Path) -> list[str]:
-        """Return the command line of the program; `payload` is the payload's folder where it is executed."""
+        """Return the command line of the program; `payload` is the payload's folder as the run sees it."""
         return _command_line(interpreter, f"{payload}/enter.py", self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateMounts:
-    """The order for `payload/private_mounts.py`, whose docstring describes the fields."""
+    """An order for `payload/private_mounts.py`, whose docstring describes the fields."""
 
     sources: Sequence[str]
     place: str
@@ -78,7 +78,7 @@ class Confinement:
     """What the kernel allows a supervised command, and the user that the command becomes."""
 
     rules: Mapping[str, object]
-    """See `payload/confinement.py`."""
+    """The order for `payload/confinement.py`."""
     user: int
 
 
@@ -90,12 +90,12 @@ def run_supervised(
     cancel: CancelToken,
     confinement: Confinement | None = None,
 ) -> Ended:
-    """Run `command` in the tree `work`/repo below a supervisor, and end all of its processes.
+    """Run `command` in the tree `work`/repo under a supervisor, end its processes, and return how it ended.
 
-    With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes
-    another user, who can enter only the folders that the run needs.
+    With `confinement`, `command.limits.disk` limits the size of `work`; if root starts the run, the command
+    becomes another user, who can enter only the folders that the run needs.
     """
-    # It is in the environment of everything the command starts, even if the supervisor is gone.
+    # The mark is in the environment of everything that the command starts, even if the supervisor is gone.
     mark = os.urandom(12).hex()
     with result_pipe() as pipe:
         arguments = _supervisor(command, work, pipe.writing, mark, confinement)
@@ -127,7 +127,7 @@ def run_supervised(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the supervisor to end its children and itself; if it does not, end its group."""
+    """Ask the supervisor to end its children and itself; if it has not after 5 s, kill its group."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:
@@ -138,9 +138,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """End processes that still carry the run's mark, and wait for them.
+    """Kill the processes that still carry the run's mark, and wait up to ten seconds for their end.
 
-    There are some if the tested code killed the supervisor.
+    There are such processes if the tested code killed the supervisor.
     """
     wanted = f"{_MARK}={mark}".encode()
     until = time.monotonic() + _ENDING_S
@@ -166,7 +166,7 @@ def _marked(wanted: bytes) -> Iterator[int]:
 def _supervisor(
     command: Command, work: Path, results_fd: int, mark: str, confinement: Confinement | None
 ) -> list[str]:
-    """Return the command line of the supervisor, below private mounts if root starts a confined run."""
+    """Return the command line of the supervisor, within private mounts if root starts a confined run."""
     environment = command.environment
     folders = {name: path.resolve() for name, path in command.folders.items()}
     places = MountPaths(
@@ -180,7 +180,7 @@ def _supervisor(
     user = os.getuid() if confinement is None else confinement.user
     invocation = command.invocation(places)
     arguments = EnterOrder(
-        # The kernel counts all processes of a user, so those that run already are added (decision 9).
+        # The kernel counts all processes of a user, so those that already run are added (decision 9).
         limits={
             **command.limits.of_a_process(),
             "RLIMIT_NPROC": command.limits.processes + _threads_of(user),
@@ -214,7 +214,7 @@ def _supervisor(
 
 
 def _threads_of(user: int) -> int:
-    """Count the threads of all processes of a user: the system's limit counts them too."""
+    """Return the number of threads of all processes of a user, which the system's limit counts too."""
     count = 0
     with contextlib.suppress(OSError):
         for entry in Path("/proc").iterdir():
@@ -223,5 +223,5 @@ def _threads_of(user: int) -> int:
                     count += sum(1 for _ in (entry / "task").iterdir())
     if count:
         return count
-    # Unknown without /proc. This process's own user has at least one, so that many are assumed.
+    # Without /proc the number is unknown. This process's user has at least one, so a large number is assumed.
     return 4096 if user == os.getuid() else 0

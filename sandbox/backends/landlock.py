@@ -1,10 +1,10 @@
-"""Landlock and seccomp: isolation by system calls alone, for machines without user namespaces.
+"""Landlock and seccomp as a backend: isolation by system calls alone, for machines without user namespaces.
 
 The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and
-writes to one temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter
-on system calls. Its promises are weaker than bubblewrap's: `REDUCED` lists how. If root starts it, each run
-gets a different unused user, so that its processes can be counted; folders that only root may enter are
-covered.
+writes to one temporary folder. It can't open sockets of any kind or send signals to other processes, and runs
+under the filter on system calls. The guarantees are weaker than bubblewrap's; `REDUCED` lists how. If root
+starts a run, the run gets an unused user, so that its processes can be counted, and the folders that only
+root may enter are covered.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 
 class LandlockBackend:
-    """Runs commands that confine themselves before the tested code starts."""
+    """Runs commands in processes that confine themselves before the tested code starts."""
 
     name = "landlock"
     expects: ClassVar[Mapping[str, str]] = {"mode": "either"}
-    """The owner of a file can change its mode; only if root starts the run is it another user."""
+    """A run can change the modes of the user's files, unless root starts it and it becomes another user."""
 
     def __init__(self, version: int | None = None, cache: RuntimeCache | None = None) -> None:
         self._cache = cache or RuntimeCache()
@@ -58,24 +58,24 @@ class LandlockBackend:
         self._probe: BackendProbe | None = None
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of every run; the answer is cached."""
+        """Run a trivial command with the settings of every run; return the result, which is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return the mechanism that enforces each limit."""
+        """Return how each limit is enforced, by its name."""
         return held(memory=WATCHED, processes=KERNEL, disk=WATCHED, files=WATCHED, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
-        """Return the record of an isolated run, with its weaker guarantees."""
+        """Return the record of an isolated run, which also lists its weaker guarantees."""
         enforced: dict[str, int | float | str] = {**limits.record(), "reduced": "; ".join(self._reduced())}
         return BackendRecord(self.name, self._version(), isolated=True, limits=enforced)
 
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a fresh temporary folder, the only one that it may write to."""
+        """Run `command` in a new temporary folder, the only one it may write to, and return how it ended."""
         with run_folder() as base:
             work = base / "work"
             parts = laid_out(command, work)
@@ -87,22 +87,22 @@ class LandlockBackend:
                 user = _unused_user()
                 _share(parts)
                 give_away(_own_paths(work, parts), user)
-            # Landlock has no exceptions within a folder, and lets users change modes and times of their own
-            # files, so changes are found afterwards (decision 41).
+            # Landlock has no exceptions within a folder, and lets users change the modes and times of their
+            # own files, so changes are detected afterwards (decision 41).
             states = TreeStates.of(parts)
             confinement = Confinement(self._rules(command, work, parts), user)
             ended = run_supervised(command, work, on_line=on_line, cancel=cancel, confinement=confinement)
             return states.completed(ended, command)
 
     def _rules(self, command: Command, work: Path, parts: TreeParts) -> dict[str, object]:
-        """Return the files that the command may use, and the filter on its system calls.
+        """Return the rules: the files that the command may use, and the filter on its system calls.
 
-        A rule applies to everything below its folder, without exceptions.
+        A rule applies to everything below its path, without exceptions.
         """
         program = filter_program(namespaces=False, signals=self._interface >= _SCOPES_SIGNALS)
         assert program is not None, "the probe refuses machines without a table of system calls"
         if command.programs:
-            # Read-only commands: no interpreter, no environment, and nothing to write to (decision 40).
+            # Read-only commands have no interpreter, no environment, and no place to write to (decision 40).
             runtime = self._cache.of_programs(command.programs)
             shown = []
             look = [work / "repo"]
@@ -184,12 +184,12 @@ def _unused_user() -> int:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 busy.add(entry.stat().st_uid)
-    # At random, so that two programs that start at the same moment seldom take the same one.
+    # Chosen at random, so that two programs that start at the same moment seldom take the same user.
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
 
 
 def _by_folder(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """Return the names of `paths` grouped by folder: there are many, and a command line is limited."""
+    """Return the names of `paths` by their folders, which is shorter: a command line is limited in length."""
     found: dict[str, list[str]] = {}
     for path in paths:
         found.setdefault(str(path.parent), []).append(path.name)
@@ -201,7 +201,7 @@ def _folders(parts: TreeParts) -> list[Path]:
 
 
 def _own_paths(work: Path, parts: TreeParts) -> list[Path]:
-    """Return the paths that belong to the run in a work folder whose tree does not."""
+    """Return the paths in a work folder that belong to the run, although the tree as a whole does not."""
     return [work / "home", work / "tmp", *(parts.tree / path for path in parts.paths)]
 
 

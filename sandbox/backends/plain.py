@@ -1,6 +1,6 @@
-"""No isolation: a subprocess with resource limits, a clean environment and a fresh home.
+"""The backend without isolation: a subprocess with resource limits, a clean environment and a new home.
 
-Used only with the user's consent. The code under test may read, write and reach the same as the user. Its
+It is used only with the user's consent. The tested code may read, write and reach whatever the user may. Its
 processes are ended with the run. Its changes to its tree are detected afterwards, unless the code hides them.
 """
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class PlainBackend:
-    """Runs commands as the user, with limits."""
+    """Runs commands as the user, with limits but without isolation."""
 
     name = "plain"
     expects: ClassVar[Mapping[str, str]] = {}
 
     def probe(self) -> BackendProbe:
-        """Return success: every system with processes has this backend."""
+        """Return whether this is a POSIX system, which is all that this backend needs."""
         return BackendProbe(
             works=os.name == "posix",
             version=platform.system(),
@@ -39,7 +39,7 @@ class PlainBackend:
         )
 
     def enforces(self) -> Mapping[str, str]:
-        """Return the mechanism that enforces each limit; root may start any number of processes."""
+        """Return how each limit is enforced, by its name; root may start any number of processes."""
         processes = NOT if os.geteuid() == 0 else KERNEL
         return held(memory=WATCHED, processes=processes, disk=NOT, files=NOT, network=NOT)
 
@@ -50,8 +50,8 @@ class PlainBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a fresh temporary folder."""
+        """Run `command` in a new temporary folder, and return how it ended and what it changed."""
         with run_folder() as base:
-            # Compared afterwards, since nothing keeps the code from changing its tree (decision 41).
+            # Compared afterwards, since nothing prevents the code from changing its tree (decision 41).
             states = TreeStates.of(laid_out(command, base))
             return states.completed(run_supervised(command, base, on_line=on_line, cancel=cancel), command)

@@ -1,4 +1,4 @@
-"""Follows one isolated command: its result lines, bounded output, deadline, memory and cancellation."""
+"""Follows one isolated command: its result lines, output, deadline, memory use and cancellation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tail:
         self._held = 0
 
     def add(self, chunk: bytes) -> None:
-        """Append, and drop the bytes that are no longer among the last ones."""
+        """Append a chunk, and drop chunks that are no longer among the last `size` bytes."""
         self._chunks.append(chunk)
         self._held += len(chunk)
         while self._held - len(self._chunks[0]) >= self.size:
@@ -47,7 +47,7 @@ class Tail:
             self.dropped += len(oldest)
 
     def text(self) -> str:
-        """Return the bytes as text; those that are not valid UTF-8 are replaced."""
+        """Return the bytes as text, after a note on those that were dropped; invalid UTF-8 is replaced."""
         kept = b"".join(self._chunks)
         over = max(0, len(kept) - self.size)
         lost = self.dropped + over
@@ -59,7 +59,7 @@ class Tail:
 class ResultLines:
     """Splits the result pipe into lines, passes them on, and counts their bytes.
 
-    The first one only reports the start.
+    Lines are passed on only after the line that reports the start of the command.
     """
 
     limits: RunLimits
@@ -81,7 +81,7 @@ class ResultLines:
                     self.ready = line == _READY
                 elif not self.too_many:
                     self.on_line(line)
-        # The tested code can write to this pipe as well, so the memory for it is bounded.
+        # The tested code can write to this pipe as well, so the memory that it takes is limited.
         if self._total > self.limits.results or len(self._unfinished) > self.limits.result_line:
             self.too_many = True
             self._unfinished.clear()
@@ -89,14 +89,14 @@ class ResultLines:
 
 @dataclass
 class ResultPipe:
-    """Both ends of a pipe; the writing one is closed here as soon as the child has it."""
+    """Both ends of a pipe; the writing end is closed in this process as soon as the child has it."""
 
     reading: int
     writing: int
     _open: bool = True
 
     def close_writing(self) -> None:
-        """Close the writing end, once: its number may soon be reused by another file."""
+        """Close the writing end, but only once, because its number may soon be that of another file."""
         if self._open:
             self._open = False
             os.close(self.writing)
@@ -104,7 +104,7 @@ class ResultPipe:
 
 @contextlib.contextmanager
 def result_pipe() -> Iterator[ResultPipe]:
-    """Open a pipe, and finally close the ends that are still open."""
+    """Open a pipe, and afterwards close the ends that are still open."""
     pipe = ResultPipe(*os.pipe())
     try:
         yield pipe
@@ -124,10 +124,10 @@ def follow(
     kill: Callable[[], None],
     watch: DiskWatch | None = None,
 ) -> Ended:
-    """Read until `process` ends by itself, or has to be stopped with `kill`.
+    """Read until `process` ends or has to be stopped with `kill`, and return how it ended.
 
-    `kill` must also end all its children. `watch` checks while the process runs and once more at its end, so
-    that files which a run leaves count however fast it was.
+    `kill` must also end all children of the process. `watch` checks the disk while the process runs and once
+    more at its end, so that even the files of a very short run count.
     """
     began = time.monotonic()
     lines = ResultLines(limits, on_line)
@@ -136,16 +136,16 @@ def follow(
     try:
         stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
     finally:
-        # Also if an exception is raised: nothing of a run may go on with nobody to follow it.
+        # Also if an exception is raised, since no process of a run may continue when nobody follows it.
         if stop is not Stop.EXITED or process.poll() is None:
             kill()
     process.wait()
     if stop is Stop.EXITED:
-        # Without the first line the command never began: the status is the isolation's (decision 121).
+        # Without the first line, the command never began, and the status is the isolation's (decision 121).
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)
-        # Once more at the end: files that a run leaves count, however fast it was.
+        # Checked once more at the end, so that even the files of a very short run count.
         if watch is not None and watch.exceeded():
             stop = Stop.TOO_MUCH_DISK
     exit_code = process.returncode if stop is Stop.EXITED else None
@@ -162,7 +162,7 @@ def _pump(
     cancel: CancelToken,
     watch: DiskWatch | None,
 ) -> Stop:
-    """Read both pipes until they are closed, or until the process has to be stopped."""
+    """Read both pipes until the process has closed them and ended, or has to be stopped; return why."""
     assert process.stdout is not None
     output_fd = process.stdout.fileno()
     sinks: dict[int, Callable[[bytes], None]] = {results_fd: lines.add, output_fd: tail.add}
@@ -182,7 +182,7 @@ def _pump(
             if cancel.cancelled:
                 return Stop.CANCELLED
             if process.poll() is not None:
-                # A process that it left behind may hold the pipes open for ever.
+                # A process that was left behind may hold the pipes open forever.
                 gone_at = gone_at or now
                 if now - gone_at > _DRAIN_S:
                     return Stop.EXITED
@@ -198,7 +198,7 @@ def _pump(
 
 
 def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
-    """Return the limit that a running process exceeds, of those that the kernel does not enforce."""
+    """Return why a running process has to be stopped: too much memory or disk; otherwise None."""
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY
     if watch is None or not watch.due():
@@ -207,7 +207,7 @@ def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken) -> Stop:
-    """Wait for a process that has closed its pipes: it may still be running."""
+    """Wait for a process that has closed its pipes and may still be running; return why it is over."""
     while True:
         try:
             process.wait(_TICK_S)

@@ -27,7 +27,7 @@ def can_watch() -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return `pid` and every process that is below it at this moment."""
+    """Return `pid` and the ids of all processes below it at this moment."""
     children: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
         if not entry.name.isdigit():
@@ -44,11 +44,11 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_of_tree(pid: int, enough: int) -> int:
-    """Return the bytes that `pid` and its descendants hold, counting shared pages once.
+    """Return the bytes of memory that `pid` and its descendants use, counting shared pages once.
 
-    They are proportional set sizes. If the resident sets, which are cheaper to read and never smaller, sum to
-    at most `enough`, their sum is returned instead. The resident set also replaces the size of a process
-    whose details may not be read.
+    This is the sum of the proportional set sizes. If the resident sets, which are cheaper to read and never
+    smaller, sum to at most `enough`, their sum is returned instead. The resident set is also used for a
+    process whose details can't be read.
     """
     resident = {process: _resident(process) for process in descendants(pid)}
     total = sum(resident.values())
@@ -74,24 +74,24 @@ def _proportional(pid: int, otherwise: int) -> int:
     return otherwise
 
 
-_BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
+_BLOCK = 512  # the unit of st_blocks, whatever the block size of the file system is
 _LEAST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 1.0
 _SHARE = 10
-"""Pauses are this many times as long as the scan before, so that scans take a tenth of a processor.
+"""The ratio of a pause to the previous scan, so that scans take about a tenth of a processor.
 
-The longest pause is `_MOST_PAUSE_S` all the same.
+No pause is longer than `_MOST_PAUSE_S` or shorter than `_LEAST_PAUSE_S`.
 """
 
 
 @dataclass
 class DiskWatch:
-    """Checks whether a folder is too large, including removed files that processes below `pid` hold open."""
+    """Checks whether a folder is too large; removed files that processes below `pid` hold open count too."""
 
     folder: Path
     pid: int
     limit: int
-    """In bytes."""
+    """The largest size of the folder, in bytes."""
     most_files: int = 200_000
     _next: float = 0.0
     _free_before: int = field(default=0)
@@ -100,16 +100,16 @@ class DiskWatch:
         self._free_before = _free(self.folder)
 
     def due(self) -> bool:
-        """Whether the last check was long enough ago for another one."""
+        """Whether the last check was long enough ago for another check."""
         return time.monotonic() >= self._next
 
     def exceeded(self) -> bool:
-        """Check now, and return whether the limit is exceeded."""
-        # Processor time, not the time on the clock: a busy machine would delay the next check by seconds.
+        """Check now, and return whether the folder has too many bytes or files."""
+        # Measured in processor time, because clock time would delay the next check on a busy machine.
         began = time.thread_time()
         used, files, hidden = _usage(self.folder)
         used += _removed_but_open(self.pid, self.folder)
-        if hidden:  # the run closed a folder: measure by the space missing on the disk
+        if hidden:  # the run made a folder unreadable, so the space missing on the disk is measured
             used += max(0, self._free_before - _free(self.folder) - used)
         pause = _SHARE * (time.thread_time() - began)
         self._next = time.monotonic() + min(max(_LEAST_PAUSE_S, pause), _MOST_PAUSE_S)
@@ -117,7 +117,7 @@ class DiskWatch:
 
 
 def _usage(folder: Path) -> tuple[int, int, bool]:
-    """Return the bytes and the files below `folder`, and whether part of it is unreadable."""
+    """Return the bytes and the number of entries below `folder`, and whether part of it is unreadable."""
     used = 0
     files = 0
     hidden = False
@@ -126,7 +126,7 @@ def _usage(folder: Path) -> tuple[int, int, bool]:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    # The run goes on meanwhile: a file may be gone before its size is read.
+                    # The run continues meanwhile, so a file may be gone before its size is read.
                     with contextlib.suppress(FileNotFoundError):
                         files += 1
                         used += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
@@ -164,17 +164,17 @@ def _free(folder: Path) -> int:
 _ROOT = Path("/sys/fs/cgroup")
 _NEEDED = {"memory", "pids"}
 _SPARE = 16
-"""The processes of the isolation itself, which the group counts too."""
+"""The number of processes of the isolation itself, which the group counts too."""
 _JOIN = 'echo $$ > "$0" && exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedCommand:
-    """A command line that starts another one under the bound, and a check whether the bound was hit."""
+    """A command line that starts another command under a limit, and a check whether the limit was reached."""
 
     prefix: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
-    """The environment of the prefix itself, which passes none of it on."""
+    """The environment of the prefix's programs, which do not pass it on."""
     was_hit: Callable[[], bool] = lambda: False
 
 
@@ -190,7 +190,7 @@ class Delegation:
 
 
 def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
-    """Look for a way by trying each; the result is empty if there is none."""
+    """Try the ways in which control groups can be delegated; the result is false if there is none."""
     parent = _writable_parent(root, own)
     if parent is not None:
         return Delegation(parent)
@@ -206,7 +206,7 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
 
 @contextlib.contextmanager
 def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedCommand]:
-    """Create a group for one run and remove it afterwards; without a delegation there is no bound."""
+    """Create a group for one run and remove it afterwards; without a delegation there is no limit."""
     processes = limits.processes + _SPARE
     if delegation.parent is not None:
         group = delegation.parent / f"gistpoint-{os.getpid()}-{os.urandom(4).hex()}"
@@ -216,7 +216,7 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
             with contextlib.suppress(OSError):  # the kernel may not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
-            # The command joins the group before it becomes bubblewrap: nothing is started outside of it.
+            # The command joins the group before it becomes bubblewrap, so nothing starts outside the group.
             prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
             yield BoundedCommand(prefix, was_hit=lambda: _killed_in(group))
         finally:
@@ -248,7 +248,7 @@ def _scope(memory: int, processes: int) -> Sequence[str]:
 
 
 def _writable_parent(root: Path, own: Path) -> Path | None:
-    """Return the parent of this process's group if groups in it can bound memory and processes."""
+    """Return the parent of this process's group if groups in it can limit memory and processes, or None."""
     try:
         line = next(line for line in own.read_text().splitlines() if line.startswith("0::/"))
         parent = (root / line.removeprefix("0::/")).parent
@@ -257,7 +257,7 @@ def _writable_parent(root: Path, own: Path) -> Path | None:
         offered = set((parent / "cgroup.subtree_control").read_text().split())
         if not offered >= _NEEDED:
             return None
-        # Tried out: who may make a group may not always set its bounds.
+        # Tried out, because a user who may make a group may not always set its limits.
         trial = parent / f"gistpoint-trial-{os.getpid()}"
         trial.mkdir()
         usable = os.access(trial / "memory.max", os.W_OK)
@@ -275,7 +275,7 @@ def _killed_in(group: Path) -> bool:
 
 
 def _remove(group: Path) -> None:
-    """End what is left in a group and remove it; the kernel refuses while a process is still ending."""
+    """Kill what is left in a group and remove it; retries while the kernel refuses because of a process."""
     with contextlib.suppress(OSError):
         if (group / "cgroup.kill").exists():  # since Linux 5.14
             (group / "cgroup.kill").write_text("1")

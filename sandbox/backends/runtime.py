@@ -1,4 +1,4 @@
-"""The parts of this machine that a run sees: one list for all backends, and its cache on the disk."""
+"""Lists the parts of this machine that a run sees, in the same way for all backends, and caches the lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRITABLE = 0o222
 
 
 class RuntimeCache:
-    """The runtimes below one folder: the user's cache, unless another is given."""
+    """A cache of runtimes below one folder, by default that of the user's cache."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -32,7 +32,7 @@ class RuntimeCache:
 
     @property
     def folder(self) -> Path:
-        """The folder that contains them."""
+        """The folder that contains the cached lists and roots."""
         return self._folder or Locations.of_user().runtimes
 
     def of(self, environment: Environment, shows: tuple[Path, ...] = ()) -> Runtime:
@@ -43,7 +43,7 @@ class RuntimeCache:
         return known
 
     def of_programs(self, names: tuple[str, ...]) -> Runtime:
-        """Return what a run sees that finds the programs `names` and no interpreter."""
+        """Return what a run sees if it finds only the programs `names`, and no interpreter."""
         known = self._known.get(names)
         if known is None:
             known = self._known[names] = self._cached([], names, lambda: programs_alone(names))
@@ -52,9 +52,9 @@ class RuntimeCache:
     def laid_out(self, runtime: Runtime, mounted: Sequence[str], written: Mapping[str, str]) -> Path:
         """Return a folder with the files and links of `runtime`, for use as a run's root.
 
-        It is made once, then cached. The system folders that `runtime` shows whole are empty there, to mount
-        the machine's own on, and so are the folders `mounted`. `written` has the texts of further files, by
-        path.
+        The folder is made once, then cached. The system folders that `runtime` shows whole are empty in it,
+        so that the machine's can be mounted there, and so are the folders `mounted`. `written` has the texts
+        of further files, by path.
         """
 
         def build(folder: Path) -> None:
@@ -73,7 +73,7 @@ class RuntimeCache:
         if not may_change:
             watched.append(environment.folder)
         elif next(modules_in(environment), None) is not None:
-            # The libraries that it loads may still change, so the list is not kept.
+            # The environment may still change, and the libraries that it loads with it: nothing is cached.
             return runtime_of(environment, shows)
         return self._cached(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
 
@@ -81,7 +81,7 @@ class RuntimeCache:
         """Return the result of `make`, or its cached result if everything that it depends on is unchanged."""
         states = [_state(path) for path in (*watched, _LOADERS_LIST, *map(Path, PLACES))]
         file = self.folder / f"{_digest([RECIPE, *names, states])}.json"
-        # A file that can't be read is written again: the cache only saves time.
+        # A file that can't be read is written again, because the cache only saves time.
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             stored = json.loads(file.read_text("utf-8"))
             interpreter = tuple(RuntimePath(*part) for part in stored["interpreter"])
@@ -106,7 +106,7 @@ def _state(path: Path) -> list[object]:
 
 
 def _write(file: Path, runtime: Runtime) -> None:
-    """Write a list; another process may be reading it."""
+    """Write a list in one step, because another process may be reading the file."""
     stored = {
         "key": runtime.key,
         "interpreter": [astuple(part) for part in runtime.interpreter],
@@ -123,7 +123,7 @@ def _lay_out(runtime: Runtime, folder: Path) -> None:
         if part.link:
             target.symlink_to(part.link)
         elif not part.folder:
-            shutil.copy2(part.path, target)  # with its times, which bytecode is checked against
+            shutil.copy2(part.path, target)  # with its time, which bytecode is checked against
         elif part in runtime.interpreter:
             shutil.copytree(part.path, target, symlinks=True)
         else:
@@ -131,7 +131,7 @@ def _lay_out(runtime: Runtime, folder: Path) -> None:
 
 
 RECIPE = "1"
-"""To be changed when the shown parts change, so that lists made by older rules are not reused."""
+"""The version of the rules for the shown parts, so that lists made by older rules are not reused."""
 PROGRAMS = (
     "sh",
     "bash",
@@ -251,7 +251,7 @@ PROGRAMS = (
     "yes",
     "zip",
 )
-"""Programs that test suites call."""
+"""The programs that a run sees, because test suites call them."""
 _COMPILERS = (
     "cc",
     "c99",
@@ -350,9 +350,9 @@ _PARTLY = {
     "idlelib": (),
     "turtledemo": (),
 }
-"""Packages of which a run sees only some parts.
+"""The parts that a run sees of some packages, by the package's name.
 
-Left out are tests, wheels that bundle copies of many packages, and programs with windows.
+Tests, wheels that bundle copies of many packages, and programs with windows are left out.
 """
 _SCRIPTS = (
     b"#!/bin/sh",
@@ -371,9 +371,9 @@ class RuntimePath:
 
     path: str
     link: str = ""
-    """The target of a symbolic link, as written in it."""
+    """The target of a symbolic link, as written in the link; empty for anything else."""
     folder: bool = False
-    """Whether everything below it is shown as well."""
+    """Whether this is a folder of which everything is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,11 +381,11 @@ class Runtime:
     """The parts of this machine that a run sees."""
 
     key: str
-    """Identifies the paths and the content of the parts, and changes with them."""
+    """A digest of the paths, sizes and times of the parts."""
     interpreter: tuple[RuntimePath, ...]
-    """The interpreter, the links to it, and its library; empty for a view of programs alone."""
+    """The interpreter, the links to it, and its standard library; empty for a view of programs alone."""
     system: tuple[RuntimePath, ...]
-    """Programs, shared libraries and other system files; the whole folders among them hold only data."""
+    """Programs, shared libraries and other system files, and folders that are shown whole."""
 
     @property
     def parts(self) -> tuple[RuntimePath, ...]:
@@ -400,7 +400,7 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
     programs = [*_programs(PROGRAMS), *(path for path in further if path.is_file())]
     files = [environment.interpreter, *(path.resolve() for path in programs)]
     files += [Path(part.path) for part in interpreter if part.path.endswith(".so")]
-    # Wheels are read apart from the system's files: paths outside of their environment are not trusted.
+    # Wheels are read separately from the system's files: paths outside their environment are not trusted.
     libraries = libraries_of(files) | libraries_of(modules_in(environment), owner=environment.folder)
     libraries |= libraries_named(_EXPECTED, near=libraries)
     folders = [*map(Path, _DATA), *(environment.prefix / path for path in _DATA_OF_PREFIX)]
@@ -410,9 +410,9 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
 
 
 def toolchain(environment: Environment) -> tuple[Path, ...]:
-    """Return the compiler for C extensions of an interpreter: programs, headers and start-up files.
+    """Return the paths of the compiler for an interpreter's C extensions: programs, headers, start-up files.
 
-    They are to be added to the usual parts.
+    A run sees them if they are passed to `runtime_of` as `shows`.
     """
     found = list(_programs(_COMPILERS))
     c_library = [path for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")]
@@ -427,7 +427,7 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run sees that finds the programs `names` with their libraries, and no Python."""
+    """Return what a run sees if it finds only the programs `names` with their libraries, and no Python."""
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))
@@ -443,7 +443,7 @@ def _runtime(interpreter: set[RuntimePath], system: set[RuntimePath]) -> Runtime
 
 
 def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
-    """Return the parts of the system for `files` and for the existing ones of `folders`."""
+    """Return the parts of the system for `files` and for those of `folders` that exist."""
     paths = [*files, *map(Path, _ETC), *(path for path in folders if path.is_dir())]
     parts = {
         RuntimePath(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()
@@ -470,14 +470,14 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
         check=True,
     )
     library = json.loads(asked.stdout)
-    # An old interpreter does not list its modules: take this one's, and those that were removed since.
+    # An old interpreter does not list its modules; those of this interpreter and the removed ones are used.
     names = set(library["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
     for folder in {Path(path).resolve() for path in library["folders"]}:
         yield from _library(folder, names)
 
 
 def _library(folder: Path, names: set[str]) -> Iterator[RuntimePath]:
-    """Yield the parts of the standard library: its folder may contain other code."""
+    """Yield the parts of the standard library only, because its folder may contain other code."""
     for path in (*folder.iterdir(), *_inside(folder / "__pycache__")):
         name = path.name.partition(".")[0]
         if path.name in _PARTLY:
@@ -508,7 +508,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _programs(names: Iterable[str]) -> Iterator[Path]:
-    """Yield the paths of the system's programs: machine code, or a script for the shell."""
+    """Yield the paths of the system's programs with these names, as far as they exist."""
     for name in names:
         paths = (Path(place, name) for place in PLACES)
         found = next(filter(_is_program, paths), None)
@@ -544,7 +544,7 @@ def _shown(path: Path) -> Iterator[RuntimePath]:
         here = here.parent if name == ".." else here / name
         if here.is_symlink():
             links += 1
-            # The kernel follows no more than this: links may lead in a circle.
+            # The kernel follows no more links than this, because they may lead in a circle.
             if links > _MOST_LINKS:
                 return
             link = here.readlink()

@@ -1,8 +1,8 @@
-"""The system-call filter of the daemonless backends, assembled as classic BPF; x86-64 and aarch64.
+"""Assembles the backends' filter on system calls, as classic BPF for x86-64 and aarch64.
 
-Calls that a test suite does not need are refused with EPERM: other namespaces, mounts, kernel modules, keys,
-other processes' memory, io_uring, bpf, the clock. Everything else is allowed. Numbers are from the kernel's
-call tables.
+Calls that a test suite does not need are refused with EPERM: those on other namespaces, mounts, kernel
+modules, keys, other processes' memory, io_uring, bpf and the clock. Everything else is allowed. The numbers
+are from the kernel's call tables.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ERRNO = 0x00050000
 _EPERM = 1
 _ENOSYS = 38
 _EAFNOSUPPORT = 97
-# Offsets in struct seccomp_data; of arguments, that of the low word.
+# Offsets in struct seccomp_data; those of arguments are the offsets of their low words.
 _AT_NUMBER = 0
 _AT_ARCHITECTURE = 4
 _AT_FIRST = 16
 _AT_SECOND = 24
-_CLONE_NEW_ANY = 0x7E020000  # every CLONE_NEW* flag that clone takes
+_CLONE_NEW_ANY = 0x7E020000  # all CLONE_NEW* flags that clone takes
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _X32_BIT = 0x40000000
@@ -146,8 +146,8 @@ _AARCH64 = {
     **_SINCE_5,
 }
 
-# Refused if no namespace hides those of the host: shared memory, semaphores and queues of System V
-# and POSIX, and other processes' priorities and limits. They outlive the run, or reach beyond it.
+# Calls that are refused if no namespace hides the host: on shared memory, semaphores and queues of System V
+# and POSIX, and on other processes' priorities and limits. Their effects outlive the run, or reach beyond it.
 _SHARED_X86_64 = {
     "shmget": 29,
     "shmat": 30,
@@ -186,7 +186,7 @@ _SHARED_AARCH64 = {
     "process_madvise": 440,
     "process_mrelease": 448,
 }
-# Allowed only on the caller itself, process 0; by the argument that names the process.
+# Calls that are allowed only on the caller itself, process 0, each with the argument that names the process.
 _ON_ITSELF_X86_64 = {302: _AT_FIRST, 203: _AT_FIRST, 142: _AT_FIRST, 144: _AT_FIRST, 314: _AT_FIRST}
 _ON_ITSELF_AARCH64 = {261: _AT_FIRST, 122: _AT_FIRST, 118: _AT_FIRST, 119: _AT_FIRST, 274: _AT_FIRST}
 # kill, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, pidfd_send_signal
@@ -236,10 +236,10 @@ ARCHITECTURES = {
 def filter_program(
     machine: str | None = None, *, namespaces: bool = True, signals: bool = True
 ) -> bytes | None:
-    """Return the filter for `machine` (this one by default); None for an unknown architecture.
+    """Return the filter for the architecture `machine`, by default this machine's; None if it is unknown.
 
-    Without `namespaces` around the process it also refuses every socket and everything that all processes of
-    a user share; without `signals` it refuses to send any.
+    If `namespaces` is false, the filter also refuses all sockets and everything that all processes of a user
+    share; if `signals` is false, it refuses to send any signal.
     """
     architecture = ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:
@@ -250,7 +250,7 @@ def filter_program(
     if not signals:
         refused |= architecture.signals
     program = [
-        # First of all: the numbers below mean other calls on another architecture.
+        # Checked first, because the numbers below mean other calls on another architecture.
         _instruction(_LOAD, 0, 0, _AT_ARCHITECTURE),
         _instruction(_EQUAL, 1, 0, architecture.audit),
         _instruction(_RETURN, 0, 0, _KILL),
@@ -261,7 +261,7 @@ def filter_program(
     ]
     for number in sorted(refused):
         program += [_instruction(_EQUAL, 0, 1, number), _refuse(_EPERM)]
-    # clone3 takes its flags by pointer, which a filter can't read: the C library then falls back to clone.
+    # clone3 takes its flags by pointer, which a filter can't read; the C library falls back to clone.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
     program += _on_argument(
         architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM
@@ -287,8 +287,8 @@ def filter_program(
 def _on_argument(number: int, offset: int, tests: list[bytes], error: int) -> list[bytes]:
     """Return the instructions that refuse call `number` depending on an argument.
 
-    They load the argument, let `tests` fall through to the refusal or jump past it, and load the number
-    again.
+    The instructions load the argument, let `tests` fall through to the refusal or jump past it, and load the
+    number again.
     """
     body = [_instruction(_LOAD, 0, 0, offset), *tests, _refuse(error), _instruction(_LOAD, 0, 0, _AT_NUMBER)]
     return [_instruction(_EQUAL, 0, len(body), number), *body]

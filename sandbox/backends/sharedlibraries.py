@@ -1,6 +1,6 @@
-"""The shared libraries that programs and modules load, read from their ELF headers.
+"""Finds the shared libraries that programs and modules load, by reading their ELF headers.
 
-Neither they nor the system's loader are started: the files may come from somebody else's wheel.
+Neither the files nor the system's loader are started, because the files may come from somebody else's wheel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _CACHE_ENTRY = struct.Struct("=iIIIQ")
 _CACHE_HEADER = 48
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
-"""Folders that loaders search by default, including musl's."""
+"""The folders that loaders search by default, including musl's loader."""
 _LOAD = 1
 _DYNAMIC = 2
 _INTERPRETER = 3
@@ -34,24 +34,24 @@ class Binary:
     """The header of a program or a shared library, with the libraries that it loads."""
 
     machine: tuple[int, int]
-    """Word size and machine: a file loads only libraries with the same ones."""
+    """Whether the word size is 64 bits, and the machine; a file loads only libraries with the same values."""
     loader: str
     needed: tuple[str, ...]
     folders: tuple[str, ...]
-    """Folders to be searched first."""
+    """The folders that are searched first for its libraries."""
 
     @property
     def loads(self) -> tuple[str, ...]:
-        """The names of everything that it loads, including the loader."""
+        """The names of everything that the binary loads, including the loader."""
         return (*self.needed, self.loader) if self.loader else self.needed
 
 
 def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Path]:
     """Return the paths of all libraries that `files` load, directly or through others.
 
-    They are those by which the loader opens them. Files that are not ELF load nothing, and missing libraries
-    are left out. Files of somebody else's folder `owner` can't name a path outside of it: what they load from
-    elsewhere is what the system offers to all.
+    They are the paths by which the loader opens the libraries. Files that are not ELF load nothing, and
+    missing libraries are left out. Files in somebody else's folder `owner` can't name a path outside that
+    folder: all that they load from outside is what the system offers to everybody.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path.resolve(), ()) for path in files]
@@ -66,7 +66,7 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
             continue
         folders = (*binary.folders, *inherited)
         names = binary.loads
-        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 39).
+        # A wheel may be somebody else's, so a path in it must not show outside files to a run (decision 39).
         if owner is not None and path.is_relative_to(owner):
             folders = tuple(place for place in folders if _is_below(place, owner))
             names = tuple(name for name in names if "/" not in name or _is_below(name, owner))
@@ -78,7 +78,7 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
 
 
 def libraries_named(stems: Iterable[str], near: Iterable[Path]) -> set[Path]:
-    """Return the libraries `libSTEM.so.N` that the loader knows, or that are next to a file in `near`."""
+    """Return the paths of the libraries `libSTEM.so.N` that the loader knows, or next to a file in `near`."""
     wanted = tuple(f"lib{stem}.so." for stem in stems)
     found = set[Path]()
     for name, paths in _system_libraries().items():
@@ -110,7 +110,7 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
 
 
 def _read(data: mmap.mmap, folder: Path) -> Binary:
-    """Read the parts of an ELF file that name its libraries (System V ABI, chapters 4 and 5)."""
+    """Return the header of an ELF file, read as the System V ABI describes it (chapters 4 and 5)."""
     wide = data[4] == 2
     order = "<" if data[5] == 1 else ">"
     machine = struct.unpack_from(f"{order}H", data, 18)[0]
@@ -118,7 +118,7 @@ def _read(data: mmap.mmap, folder: Path) -> Binary:
     loader = next((_text(data, one.offset) for one in segments if one.kind == _INTERPRETER), "")
     dynamic = next((one for one in segments if one.kind == _DYNAMIC), _Segment(_DYNAMIC, 0, 0, 0))
     tags = _tags(data, dynamic, struct.Struct(f"{order}{'qQ' if wide else 'iI'}"))
-    # Tags contain addresses in memory; the segment that is loaded there has the place in the file.
+    # Tags contain addresses in memory; the segment that is loaded there determines the place in the file.
     address = next(iter(_values(tags, _STRINGS)), 0)
     strings = _offset_of(address, segments)
     needed = tuple(_text(data, strings + value) for value in _values(tags, _NEEDED))
@@ -162,7 +162,7 @@ def _segments(data: mmap.mmap, order: str, *, wide: bool) -> list[_Segment]:
 
 
 def _tags(data: mmap.mmap, dynamic: _Segment, entry: struct.Struct) -> list[tuple[int, int]]:
-    """Return the tags of the dynamic section with their values, but no more than any file needs."""
+    """Return the tags of the dynamic section with their values; implausibly many are cut off."""
     tags: list[tuple[int, int]] = []
     for place in range(dynamic.offset, dynamic.offset + dynamic.length, entry.size):
         tag, value = entry.unpack_from(data, place)
@@ -188,7 +188,7 @@ def _text(data: mmap.mmap, place: int) -> str:
 def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
     """Yield the paths at which the loader may find a library.
 
-    It is the first match in its folders, or else every variant that the system offers.
+    These are the first match in `folders`, or else all variants that the system offers.
     """
     if "/" in name:
         if _fits(Path(name), binary):
@@ -221,7 +221,7 @@ def _system_libraries() -> Mapping[str, tuple[str, ...]]:
         data = _CACHE.read_bytes()
     except OSError:
         return {}
-    # On some systems it follows a list in an older format.
+    # On some systems, the list comes after a list in an older format.
     start = data.find(_CACHE_MAGIC)
     if start < 0:
         return {}

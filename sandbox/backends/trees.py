@@ -19,28 +19,27 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("conftest.py", "__pycache__")
-"""Names that pytest and Python look for next to a file that they read.
+"""The names that pytest and Python look for next to a file that they read.
 
-A writable folder without them gets empty folders of these names, which the run can't replace and which
-contain nothing to read.
+A writable folder without these entries gets empty folders of these names, which the run can't replace.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TreeParts:
-    """The writable parts of a tree that was laid out as files: existing paths, none through a link."""
+    """The writable parts of a tree on the disk: existing paths, none of which leads through a link."""
 
     tree: Path
     folders: tuple[str, ...]
-    """Sorted; `.` is the tree itself."""
+    """The folders to which the run may add entries, sorted; `.` is the tree itself."""
     paths: tuple[str, ...]
-    """Sorted; none lies below another."""
+    """The paths that are the run's own, with everything below them, sorted; none is below another."""
 
     @classmethod
     def of(cls, tree: Path, writable: Writable) -> TreeParts:
         """Return the parts of `tree`; a path that leads out of it, or through a link, is left out."""
         paths = sorted({path for path in writable.paths if _is_plain(tree, path)})
-        # A path below another one is the run's own already.
+        # A path below another path in `paths` is the run's own already.
         own = [path for path in paths if _parents(path).isdisjoint(paths)]
         plain = {path for path in writable.folders if _is_plain(tree, path)}
         folders = [path for path in sorted(plain) if (tree / path).is_dir()]
@@ -59,8 +58,8 @@ class TreeParts:
 def laid_out(command: Command, work: Path) -> TreeParts:
     """Copy the command's tree to `work`/repo, and return its writable parts.
 
-    A home and a temporary folder are made next to it, and in writable folders those that keep `RESERVED`
-    names from the run.
+    A home and a temporary folder are made next to the tree, and writable folders get empty folders with the
+    `RESERVED` names, so that the run can't use these.
     """
     shutil.copytree(command.tree, work / "repo", symlinks=True, copy_function=shutil.copy)
     for folder in ("home", "tmp"):
@@ -85,7 +84,7 @@ def give_away(places: Iterable[Path], user: int) -> None:
 
 
 def _is_plain(tree: Path, path: str) -> bool:
-    """Whether a path is normalised, lies in the tree, and leads through no link."""
+    """Whether a path is normalised, exists in the tree, and does not lead through a link."""
     pure = PurePosixPath(path)
     leads_out = pure.is_absolute() or ".." in pure.parts
     is_odd = "\0" in path or str(pure) != path
@@ -103,14 +102,14 @@ def _parents(path: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class TreeStates:
-    """The state of a tree when it was laid out."""
+    """The states of a tree's entries before a run, to be compared with those after it."""
 
     parts: TreeParts
     before: States
 
     @classmethod
     def of(cls, parts: TreeParts) -> TreeStates:
-        """Record the tree of `parts` before the run."""
+        """Return the present states of the tree of `parts`."""
         return cls(parts, states_of(str(parts.tree)))
 
     def completed(self, ended: Ended, command: Command) -> Ended:
@@ -125,7 +124,7 @@ class TreeStates:
         return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return the changed paths that are not writable, then folders with added or removed entries."""
+        """Return the changed paths that are not writable, then the folders with added or removed entries."""
         folders = [path for path in changed_folders(self.before, now) if path not in self.parts.folders]
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

@@ -1,1 +1,1 @@
-"""Testing corrupted functions in a fraction of the suite's time."""
+"""Tests corrupted functions in a fraction of the suite's time."""

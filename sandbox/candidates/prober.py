@@ -1,6 +1,6 @@
-"""Decides candidates: in a fork of a warm process if code can be swapped, else by a fresh run.
+"""Judges candidates in a fork of a warm process if their code can be swapped, and otherwise in a fresh run.
 
-Code in a fork shares a user with the process that judges it, so a candidate that is kept is confirmed by a
+Code in a fork has the same user as the process that judges it, so a candidate that is kept is confirmed by a
 run of the whole suite (decision 36).
 """
 
@@ -38,7 +38,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 
 class FreshRuns:
-    """Runs parts of one tree's suite."""
+    """Runs parts of one tree's suite in new processes, with corrupted functions."""
 
     def __init__(
         self,
@@ -64,10 +64,11 @@ class FreshRuns:
         *,
         whole_suite: bool = False,
     ) -> ProbeReport:
-        """Run `tests` with `targets` corrupted, which are on `lines` of the new files.
+        """Run `tests` with `targets` corrupted, which are on `lines` of the new files; return the report.
 
-        With `whole_suite`, all tests run, but other tests are not reported. Raises `CodeError` and
-        `CancelledError`.
+        The run stops when `stop_after` of the tests have failed, if that is given. If `whole_suite` is true,
+        all tests run, but other tests are not reported. Raises `CodeError` if a target does not fit its file,
+        and `CancelledError` if `cancel` is cancelled.
         """
         chosen = frozenset(tests)
         stop = _Enough(stop_after, chosen, cancel)
@@ -79,7 +80,7 @@ class FreshRuns:
         )
         report = self._runner.run(request, run=RunContext(stop, stop.count))
         cancel.check()
-        # A run that was stopped because enough tests failed has done its job, although it was cancelled.
+        # A run that was stopped because enough tests failed counts as finished, although it was cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
         failed = _failed(report, tests, lines, whole_suite=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
@@ -92,7 +93,7 @@ class FreshRuns:
 
 
 class _Enough(CancelToken):
-    """A token that is cancelled with another one, or when enough tests have failed."""
+    """A token that is cancelled when another token is cancelled, or when enough tests have failed."""
 
     def __init__(self, most: int | None, chosen: Collection[str], outer: CancelToken) -> None:
         super().__init__()
@@ -127,14 +128,17 @@ class _Enough(CancelToken):
 def _failed(
     report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole_suite: bool
 ) -> dict[str, ProbeFailure]:
-    """Return the tests that did not pass; those that were no longer collected come last."""
+    """Return the failures of the tests that did not pass, by id; tests that were not collected come last.
+
+    If `whole_suite` is false, the run was stopped early, and tests without a result are left out.
+    """
     chosen = frozenset(tests)
     failed = {
         id: read_failure(result.message, lines)
         for id, result in report.results.items()
         if id in chosen and result.outcome is not Outcome.PASSED
     }
-    # Only a finished run shows what is missing; in a stopped one the missing tests were merely not reached.
+    # Only a finished run shows what is missing; a stopped run has merely not reached the missing tests.
     if whole_suite and report.status is RunStatus.FINISHED:
         errors = {error.id: read_failure(error.message, lines) for error in report.collection_errors}
         for id in tests:
@@ -155,7 +159,7 @@ class SuiteProber:
     """Tries candidates for one tree; implements `gistpoint.core.ports.Prober`.
 
     A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on
-    the disk, which other processes and later imports read. If that is not the whole difference, a fresh run
+    the disk, which other processes and later imports read. If a corruption has further effects, a fresh run
     is made: for functions that ran during an import, for changed parameters, for code that can't be swapped,
     and if a test that failed also fails in a fork of the original (decision 36).
     """
@@ -172,7 +176,7 @@ class SuiteProber:
         seconds: float,
         limits: RunLimits | None = None,
     ) -> None:
-        """`passed` are the ids that pass on the original, `seconds` the duration of a run of the suite."""
+        """`passed` are the ids of tests that pass on the original, `seconds` is the duration of the suite."""
         self._backend = backend
         self._environments = environments
         self._tree = tree
@@ -192,7 +196,7 @@ class SuiteProber:
         self._checks = 0
         self._sound: set[str] = set()
         self._unsound: set[str] = set()
-        # Bound to the list, not to `self`, which the finalizer would otherwise keep alive for ever.
+        # Bound to the list, not to `self`, which the finalizer would otherwise keep alive forever.
         weakref.finalize(self, _close_all, self._warm)
 
     def decide(
@@ -205,8 +209,8 @@ class SuiteProber:
     ) -> ProbeReport:
         """Run the tests `select`, or all that reach `targets`, with `targets` corrupted.
 
-        Raises `CodeError` if a target does not fit its file. Cancellation and failures of the harness are
-        statuses.
+        The run stops when `stop_after` tests have failed, if that is given. Raises `CodeError` if a target
+        does not fit its file. Cancellation and failures of the harness are statuses of the report.
         """
         began = time.perf_counter()
         with self._lock:
@@ -216,7 +220,7 @@ class SuiteProber:
             try:
                 report = self._decide(targets, names, order, tests, stop_after, cancel)
             except CancelledError as error:
-                # A fork may still be running, and its records would be taken for those of the next candidate.
+                # A fork may still be running, and its records would be mistaken for the next candidate's.
                 self._close()
                 report = ProbeReport(RunStatus.CANCELLED, reason=error.message)
             except (EnvironmentBuildError, OSError) as error:
@@ -251,7 +255,7 @@ class SuiteProber:
             if isinstance(found, ProbeReport):
                 return found
             why = found
-        whole_suite = not self._unsound.isdisjoint(tests)  # some depend on the effects of earlier tests
+        whole_suite = not self._unsound.isdisjoint(tests)  # such tests depend on the effects of earlier tests
         report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole_suite=whole_suite)
         return replace(report, how="fresh", reason=report.reason or why)
 
@@ -296,15 +300,15 @@ class SuiteProber:
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
         """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
-        # At most the suite's own time: the recorded times are of an observed run, which is far slower.
+        # At most the suite's time: the recorded times are those of an observed, far slower run.
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
-        """Check, once for each test, whether it passes in a fork of the original without earlier tests.
+        """Check once for each test whether it passes in a fork of the original, without earlier tests.
 
-        The first few checks cover the failed tests alone; then one backward run of the whole suite saves most
-        of the later ones.
+        The first few checks cover only the failed tests; then a run of the whole suite in reverse order saves
+        most of the later checks.
         """
         if self._checks == _MOST_CHECKS:
             self._checks += 1
@@ -322,11 +326,11 @@ class SuiteProber:
 
 
 def patience(test_map: TestMap) -> dict[str, float]:
-    """Return by test file the processor time in seconds after which one of its tests hangs (decision 94).
+    """Return, by test file, the seconds of processor time after which a test counts as hanging (decision 94).
 
-    Recorded times are several times as long as those of an ordinary run. The first test that needs a shared
-    fixture makes it, and any test may be the first: so the longest test of the file counts, and the longest
-    of all.
+    The recorded times are several times as long as those of an ordinary run. The first test that needs a
+    shared fixture makes it, and any test may be the first, so the limit depends on the longest test of the
+    file, and is at least the time of the longest test of all.
     """
     longest: dict[str, float] = {}
     for id, seconds in test_map.tests.items():

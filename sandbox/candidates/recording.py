@@ -1,4 +1,4 @@
-"""Recording which tests run which functions: one run of the suite in isolation, observed from inside."""
+"""Records which tests run which functions, in one isolated run of the suite that is observed from inside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_
 
 
 class FunctionIndex:
-    """The functions of a tree by position: code belongs to all whose lines include its first line."""
+    """The functions of a tree by position; code belongs to all functions that contain its first line."""
 
     def __init__(self, tree: SourceTree, test_files: frozenset[str]) -> None:
         self._tree = tree
@@ -35,8 +35,11 @@ class FunctionIndex:
         self._places: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def at(self, path: str, line: int, qualname: str) -> tuple[str, ...]:
-        """Return the names of the functions, outermost first; empty for the top level of a module."""
-        # By the name, not the line: a module's code begins on line 1, where a function may begin too.
+        """Return the names of the functions that code belongs to, outermost first.
+
+        Empty for the top level of a module, and for protected files.
+        """
+        # Recognised by its name, since a module's code begins on line 1, where a function may begin too.
         if qualname == "<module>":
             return ()
         known = self._places.get((path, line))
@@ -59,7 +62,7 @@ class FunctionIndex:
 
 
 class _Record(msgspec.Struct, tag_field="e", tag=lambda name: name[1:].lower()):
-    """A record of `payload/entries_plugin.py`, whose docstring describes them."""
+    """A record of `payload/entries_plugin.py`, whose docstring describes all kinds."""
 
 
 class _Collected(_Record):
@@ -129,7 +132,7 @@ class Records:
             case _Collected(count):
                 self.collected = count
             case _Test(id, seconds):
-                # Several tests may share an id; they are selected together, so their times add up.
+                # Several tests may share an id; they are selected together, so their times are added.
                 self.tests[id] = self.tests.get(id, 0.0) + seconds
             case _Codes(rows):
                 self._codes += rows
@@ -153,7 +156,7 @@ class Records:
         return tuple(self._calls)
 
     def test_map(self, tree: SourceTree, seconds: float) -> TestMap:
-        """Return the test map of a run on `tree` that took `seconds`."""
+        """Return the test map of the run, which was on `tree` and took `seconds`."""
         test_files = frozenset(id.partition("::")[0] for id in self.tests)
         functions = FunctionIndex(tree, test_files)
         of_code = [functions.at(*place) for place in self._codes]
@@ -183,7 +186,7 @@ def _frozen(items: Iterable[tuple[str, set[str]]]) -> dict[str, frozenset[str]]:
 
 
 SLOWER = 15
-"""A recorded run may take this many times as long as the suite."""
+"""How many times as long as the suite a recorded run may take."""
 TIMEOUT_S = SLOWER * MAX_SUITE_SECONDS
 _RESULTS = 1 << 30
 _FILES = {
@@ -220,8 +223,8 @@ class SuiteTestMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         """Run the tests `ids`, in the order of the suite; return the entered functions and the calls.
 
-        Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` if there is no environment to
-        run in.
+        Raises `RecordingError` if the run does not finish, `EnvironmentBuildError` if there is no environment
+        to run in, and `CancelledError` if stopped.
         """
         run.progress(RunProgress("preparing"))
         built = self._environments.get(environment, self._backend, cancel=run.cancel)

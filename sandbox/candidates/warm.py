@@ -1,4 +1,4 @@
-"""An isolated process that has collected the suite, and the exchange of requests and records with it."""
+"""Runs an isolated process that has collected the suite, and exchanges requests and records with it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Broken(ReportRecord, tag="broken"):
 
 
 class _Done(ReportRecord, tag="done"):
-    """The tests were run to the end."""
+    """All tests of a probe have been run."""
 
 
 class _End(ReportRecord, tag="end"):
@@ -71,7 +71,7 @@ class _End(ReportRecord, tag="end"):
     exit: int
     late: bool
     memory: int
-    """Its peak, in bytes."""
+    """The largest memory use of the process, in bytes."""
 
 
 WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
@@ -80,7 +80,7 @@ WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
 
 @dataclass
 class ProbeTally:
-    """The tests of one probe as they end; `unfit` is the reason why the probe is not usable."""
+    """The results of one probe's tests as they arrive; `unfit` tells why the probe is not usable, if so."""
 
     ids: list[str]
     lines: Sequence[LineSpan] = ()
@@ -120,7 +120,7 @@ class ProbeTally:
         except ForgedRecordError as error:
             self.unfit = str(error)
             return
-        # Several tests may share an id: any failure counts, that of a call more than that of a fixture.
+        # Several tests may share an id: any failure counts, and a call's failure replaces a fixture's.
         if outcome is Outcome.FAILED:
             self.failed[id] = read_failure(record.text, self.lines, raised=raised or "")
         elif outcome is not Outcome.PASSED:
@@ -152,14 +152,14 @@ class ProbeTally:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A function that gets new code. A nested function gets it as part of its outermost one."""
+    """A function that gets new code; a nested function gets it as a part of the outermost function."""
 
     path: str
     line: int
-    """The line of the original file on which its code starts: that of its first decorator, if any."""
+    """The line of the original file on which the function's code starts, with its first decorator, if any."""
     name: str
     source: str
-    """A module that defines only this function, on the lines that it has in the corrupted file."""
+    """The source of a module that defines only this function, on its lines in the corrupted file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Order:
     lines: tuple[LineSpan, ...]
     """The lines of the corrupted functions in the new files."""
     unfit: str = ""
-    """Why swapping the code is not enough; empty if it is."""
+    """Why swapping the code is not enough; empty if it is enough."""
 
 
 _ENTRIES = (
@@ -192,27 +192,27 @@ _ENTRIES = (
 )
 _PLACE = re.compile(r"^[^\n]*?:\d+: ")
 _TYPE = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?=:|$)")
-_EXPECTATIONS = frozenset({"AssertionError", "Failed"})  # pytest.raises and pytest.fail raise the second
+_EXPECTATIONS = frozenset({"AssertionError", "Failed"})  # pytest.raises and pytest.fail raise `Failed`
 
 
 @dataclass(frozen=True, slots=True)
 class LineSpan:
-    """Lines of a file, from 1, both ends inclusive."""
+    """The lines `first` to `last` of a file, both included, counted from 1."""
 
     path: str
     first: int
     last: int
 
     def holds(self, path: str, line: int) -> bool:
-        """Whether a line of a file is one of these."""
+        """Whether a line of a file is one of these lines."""
         return path == self.path and self.first <= line <= self.last
 
 
 def read_failure(message: str, corrupted: Iterable[LineSpan] = (), *, raised: str = "") -> ProbeFailure:
-    """Parse a failure from the text of `TestResult.message`.
+    """Return the failure that the text of `TestResult.message` describes.
 
     `corrupted` are the lines of the corrupted functions; `raised` is the name of the exception, if it is
-    known from elsewhere.
+    already known.
     """
     error_type = raised or _type_of(message)
     places = [(match["path"], int(match["line"])) for entry in _ENTRIES for match in entry.finditer(message)]
@@ -225,7 +225,7 @@ def read_failure(message: str, corrupted: Iterable[LineSpan] = (), *, raised: st
 
 
 def _type_of(message: str) -> str:
-    """Return the name of the exception in the first line, after the location."""
+    """Return the name of the exception in the first line, after the location; empty if there is none."""
     first = message.partition("\n")[0]
     place = _PLACE.match(first)
     if place is None:
@@ -261,7 +261,7 @@ class Orders:
         for path, found in by_file.items():
             index = self._index(path)
             snippets = [_snippet(index.get(target.qualname), target) for target in found]
-            # Files are made even if the order is unfit: a fresh run needs their lines.
+            # Files are made even if the order is unfit, because a fresh run needs the lines.
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
             make = _one if len(found) == 1 else _several
@@ -287,8 +287,11 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
-    """Return what differs besides the code: parts that Python evaluates when it defines the function."""
-    # A fork swaps the code of functions that exist; their defaults and decorators were evaluated long ago.
+    """Return what differs besides the code, or an empty text.
+
+    This concerns parts that Python evaluates when it defines the function: its parameters and decorators.
+    """
+    # A fork swaps the code of existing functions, whose defaults and decorators have already been evaluated.
     old = read_snippet(definition.dedented).node
     if isinstance(old, ast.ClassDef) or isinstance(new.node, ast.ClassDef):
         return f"{definition.ref} is a class"
@@ -303,7 +306,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
 
 
 def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    """Replace one function without parsing its file again, which would take longer than the tests."""
+    """Return the parts for one function, made without parsing its file again, which would take too long."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
         definition.decorators
@@ -320,7 +323,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
 
 
 def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    # One after the other, each in the file that the last one left: every replacement moves positions.
+    # One after the other, each in the result of the last replacement, since replacements move positions.
     after, data = index, b""
     for target in targets:
         data = replace_definition(after, after.get(target.qualname), target.corrupted)
@@ -350,7 +353,7 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
 
 
 def _unit(index: FileIndex, definition: Definition) -> Definition:
-    """Return the outermost function around a definition, which can be compiled by itself.
+    """Return the outermost function around a definition, which can be compiled alone.
 
     It may be the definition itself.
     """
@@ -366,8 +369,8 @@ def _classes(index: FileIndex, unit: Definition) -> list[str]:
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
     """Return a module with a function's lines at their positions, below the headers of its classes."""
-    # At their positions, so that tracebacks show the right lines; in its classes, so that `__class__` cells
-    # and mangled names are those of the file.
+    # The positions make tracebacks show the right lines; the classes make `__class__` cells and mangled names
+    # the same as in the file.
     indentation = unit.indentation
     headers = [f"{indentation[:depth]}class {name}:\n" for depth, name in enumerate(classes)]
     if indentation and not headers:
@@ -390,7 +393,7 @@ _ENDING_S = 30.0
 
 
 class ServerGoneError(Exception):
-    """The process has ended or is unusable; `ended` is its end, or None if that is unknown."""
+    """The warm process has ended or is unusable; `ended` tells how it ended, or is None if unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
         gone = "" if ended is None else f"The warm process is gone: {ended.stop}. {ended.reason}".strip()
@@ -400,19 +403,19 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one candidate: seconds, and bytes on top of those of the warm process."""
+    """The limits of one candidate: seconds (`wall`), and bytes in addition to those of the warm process."""
 
     wall: float
     memory: int
     patience: Mapping[str, float] = field(default_factory=dict)
-    """By test file, the processor time in seconds after which a test hangs.
+    """By test file, the seconds of processor time after which a test counts as hanging.
 
-    It may sleep half as long again.
+    A test may sleep for one and a half times as long.
     """
 
 
 class WarmSuite:
-    """The collected suite of one tree. Not thread-safe."""
+    """The collected suite of one tree, in an isolated process; this object is not thread-safe."""
 
     def __init__(
         self,
@@ -428,7 +431,7 @@ class WarmSuite:
         self._pins = pins
         self._limits = replace(limits, results=_RESULTS)
         self._reading, self._writing = os.pipe()
-        # A process that hangs reads nothing: a blocking write would then hang here too.
+        # A process that hangs reads nothing; a blocking write would then hang this process too.
         os.set_blocking(self._writing, False)
         self._records: queue.SimpleQueue[WarmRecord | None] = queue.SimpleQueue()
         self._cancel = CancelToken()
@@ -437,7 +440,11 @@ class WarmSuite:
         self.ids: list[str] = []
 
     def start(self, timeout_s: float, cancel: CancelToken) -> None:
-        """Start, and wait until the suite is collected. Raises `ServerGoneError` and `CancelledError`."""
+        """Start the process, and wait until the suite is collected.
+
+        Raises `ServerGoneError` if that fails or takes longer than `timeout_s`, and `CancelledError` if
+        stopped.
+        """
         self._thread.start()
         for record in self._received(time.monotonic() + timeout_s, cancel):
             match record:
@@ -458,9 +465,10 @@ class WarmSuite:
         backwards: bool = False,
         cancel: CancelToken = NEVER,
     ) -> Iterator[WarmRecord]:
-        """Yield the records of `tests` on `order`, or on the original without one; `end` is the last record.
+        """Yield the records of `tests` on `order`, or on the original if that is None; `end` comes last.
 
-        Raises `ServerGoneError` and `CancelledError`; after either, the process is unusable.
+        Raises `ServerGoneError` if the process has ended or does not answer in time, and `CancelledError` if
+        stopped; after either, the process is unusable.
         """
         wanted = frozenset(tests)
         numbers = [number for number, id in enumerate(self.ids) if id in wanted]
@@ -487,8 +495,8 @@ class WarmSuite:
                 return
 
     def close(self) -> None:
-        """End the process at once, with all of its children, and wait until they are gone."""
-        # The pipe is closed after the thread, which writes to it: its number may be reused.
+        """End the process with all of its children, and wait up to 30 seconds until they are gone."""
+        # The pipe is closed after the thread that writes to it has ended, because its number may be reused.
         self._cancel.cancel()
         if self._thread.ident is not None:
             self._thread.join(_ENDING_S)
@@ -540,10 +548,10 @@ class WarmSuite:
                     shows=tools_of(self._pins, self._environment),
                 )
                 self._ended = self._backend.run(command, on_line=self._take, cancel=self._cancel)
-        except Exception as error:  # passed to the other thread, which waits for an answer
+        except Exception as error:  # passed on to the thread that waits for an answer
             self._ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
-            # In every case: the other thread would otherwise wait for a record until its deadline.
+            # In any case, because the other thread would otherwise wait for a record until its deadline.
             self._records.put(None)
 
     def _take(self, line: bytes) -> None:

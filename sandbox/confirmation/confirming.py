@@ -1,4 +1,4 @@
-"""The confirmation of a pass on one backend, with the controls of its task (decision 113)."""
+"""Confirms passes on one backend, with the controls of their task (decision 113)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 SWITCH = "GISTPOINT_CONFIRM"
 _COMPARED_TESTS = 3
-"""The failing tests whose answers are compared with those of the true function."""
+"""The number of failing tests whose answers are compared with those of the true function."""
 _ASKED_OTHERWISE = "answers differ when they are asked for again"
 _WRITTEN_OTHERWISE = "changes more than the bodies of functions, so that it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
@@ -64,7 +64,7 @@ _NOT_ANSWERED = "does not answer in a process of its own, where the true functio
 
 
 class SandboxConfirmer:
-    """Confirms on one backend; implements `gistpoint.core.confirmation.model.Confirmer`."""
+    """Confirms passes on one backend; implements `gistpoint.core.confirmation.model.Confirmer`."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SandboxConfirmer:
         limits: RunLimits | None = None,
         beyond: EquivalenceTester | None = None,
     ) -> None:
-        """`beyond` looks for inputs of no test on which submission and original differ."""
+        """`beyond` looks for inputs beyond the tests on which the submission and the original differ."""
         self._backend = backend
         self._environments = environments
         self._limits = limits or RunLimits()
@@ -87,7 +87,7 @@ class SandboxConfirmer:
             found = msgspec.structs.replace(ControlRuns(case, run).controls(), data_hidden=True)
             shown = replace(case, hidden=test_paths(case.original, task.suite.test_files, data=False))
             if not found.confirmable and shown.hidden != case.hidden:
-                # Without the files that the tests read, the function itself may not work.
+                # The function may need files that only the tests seem to read, so these are not hidden.
                 found = ControlRuns(shown, run).controls()
             return found
         except NotConfirmableError as error:
@@ -138,7 +138,7 @@ class SandboxConfirmer:
         found: Confirmation,
         run: RunContext,
     ) -> Confirmation:
-        """Return the confirmation with the smallest input of no test on which the two differ, if any."""
+        """Return `found` with the smallest input beyond the tests on which the functions differ, if any."""
         if self._beyond is None:
             return found
         task = case.task
@@ -165,7 +165,7 @@ class SandboxConfirmer:
 def confirmer_on(
     backend: Backend, environments: EnvironmentSource, beyond: EquivalenceTester | None = None
 ) -> Confirmer | None:
-    """Return the confirmer of passes on a backend.
+    """Return the confirmer of passes on a backend; `beyond` is as for `SandboxConfirmer`.
 
     Returns None if the user has switched confirmation off with `GISTPOINT_CONFIRM=no`.
     """
@@ -177,13 +177,13 @@ def confirmer_on(
 def _checked(
     case: ConfirmationCase, controls: Controls, submitted: SourceTree, run: RunContext
 ) -> Confirmation:
-    """Return the result of the two processes, or why they were not started."""
+    """Return the result of running the two processes, or why the pass can't be confirmed."""
     if not controls.confirmable:
         return _unconfirmed(controls.reason or Unconfirmable.NO_CONTROL, controls.detail)
     try:
         return _PassCheck(case, controls, submitted, run).confirmation()
     except NotConfirmableError as error:
-        # Other passes of this task can be confirmed, so this submission avoids it, for whatever reason.
+        # Other passes of this task can be confirmed, so this submission gets a mark.
         mark = _FEWER_TESTS if error.reason is Unconfirmable.NO_CONTROL else _WRITTEN_OTHERWISE
         return _unconfirmed(error.reason, error.detail, (mark,))
 
@@ -215,7 +215,10 @@ class _PassCheck:
         self.run = run
 
     def confirmation(self) -> Confirmation:
-        """Run the tests that count, with the submission in a process of its own; return the result."""
+        """Run the tests that count, with the submission in a separate process; return the result.
+
+        Raises `NotConfirmableError` if the submission can't be run that way.
+        """
         changed = changed_functions(self.case.original, self.submitted)
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
@@ -235,7 +238,7 @@ class _PassCheck:
                 found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_CHANGES_MORE,))
             return _counted(found, report, tests)
         unmade = [id for id in tests if report.asked[id].unmade]
-        # Only if all tests pass: a failing one has been judged above.
+        # This is reached only if all tests pass, since failing tests have been judged above.
         if unmade:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
@@ -251,9 +254,10 @@ class _PassCheck:
     def _known_tests(
         self, functions: Sequence[FunctionName]
     ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
-        """Return the tests that count, and what the true functions' answers contain.
+        """Return the tests that count, and what the true functions' answers contain, by function.
 
-        For functions that the controls do not cover, this is learned now.
+        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if no
+        test that tells is left.
         """
         names = [str(name) for name in functions]
         known = self.controls
@@ -264,8 +268,8 @@ class _PassCheck:
         true = ran(self.case, functions, known.tests, self.case.original, (), self.run)
         passed = true.passed()
         if not frozenset(known.telling).intersection(passed):
-            # A submission chooses the functions that it changes, and so the tests that can be run. Those that
-            # are left must still distinguish it from a wrong one.
+            # A submission chooses the functions that it changes, and thereby the tests that can be run. The
+            # remaining tests must still distinguish it from a wrong submission.
             detail = "No test that tells can be run with the other functions that were changed."
             raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
         return passed, true.learned
@@ -277,7 +281,7 @@ class _PassCheck:
         failing: Sequence[str],
         report: PairReport,
     ) -> bool:
-        """Whether tests fail only because changes were not made that a right repair may make."""
+        """Whether the tests failed only because changes that a right repair may make were not made."""
         without_unmade = [id for id in failing if id not in report.asked or not report.asked[id].unmade]
         return not without_unmade and self._with_all_changes(functions, learned, failing) is None
 
@@ -287,10 +291,10 @@ class _PassCheck:
         learned: Sequence[Mapping[str, Sequence[str]]],
         tests: Sequence[str],
     ) -> Confirmation | None:
-        """Return what contradicts a pass after all of its changes are made; None if the tests still pass.
+        """Return the result of the tests if all changes are made; None if they still pass.
 
-        In the first run, objects that the true function never changes stayed unchanged: otherwise a test
-        could be made to pass by changing its arguments. So a wrong change was not seen there.
+        In the first run, objects that the true function never changes stayed unchanged, because a test could
+        otherwise be made to pass by changing its arguments. A wrong change therefore had no effect there.
         """
         report = ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
         if report.conclusion.status is not RunStatus.FINISHED:
@@ -307,8 +311,7 @@ class _PassCheck:
     ) -> list[str]:
         """Return the tests with a call whose answer or effects are different in another process.
 
-        A difference that the true function shows too when it runs again, such as a logged time, does not
-        count.
+        A difference that the true function shows too, such as a logged time, does not count.
         """
         case = self.case
         found = unlike_tests(case, functions, self.submitted, report, _alike_with_effects)
@@ -325,8 +328,11 @@ class _PassCheck:
         failing: Sequence[str],
         report: PairReport,
     ) -> Confirmation:
-        """Return the contradiction if the true function answers a call of a failing test differently."""
-        # A failing test alone contradicts nothing: it may fail for reasons of its own in this process.
+        """Return the contradiction if the true function answers a call of a failing test differently.
+
+        Otherwise the result is unconfirmed, with the reason.
+        """
+        # A failing test alone contradicts nothing, because it may fail for other reasons in this process.
         judged = [id for id in failing if id in report.asked and report.asked[id].problem in _ANSWERS]
         if judged:
             looked = judged[:_COMPARED_TESTS]
@@ -361,7 +367,7 @@ class _PassCheck:
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
-"""The problems of failing tests whose calls are compared: ending one's own process is an answer too."""
+"""The problems with which a failing test's calls are compared: ending the process is an answer too."""
 
 
 def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:
@@ -371,13 +377,16 @@ def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> C
 def _answered_otherwise(
     functions: Sequence[FunctionName], test: str, true: PairReport, report: PairReport
 ) -> AnsweredCall | None:
-    """Return the first call of a test that the true function answers differently."""
+    """Return the first call of a test that the true function answers differently, or None.
+
+    If no answer differs, it is the first call with different effects.
+    """
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None
     for expected, found in pairs:
         if _without_number(expected) != _without_number(found):
             break
-        # Effects come second: the first different answer explains a failure best.
+        # Effects come second, because the first different answer explains a failure best.
         if not same_answer(expected.answer, found.answer):
             return _shown(functions, test, expected, found)
         if otherwise is None and not same_effects(expected.answer, found.answer):
@@ -407,7 +416,10 @@ def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, fou
 def _watched_marks(
     suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
 ) -> tuple[str, ...]:
-    """Return the actions of the submission in one more run of the suite, without the true functions' own."""
+    """Return what the submission does in another run of the suite, without what the original does too.
+
+    A mark is added if the suite does not pass again; there are none if the original can't be watched.
+    """
     given = SourceTree.open(task.tree_path)
     baseline = answer.baseline_for(suites.backend.name)
     request = RunRequest(
@@ -421,7 +433,7 @@ def _watched_marks(
     )
     report = suites.run(request, run=run)
     run.check()
-    # Nothing was seen, so that there is nothing to compare with the original: one run is saved.
+    # Nothing was seen, so there is nothing to compare with the original, and a run is saved.
     if report.status is RunStatus.FINISHED and not report.watched:
         return ()
     original = repaired_tree(given, answer.targets)

@@ -1,4 +1,4 @@
-"""The controls of a task: the runs that show which of its tests can confirm a pass (decision 113)."""
+"""Makes the controls of a task: runs that show which of its tests can confirm a pass (decision 113)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProces
 from gistpoint.sandbox.limits import suite_timeout
 
 LEAST_S = 60.0
-"""The least time for a confirmation, however short the suite is: two processes have to begin."""
+"""The least time limit of a confirmation, however short the suite is, since two processes have to begin."""
 _CONTROL_S = 300.0
-"""The least time for a control, which runs once, with all tests that enter the function."""
+"""The least time limit of a control, which runs once, with all tests that enter the function."""
 _SHARE = 0.5
-"""The share of the suite's own time that the tests of a confirmation may take."""
+"""The share of the suite's time that the tests of a confirmation may take."""
 _ASKED_AGAIN = 1_000
-"""The most plain calls that are put once more to another process."""
+"""The largest number of plain calls that are repeated in another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ConfirmationCase:
     original: SourceTree
     hidden: tuple[str, ...]
     seconds: float
-    """The duration of the suite."""
+    """The duration of a run of the suite."""
 
     @property
     def targets(self) -> tuple[FunctionName, ...]:
@@ -49,12 +49,15 @@ class ConfirmationCase:
 
     @property
     def failing(self) -> frozenset[str]:
-        """The tests that fail with the corrupted function."""
+        """The ids of the tests that fail with the corrupted function."""
         return self.answer.baseline_for(self.place.backend.name).failing
 
     @property
     def entering(self) -> tuple[str, ...]:
-        """The tests that pass on the original and enter a function of the task, as far as this is known."""
+        """The sorted ids of the tests that pass on the original and enter a function of the task.
+
+        If it is not known for each function which tests enter it, all passing tests.
+        """
         entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
         known = [entered.get(target.name) for target in self.answer.targets]
         if not all(known):
@@ -63,14 +66,14 @@ class ConfirmationCase:
 
 
 class ControlRuns:
-    """The runs that show which tests count."""
+    """The runs that show which tests of a task can confirm a pass."""
 
     def __init__(self, case: ConfirmationCase, run: RunContext) -> None:
         self.case = case
         self.run = run
 
     def controls(self) -> Controls:
-        """Run the true function, the corrupted one and one that returns None; return the controls."""
+        """Run the true function, the corrupted function and one that returns None; return the controls."""
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
         if not tests:
@@ -84,7 +87,7 @@ class ControlRuns:
         # Such a library would run code of the submission in the process that holds the tests.
         if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
             return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
-        # A function whose true answers vary can't contradict a pass: its tests do not count.
+        # A function whose true answers vary can't contradict a pass, so its tests do not count.
         unsteady = frozenset(unlike_tests(case, functions, case.original, true))
         counting = [id for id in true.passed() if id not in unsteady]
         if not counting:
@@ -117,7 +120,10 @@ class ControlRuns:
     def _telling(
         self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport
     ) -> frozenset[str]:
-        """Return the tests that fail with both wrong functions, or with either if none fails with both."""
+        """Return the tests that fail with both wrong functions, or with either if none fails with both.
+
+        Empty if no test fails with one of the wrong functions.
+        """
         case, found = self.case, frozenset(counting)
         for wrong in (case.given, answering_nothing(case.original, functions)):
             report = ran(case, functions, counting, wrong, true.learned, self.run)
@@ -150,7 +156,7 @@ def _words_of(report: PairReport, reason: Unconfirmable) -> str:
 
 
 def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
-    """Return the most frequent reason why tests can't count, and one of its explanations."""
+    """Return the most frequent reason why tests can't count, and an explanation of it."""
     counted = Counter(report.reasons())
     if not counted:
         return Unconfirmable.NO_CONTROL, "No test asks the function for anything while it runs."
@@ -162,14 +168,14 @@ def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
 def _within_bounds(
     true: PairReport, counting: Sequence[str], telling: Collection[str], seconds: float
 ) -> list[str]:
-    """Return the tests that confirm a pass: as many as the bounds allow, the telling ones first."""
+    """Return the tests that confirm a pass: as many as the limits allow, those in `telling` first."""
     allowed = max(LEAST_S / 2, _SHARE * seconds)
     chosen: list[str] = []
     calls, taken = 0, 0.0
     for id in sorted(counting, key=lambda id: (id not in telling, true.results[id].seconds)):
         calls += true.asked[id].calls
         taken += true.results[id].seconds
-        # The first test always stays, even if it exceeds the bounds: without it nothing could be confirmed.
+        # The first test is kept even if it exceeds the limits, since nothing could be confirmed without it.
         if chosen and (calls > MOST_CALLS or taken > allowed):
             break
         chosen.append(id)
@@ -186,9 +192,10 @@ def ran(
     *,
     all_changes: bool = False,
 ) -> PairReport:
-    """Run `tests` on the original, with the functions of `submitted` in another process.
+    """Run `tests` on the original, with the functions of `submitted` in another process; return the report.
 
-    Without `learned`, what the answers of the functions contain is recorded.
+    If `learned` is empty, what the answers of the functions contain is recorded. `all_changes` is as in
+    `PairOrder`.
     """
     timeout = max(LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
     order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes)
@@ -205,9 +212,9 @@ def unlike_tests(
     report: PairReport,
     alike: _Alike = same_without_order,
 ) -> list[str]:
-    """Return the tests with a call that gets another answer when it is asked again.
+    """Return the tests with a call that gets another answer when it is repeated, as judged by `alike`.
 
-    The calls are asked in reverse order, of another process with another hash seed.
+    The calls are repeated in reverse order, in another process with another hash seed.
     """
     calls = list(plain_calls(report, _ASKED_AGAIN))
     tree = without(submitted, case.hidden)

@@ -1,4 +1,4 @@
-"""One run of tests whose stubs ask another process: outcomes, and questions with answers (decision 113)."""
+"""Runs tests whose stubs ask another process, and records outcomes, requests and answers (decision 113)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 MOST_CALLS = 20_000
 _MOST_STARTS = 5
-"""How often the true function's process is started again after it failed to answer.
+"""How often the true function's process may be started, since it is started again if it fails to answer.
 
-A submission's process is started once.
+A submission's process is started only once.
 """
 _KEPT_BYTES = 32 << 20
 _RESULTS = 1 << 40
-"""The limit of the tests' process's report, in bytes: every call travels over its pipe, with its values."""
+"""The limit on the report of the tests' process, in bytes; it contains every call with its values."""
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
@@ -49,17 +49,17 @@ _FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request of the tests' process and the answer of the other, as they travelled."""
+    """A request of the tests' process and the other process's answer, as they were sent."""
 
     request: Mapping[str, Any]
     answer: Mapping[str, Any]
 
     @property
     def is_plain(self) -> bool:
-        """Whether the request can be put to another process by itself: all that it needs travels with it.
+        """Whether the request can be repeated in another process, because it contains all that it needs.
 
-        The content of the answer does not matter: a submission could otherwise exempt its answers from being
-        asked for again.
+        The content of the answer does not matter, because a submission could otherwise prevent the repetition
+        of its calls.
         """
         return (
             self.request["do"] == "call" and self.answer["re"] in _ANSWERED and not self.request.get("stays")
@@ -71,21 +71,21 @@ _ANSWERED = frozenset(("value", "raised", "callback"))
 
 @dataclass(slots=True)
 class Asked:
-    """The calls of one test."""
+    """The calls of one test, and the problem because of which the test can't count, if any."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     calls: int = 0
     problem: Unconfirmable | None = None
     words: str = ""
     unseen: bool = False
-    """Whether an answer was refused because the true function never answered with such a thing."""
+    """Whether an answer was refused because it contained a class or a name that no true answer contained."""
     unmade: bool = False
     """Whether an answer wanted to change what the true function never changes."""
 
 
 @dataclass(slots=True)
 class PairReport:
-    """The result of one run of the pair."""
+    """The result of one run of the tests with the other process; the mappings are by test id."""
 
     conclusion: Conclusion
     results: Mapping[str, TestResult]
@@ -96,12 +96,12 @@ class PairReport:
     output: str = ""
 
     def failing(self, tests: Sequence[str]) -> list[str]:
-        """Return those of the tests that did not pass, or did not count."""
+        """Return those of `tests` that did not pass, or did not count."""
         passed = frozenset(self.passed())
         return [id for id in tests if id not in passed]
 
     def passed(self) -> list[str]:
-        """Return the tests that passed and asked at least once, without any problem."""
+        """Return the tests that passed and made at least one call, without any problem."""
         return [id for id in self.results if self._counts(id)]
 
     def _counts(self, id: str) -> bool:
@@ -110,7 +110,7 @@ class PairReport:
         return is_clean and self.results[id].outcome is Outcome.PASSED
 
     def reasons(self) -> Counter[str]:
-        """Count the tests that can't count, by reason."""
+        """Return the number of tests that can't count, by reason."""
         found: Counter[str] = Counter()
         for id, result in self.results.items():
             asked = self.asked.get(id, Asked())
@@ -123,23 +123,23 @@ class PairReport:
 
 @dataclass(frozen=True, slots=True)
 class PairOrder:
-    """The parts of one run of the pair."""
+    """An order for one run of the tests of `original` with the functions of `submitted`."""
 
     original: SourceTree
     submitted: SourceTree
     functions: Sequence[FunctionName]
     hidden: Collection[str]
-    """Files that the submission's process does not have."""
+    """The paths of the files that the submission's process does not have."""
     tests: Sequence[str]
     timeout_s: float
     learned: Sequence[Mapping[str, Sequence[str]]] = ()
-    """What the true functions' answers were seen to contain, by function; empty to learn it."""
+    """What the true functions' answers contained, in the order of `functions`; empty to learn this."""
     all_changes: bool = False
     """Whether answers may also change what the true function never changes."""
 
 
 class _TestInput:
-    """The standard input of the tests' process, written by a thread so that the reader never waits."""
+    """The standard input of the tests' process, which a thread writes, so that `put` never waits."""
 
     def __init__(self) -> None:
         self.reading, self._writing = os.pipe()
@@ -148,13 +148,13 @@ class _TestInput:
         self._thread.start()
 
     def put(self, data: bytes) -> None:
-        """Have some bytes written."""
+        """Let the thread write some bytes."""
         self._blocks.put(data)
 
     def close(self) -> None:
-        """Write no more; bytes that nobody reads are dropped."""
+        """Close the pipe and end the thread; bytes that nobody has read are dropped."""
         self._blocks.put(None)
-        os.close(self.reading)  # a writer that waits for a reader gives up
+        os.close(self.reading)  # a thread that waits for the reader then gives up
         self._thread.join()
 
     def _write(self) -> None:
@@ -183,7 +183,10 @@ class Pair:
         self._input = _TestInput()
 
     def run(self, run: RunContext) -> PairReport:
-        """Run to the end. Raises `CancelledError`; `NotConfirmableError` if a function can't be stubbed."""
+        """Run the tests, and return the report.
+
+        Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
+        """
         began = time.monotonic()
         tree = stubbed(self._order.original, self._order.functions, self._stub)
         try:
@@ -291,15 +294,15 @@ class Pair:
             }
         answer = self._from_submission(request)
         self._kept += len(json.dumps(request))
-        # Bounded: the exchanges are kept in memory until they are compared.
+        # Limited, because the exchanges are kept in memory until they are compared.
         if self._kept < _KEPT_BYTES:
             asked.exchanges.append(Exchange(request, answer))
         return answer
 
     def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._submission is None:
-            # A submission that ends its process gets no second one: ending it is an answer. The true
-            # function's is started again, so that one slow call does not spoil the other tests.
+            # A submission that ends its process gets no second process, since ending it is an answer. The
+            # true function's process is started again, so that a slow call does not spoil the other tests.
             if self._starts >= (1 if self._order.learned else _MOST_STARTS):
                 return self._gone
             self._begin_submission()
@@ -322,7 +325,7 @@ def _last_words(ended: Ended) -> str:
 
 
 def plain_calls(report: PairReport, most: int) -> Iterator[tuple[str, Exchange]]:
-    """Yield the calls that can be repeated by themselves, with their tests, each different one once."""
+    """Yield up to `most` different calls that can be repeated alone, each with the id of its test."""
     seen: set[str] = set()
     for id, asked in report.asked.items():
         for exchange in asked.exchanges:

@@ -1,4 +1,4 @@
-"""The process that answers with the submitted functions, and that holds no test (decision 113)."""
+"""Runs the process that answers with the submitted functions, and that holds no test (decision 113)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from gistpoint.sandbox.sealing import packed
 from gistpoint.sandbox.testruns import tools_of
 
 CALL_LIMIT_S = 2.0
-"""For one answer."""
+"""The time limit of one answer."""
 _BEGIN_S = 30.0
-"""For the start of the process, in which nothing is imported yet."""
+"""The time limit of the start of the process, and of the import of a function's module."""
 _LIFE_S = 86_400.0
 _RESULTS = 1 << 31
 _TICK_S = 0.05
@@ -51,7 +51,7 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """Where processes run: a backend, an environment there, its pins and limits."""
+    """The place where processes run: a backend, an environment on it, its pins, and the limits of runs."""
 
     backend: Backend
     environment: Environment
@@ -60,7 +60,7 @@ class RunPlace:
 
 
 class SubmissionProcess:
-    """Answers requests with the functions of one tree. Not thread-safe."""
+    """A process that answers requests with the functions of one tree; this object is not thread-safe."""
 
     def __init__(
         self, place: RunPlace, tree: SourceTree, functions: Sequence[FunctionName], *, hash_seed: int = 0
@@ -72,7 +72,7 @@ class SubmissionProcess:
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._cancel = CancelToken()
         self._reading, self._writing = os.pipe()
-        # A submission may stop reading: a blocking write would then hang here too.
+        # A submission may stop reading; a blocking write would then hang this process too.
         os.set_blocking(self._writing, False)
         self._thread = threading.Thread(target=self._serve, name="submission", daemon=True)
         self._answered = 0
@@ -81,9 +81,9 @@ class SubmissionProcess:
         self._thread.start()
 
     def answer(self, line: bytes, limit_s: float = CALL_LIMIT_S) -> bytes | None:
-        """Return the line that answers a request; None if none came in time, or the process has ended.
+        """Return the line that answers a request; None if none came in time, or if the process has ended.
 
-        The process can't be used after that.
+        After None, the process can't be used any more.
         """
         if not self._answered and self._received(_BEGIN_S) is None:
             return None
@@ -92,18 +92,19 @@ class SubmissionProcess:
         return self._received(limit_s) if self._send(line + b"\n", deadline) else None
 
     def answer_call(self, request: Mapping[str, object]) -> bytes | None:
-        """Return the answer to a request like `answer`, after loading the function's module."""
+        """Return the answer to a request, or None, as `answer` does, after loading the function's module."""
         function = request.get("function") if request["do"] == "call" else None
         if function is not None and function not in self._loaded:
             self._loaded.add(function)
-            # Loaded first, with the time of a start: an import must not count as the time of an answer.
+            # Loaded first, with the time limit of a start, because an import must not count towards the time
+            # limit of an answer.
             loading = {"do": "load", "function": function, "module": request["module"]}
             if self.answer(json.dumps(loading).encode(), _BEGIN_S) is None:
                 return None
         return self.answer(json.dumps(request).encode())
 
     def close(self) -> None:
-        """End the process with all of its children, and wait until that is done."""
+        """End the process with all of its children, and wait for that, up to 30 seconds."""
         self._cancel.cancel()
         self._thread.join(_ENDING_S)
         for descriptor in (self._reading, self._writing):
@@ -143,7 +144,7 @@ class SubmissionProcess:
                     shows=tools_of(pins, place.environment),
                 )
                 self.ended = place.backend.run(command, on_line=self._lines.put, cancel=self._cancel)
-        except Exception as error:  # passed to the other thread, which waits for an answer
+        except Exception as error:  # passed on to the thread that waits for an answer
             self.ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
             self._lines.put(None)
@@ -160,11 +161,11 @@ class SubmissionProcess:
 
 
 _DEEPEST = 500
-"""The limit of lists within lists; answers of honest data have far fewer."""
+"""The limit on the nesting of lists; honest answers are nested far less deeply."""
 
 
 def parsed(line: bytes | None) -> dict[str, Any] | None:
-    """Return an answer as an object, or None for an invalid line: the submission can write anything."""
+    """Return an answer as a dictionary; None if the line is invalid, as the submission can write anything."""
     try:
         found = json.loads(line or b"null")
     except (ValueError, RecursionError):
@@ -180,7 +181,7 @@ def _is_answer(found: Mapping[str, Any]) -> bool:
     if not is_message or not has_value or not all(map(_is_node, heap.values())):
         return False
     words, reason = found.get("words", ""), found.get("reason", Unconfirmable.SANDBOX.value)
-    # Deep nesting would exhaust the stack of those that read the answer.
+    # Deep nesting would exhaust the stack of the code that reads the answer.
     return _is_shallow(found) and isinstance(words, str) and isinstance(reason, str) and reason in _REASONS
 
 

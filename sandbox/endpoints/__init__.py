@@ -1,1 +1,1 @@
-"""Chat models behind an endpoint, local or remote: the only part of gistpoint that sends text to one."""
+"""Chat models behind an endpoint, local or remote; only this package sends text to a model."""

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint as a chat model, through the `openai` package (the extra `llm`)."""
+"""Chat models behind OpenAI-compatible endpoints, through the package `openai` (the extra `llm`)."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class EndlessReplyError(Exception):
 
 
 def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx2.Client:
-    """Return a client whose bodies, also those of errors, raise `EndlessReplyError` beyond `most_bytes`.
+    """Return a client in which reading more than `most_bytes` of a body raises `EndlessReplyError`.
 
-    Reading ends soon after `abandoned` is set. Redirects are answers like others: following one would send
-    the conversation to a host that no record names. Compressed replies are not asked for, and not unpacked.
+    This is also true of the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are
+    answers like others, since following one would send the conversation to a host that no record names.
+    Compressed replies are neither requested nor unpacked.
     """
 
     def bound(response: httpx2.Response) -> None:
@@ -43,7 +44,7 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, most_bytes, abandoned)
 
-    # No redirects: they would send the conversation to a host that no record names.
+    # No redirects, because they would send the conversation to a host that no record names.
     return DefaultHttpxClient(
         follow_redirects=False,
         timeout=timeout_s,
@@ -72,7 +73,7 @@ class _Body(httpx2.SyncByteStream):
 
 _MOST_TOKENS = 1 << 40
 _MOST_USD = 1e6
-"""For one request: an endpoint's claims beyond these limits are ignored."""
+"""The limits of one request; an endpoint's claims beyond them are ignored."""
 _NAME_CHARACTERS = 200
 _CONTEXT_CODES = ("context_length_exceeded", "exceed_context_size_error")
 _CONTEXT_WORDS = (
@@ -80,12 +81,15 @@ _CONTEXT_WORDS = (
     "longer than the maximum model length",  # vLLM
     "exceeds the available context size",  # llama.cpp
 )
-"""How endpoints report that a conversation is too long for the model: in codes, or in the message."""
+"""The codes, and the words in messages, by which endpoints report that a conversation is too long."""
 _MODEL_WORDS = ("model_not_found", "is not a valid model id")
 
 
 def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatReply | ChatFailure:
-    """Return the reply in the body of a chat completion, or a failure if there is none."""
+    """Return the reply in the body of a chat completion, or a failure if there is none.
+
+    `sent_characters` is the length of the request, from which missing usage is estimated.
+    """
     if not isinstance(data, dict):
         return _malformed("it is no JSON object")
     failure = _error_in(data)
@@ -107,7 +111,7 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     finish = _text(choice.get("finish_reason"))
     received = _length(written)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    # Ollama sometimes answers so. An empty reply for which tokens were counted is the model's own.
+    # Ollama sometimes answers this way. An empty reply for which tokens were counted is the model's own.
     is_empty = not received and not refusal and not usage.tokens
     if is_empty and finish in ("", "stop"):
         return _malformed("it is empty, and no token was counted", usage)
@@ -139,13 +143,13 @@ def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
 
 
 def _length(message: ChatMessage) -> int:
-    """Return how many characters of a message a model has written."""
+    """Return how many characters of a message the model has written."""
     calls = sum(len(call.arguments) + len(call.name) for call in message.tool_calls)
     return len(message.content) + len(message.reasoning) + calls
 
 
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
-    """Return the usage of a request, estimated from the lengths in characters if the endpoint omits it."""
+    """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters."""
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = _count(table.get("prompt_tokens"))
     completion = _count(table.get("completion_tokens"))
@@ -156,7 +160,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         completion = tokens_in(received)
     cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
     reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
-    # Prices of the settings override the endpoint's claim.
+    # Prices in the settings override the endpoint's claim.
     dollars = _dollars(table.get("cost"))
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
@@ -164,7 +168,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
 
 
 def _dollars(cost: object) -> float | None:
-    """Return a cost that an endpoint claims; None if it can't be that of a request."""
+    """Return the cost that an endpoint claims, in US dollars; None if it can't be that of a request."""
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
     return float(cost) if 0 <= cost < _MOST_USD else None
@@ -191,7 +195,7 @@ def problem_of(status: int, body: object = None) -> ChatProblem:
     inner = _inner(body)
     table = inner if isinstance(inner, dict) else {"message": inner}
     words = " ".join(str(table.get(name) or "") for name in ("code", "type", "message")).lower()
-    # Words of a message count only with the statuses of a request that is too long; codes always do.
+    # Words in a message count only with the statuses for a request that is too long; codes always count.
     signs = (*_CONTEXT_CODES, *_CONTEXT_WORDS) if status in (400, 413) else _CONTEXT_CODES
     if _has_one(words, signs):
         return ChatProblem.CONTEXT_FULL
@@ -209,14 +213,14 @@ def _has_one(words: str, signs: Sequence[str]) -> bool:
 
 
 def _inner(body: object) -> object:
-    """Return the error in a body: its member `error`, or the body itself."""
+    """Return the error in a body, which is its member `error`, or else the body."""
     if isinstance(body, dict):
         return body.get("error", body)
     return body
 
 
 def error_text(body: object) -> str:
-    """Return the message in an error's body, as one bounded line."""
+    """Return the message in an error's body, as one line of at most 300 characters."""
     words = _inner(body)
     if isinstance(words, dict):
         words = words.get("message", words.get("detail", ""))
@@ -224,7 +228,10 @@ def error_text(body: object) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that an endpoint asks for: a number, or a date (RFC 9110, 10.2.3)."""
+    """Return how many seconds an endpoint asks to wait, as a number or until a date; None if it does not.
+
+    The format is that of RFC 9110, 10.2.3.
+    """
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         try:
@@ -247,7 +254,7 @@ def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 
 
 def _content(value: object) -> str:
-    """Return a message's text; some endpoints send it in parts."""
+    """Return a message's text, which some endpoints send in parts."""
     if not isinstance(value, list):
         return _text(value)
     parts = [part for part in value if isinstance(part, dict)]
@@ -255,7 +262,7 @@ def _content(value: object) -> str:
 
 
 def _calls(value: object) -> tuple[ToolRequest, ...]:
-    """Return a message's calls; llama.cpp may have the function's members in the call itself."""
+    """Return a message's calls; llama.cpp may put the function's members into the call itself."""
     calls = []
     items = value if isinstance(value, list) else []
     for item in items:
@@ -290,15 +297,15 @@ def _count(value: object) -> int | None:
 
 
 MOST_BYTES = 32 << 20
-"""The limit for one reply."""
+"""The limit on one reply, in bytes."""
 MOST_VALUES = 1_000_000
-"""The most JSON values in one reply: empty ones take fifty times their bytes in memory.
+"""The limit on the JSON values in one reply, because empty values take fifty times their bytes in memory.
 
-They are counted by their signs, so that signs within strings count as well.
+They are counted by their brackets and commas, including those within strings.
 """
 _TICK_S = 0.05
 _NO_KEY = "none"
-"""Sent to endpoints that need no key, because the header is required."""
+"""The key that is sent to endpoints that need none, because the header is required."""
 
 Answer = ChatReply | ChatFailure
 
@@ -306,7 +313,7 @@ Answer = ChatReply | ChatFailure
 class OpenAICompatibleModel:
     """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`.
 
-    One request is sent per call.
+    Each call sends one request.
     """
 
     def __init__(self, settings: EndpointSettings) -> None:
@@ -336,7 +343,11 @@ class OpenAICompatibleModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> Answer:
-        """Send one request; it is aborted at its time limit, and abandoned if it is cancelled."""
+        """Send one request, and return the reply or the failure.
+
+        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
+        raises `CancelledError`.
+        """
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
         body = self._body(messages, tools)
         sent = len(json.dumps(body))
@@ -346,7 +357,7 @@ class OpenAICompatibleModel:
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
-            # `RetryingModel` retries: waits must be cancellable, bounded in sum and recorded (decision 34).
+            # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
             max_retries=0,
             http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
@@ -358,7 +369,7 @@ class OpenAICompatibleModel:
             except BaseException as error:
                 answers.put(error)
 
-        # In a thread, which can be abandoned: the package can't stop a request (decision 34).
+        # Run in a thread, which can be abandoned, because the package can't stop a request (decision 34).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:
@@ -377,7 +388,7 @@ class OpenAICompatibleModel:
         return answer
 
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the request as it is sent; `tools` is left out if empty, because endpoints refuse that."""
+        """Return the request as it is sent; an empty list of tools is left out, as endpoints refuse it."""
         rows = [_message(message, echo_reasoning=self.settings.echo_reasoning) for message in messages]
         offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
         return {"messages": rows, **offered, **self.settings.sampling_fields}
@@ -394,7 +405,7 @@ class OpenAICompatibleModel:
                 extra_body=others,
             ) as response:
                 received = response.read()
-            # As raw JSON: the package's own models would accept anything (decision 34).
+            # Read as raw JSON, because the package's own models would accept anything (decision 34).
             return self._without_key(reply_of(self._loaded(received), self.settings.prices, sent))
         except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
@@ -430,7 +441,7 @@ class OpenAICompatibleModel:
         return self._withheld.taken_out_of(json.loads(body))
 
     def _without_key(self, answer: Answer) -> Answer:
-        """Return an answer without the key, even if it was sent in parts, or escaped."""
+        """Return an answer from which the key is removed, even if it was sent in parts or escaped."""
         if not isinstance(answer, ChatReply):
             return answer
         withheld = self._withheld
@@ -454,7 +465,7 @@ class OpenAICompatibleModel:
         return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
 
     def _lost(self, sent: int) -> Usage:
-        """Return the least cost of a request whose reply was lost: that of the request itself."""
+        """Return the least usage of a request whose reply was lost, which is that of the text sent."""
         return usage_of(None, self.settings.prices, sent, 0)
 
 

@@ -1,4 +1,4 @@
-"""A chat model that repeats a request after transient failures, a few times and ever more slowly."""
+"""A chat model that repeats a request after transient failures, a few times and at growing intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long to wait; each wait is about twice the one before, unless the endpoint asks."""
+    """How often and how long to wait.
+
+    Each wait is about twice as long as the previous one, unless the endpoint asks for another.
+    """
 
     requests: int = 5
     first_s: float = 1.0
@@ -23,11 +26,11 @@ class Backoff:
     """If an endpoint asks for a longer wait, there is no further attempt."""
 
     def seconds(self, failures: int, asked: float | None) -> float | None:
-        """Return how long to wait after this many failures; None if that is too long."""
+        """Return how many seconds to wait after this many failures; None if `asked` is too long."""
         if asked is not None:
             return asked if asked <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
-        # Not all at the same moment: others are waiting for this endpoint too.
+        # Varied at random, so that not all that wait for this endpoint send requests at the same moment.
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)
 
 
@@ -39,8 +42,8 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 class RetryingModel:
     """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`.
 
-    It waits by the token of the request (`CancelToken.sleep`), so that its caller can distinguish waiting
-    from work.
+    It waits with `CancelToken.sleep` of the request's token, so that the caller can distinguish waiting from
+    work.
     """
 
     model: ChatModel
@@ -73,13 +76,13 @@ class RetryingModel:
             seconds = self._wait_after(answer, len(retried) + 1)
             if seconds is None:
                 return replace(answer, usage=spent, retried=tuple(retried))
-            # The cost of failed attempts counts, although they brought no reply.
+            # The cost of failed requests counts, although they brought no reply.
             lost = spent
             retried.append(answer.problem)
             self.sleep(seconds, cancel)
 
     def _wait_after(self, failure: ChatFailure, failures: int) -> float | None:
-        """Return how long to wait before the next request; None if there is no further one."""
+        """Return how many seconds to wait before the next request; None if there is no further request."""
         if not failure.problem.passing or failures >= self.backoff.requests:
             return None
         return self.backoff.seconds(failures, failure.retry_after_s)

@@ -1,4 +1,4 @@
-"""The endpoint of a chat model, its name and its prices: from the environment or `config.toml`."""
+"""Reads the endpoint of a chat model, its name and its prices from the environment or `config.toml`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gistpoint.core.user_settings import EndpointTable, read_user_settings
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
-"""Shorter keys are placeholders; removing those from texts would only damage the texts."""
+"""The length of the shortest key; shorter keys are placeholders, which are not removed from texts."""
 
 
 class ApiKey:
-    """A secret key. `reveal` is for the one place that sends it."""
+    """A secret key; `reveal` is only for the code that sends it."""
 
     __slots__ = ("_secrets", "_value")
 
     def __init__(self, value: str, *others: str) -> None:
-        """`others` are secrets that are removed from texts as well."""
+        """`others` are further secrets that are removed from texts."""
         self._value = value
         # A placeholder such as "none" is a word that occurs in many texts.
         self._secrets = tuple(secret for secret in (value, *others) if len(secret) >= _LEAST_CHARACTERS)
@@ -45,7 +45,7 @@ class ApiKey:
         raise TypeError("A key is never stored or sent to another process.")
 
     def taken_out_of(self, value: object) -> object:
-        """Return a JSON value without the key in its strings, and with half surrogate pairs replaced."""
+        """Return a JSON value with the key removed from its strings and unpaired surrogates replaced."""
         if isinstance(value, str):
             return self.taken_out_of_text(value)
         if isinstance(value, list):
@@ -55,7 +55,7 @@ class ApiKey:
         return value
 
     def taken_out_of_text(self, text: str) -> str:
-        """Return a text without the key that can be encoded in UTF-8."""
+        """Return a text with the key removed, and with unpaired surrogates replaced."""
         for secret in self._secrets:
             text = text.replace(secret, _SHOWN)
         if not text.isascii():
@@ -63,7 +63,7 @@ class ApiKey:
         return text
 
     def taken_out_of_json(self, text: str) -> str:
-        """Return the text of a JSON value without the key, escaped or not."""
+        """Return the text of a JSON value with the key removed, whether it is escaped or not."""
         text = self.taken_out_of_text(text)
         if "\\" not in text:
             return text
@@ -85,7 +85,7 @@ MODEL_NAME = "GISTPOINT_MODEL"
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars per million tokens."""
+    """The prices of a model, in US dollars per million tokens."""
 
     prompt: float
     completion: float
@@ -99,7 +99,7 @@ class EndpointSettings:
     base_url: str = OPENAI
     key: ApiKey = field(default_factory=lambda: ApiKey(""))
     timeout_s: float = 300.0
-    """For one request, from its start to the last byte of its reply."""
+    """The time limit of one request, from its start to the last byte of its reply."""
     prices: Prices | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
@@ -111,7 +111,7 @@ class EndpointSettings:
     def sampling_fields(self) -> dict[str, object]:
         """The sampling members of a request; those without a value are left out.
 
-        OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of
+        OpenAI's own models refuse `max_tokens`, while some local servers know only that name. A limit on
         reasoning is sent in OpenRouter's form.
         """
         given = self.sampling
@@ -129,7 +129,7 @@ class EndpointSettings:
 
     @property
     def withheld(self) -> ApiKey:
-        """The key, with the password of the address in the forms in which it is sent."""
+        """The key, with the address's password as a further secret, in the forms in which it is sent."""
         parts = urlsplit(self.base_url)
         if not parts.username and not parts.password:
             return self.key
@@ -146,7 +146,7 @@ class EndpointSettings:
 
     @property
     def place(self) -> str:
-        """The endpoint's host, for messages; paths, users and queries may contain secrets."""
+        """The endpoint's host and port, for messages; paths, users and queries may contain secrets."""
         parts = urlsplit(self.base_url)
         host = parts.hostname or "the endpoint"
         if parts.port:
@@ -155,20 +155,19 @@ class EndpointSettings:
 
     @property
     def has_path(self) -> bool:
-        """Whether the address has a path, as those of most servers do: `/v1`."""
+        """Whether the address has a path, such as the usual `/v1`."""
         return bool(urlsplit(self.base_url).path.strip("/"))
 
 
 def endpoint_settings(
     config: Path, environment: Mapping[str, str], model: str | None = None
 ) -> EndpointSettings:
-    """Return the settings; an argument overrides the environment, and the environment the file.
+    """Return the settings; `model` overrides the environment, and the environment overrides the file.
 
-    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong; no message contains a value
-    of the user's.
+    Raises `EndpointError` or `SettingsError` if a setting is missing or wrong; no message contains one of the
+    user's values.
     """
     given = read_user_settings(config).llm
-    # An argument before the environment, and the environment before the file.
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
         raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")

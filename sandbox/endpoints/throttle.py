@@ -1,6 +1,7 @@
-"""One gate for each host, shared by all conversations of a process.
+"""Makes one gate for each host, which all conversations of a process share.
 
-A rate limit that one of them meets holds all of them back: each would spend its tries on it (decision 75).
+A rate limit that one conversation meets holds all of them back, because each would otherwise waste its
+attempts on it (decision 75).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.retrying import Backoff
 
 _SPREAD = 0.1
-"""Waits are longer by up to this share, so that not all requests come at the same moment."""
+"""The share by which waits are extended at most, so that not all requests come at the same moment."""
 
 
 class HostGate:
     """Determines how long requests to one host have to wait; safe for any number of threads."""
 
     def __init__(self, backoff: Backoff | None = None, now: Callable[[], float] = time.monotonic) -> None:
-        """`backoff` has the waits if the host asks for none; `now` returns seconds."""
+        """`backoff` determines the waits for which the host does not ask; `now` returns seconds."""
         self.backoff = backoff or Backoff()
         self._now = now
         self._lock = threading.Lock()
@@ -38,16 +39,16 @@ class HostGate:
             return max(0.0, self._held_until - self._now())
 
     def refused(self, asked: float | None) -> None:
-        """Close the gate after a rate limit, for the seconds that the host asks for, or else ever longer."""
+        """Close the gate after a rate limit, for `asked` seconds or, if that is None, longer each time."""
         with self._lock:
             now = self._now()
-            if now >= self._held_until:  # else the request was under way before the gate closed
+            if now >= self._held_until:  # otherwise the request was sent before the gate closed
                 self._refusals += 1
             seconds = asked if asked is not None else self.backoff.seconds(self._refusals, None) or 0.0
             self._held_until = max(self._held_until, now + seconds)
 
     def answered(self) -> None:
-        """Record that the host has answered a request."""
+        """Record that the host has answered a request, so that the next wait is short again."""
         with self._lock:
             self._refusals = 0
 
@@ -76,16 +77,17 @@ class ThrottledModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Wait for the gate, then ask once.
+        """Wait for the gate, then ask once, and return the reply or the failure.
 
-        A wait beyond the gate's patience is a failure, and nothing is sent.
+        If the wait exceeds the gate's patience, that is a failure, and nothing is sent. Raises
+        `CancelledError` if stopped, even during a wait.
         """
         while (seconds := self.gate.wait_s()) > 0:
             if seconds > self.gate.backoff.patience_s:
                 return ChatFailure(
                     ChatProblem.RATE_LIMITED, f"The endpoint asked to wait for {seconds:.0f} s more.", seconds
                 )
-            # Asked again after the wait, in which another request may have closed the gate for longer.
+            # Checked again after the wait, because another request may have closed the gate for longer.
             self.sleep(seconds * random.uniform(1.0, 1.0 + _SPREAD), cancel)
         answer = self.model.complete(messages, tools, cancel=cancel)
         if isinstance(answer, ChatReply):
@@ -104,6 +106,6 @@ class Throttle:
         self._lock = threading.Lock()
 
     def gate(self, place: str) -> HostGate:
-        """Return the gate of a host, always the same one."""
+        """Return the gate of a host; it is always the same gate."""
         with self._lock:
             return self._gates.setdefault(place, HostGate(self._backoff))

@@ -1,1 +1,1 @@
-"""Environments of tasks: a repository's requirements, resolved, pinned, fetched, built and installed."""
+"""The environments of tasks: resolves, pins, fetches, builds and installs a repository's requirements."""

@@ -1,8 +1,8 @@
-"""Build backends of sdists and of repositories, run in isolation and offline: their code is not trusted.
+"""Runs the build backends of sdists and repositories in isolation and offline: their code is not trusted.
 
-The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe,
-bounded, and are checked before use. Wheels are cached by the content of their sdist and by interpreter
-(decision 38).
+The requirements of a build are fetched beforehand, as wheels. Its results, limited in size, come back only
+through the result pipe and are checked before use. Wheels are cached by the content of their sdist and by
+interpreter (decision 38).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import RunLimits
 
 MOST_NESTED = 4
-"""How many builds may be nested: a package that a build needs may have no wheel either, and so on."""
+"""How many builds may be nested, since a package that a build needs may have no wheel either."""
 MOST_BYTES = 128 << 20
-"""The largest wheel that a build may return."""
+"""The largest wheel that a build may return, in bytes."""
 MOST_METADATA = 4 << 20
 _MOST_UNPACKED = 1 << 30
 _MOST_FILES = 100_000
@@ -62,7 +62,7 @@ _STOPPED = {
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
 _DRIVER = Path(__file__).parents[1] / "payload" / "build_backend.py"
 _HINT_OWN = "Mend the build, or list `dependencies` below [project] in pyproject.toml: then nothing is built."
-"""For a source itself, which is never replaced by a wheel."""
+"""The hint for a source itself, which is never replaced with a wheel."""
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
 
 
@@ -75,7 +75,7 @@ class BuildEnvironments(Protocol):
         ...
 
     def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
-        """Return the environment of a lock, for the Python of `builds`."""
+        """Return the environment of a lock for the Python of `builds`, which builds missing wheels."""
         ...
 
 
@@ -83,14 +83,14 @@ class BuildEnvironments(Protocol):
 class Builds:
     """Runs builds on one backend for one Python.
 
-    Every method raises `EnvironmentBuildError` and `CancelledError`.
+    All methods raise `EnvironmentBuildError` if a build fails, and `CancelledError` if stopped.
     """
 
     environments: BuildEnvironments
     backend: Backend
     python: str
     exclude_newer: str | None = None
-    """A date in uv's format, for the requirements of the builds."""
+    """A date in uv's format: newer releases are not used as requirements of the builds; None for no limit."""
     on_line: Callable[[str], None] | None = None
     cancel: CancelToken = NEVER
     within: tuple[str, ...] = ()
@@ -111,11 +111,11 @@ class Builds:
             return read_metadata(file.read(MOST_METADATA).decode("utf-8", "replace"))
 
     def wheel(self, name: str, version: str, hashes: tuple[str, ...] = ()) -> BuiltWheel:
-        """Return a wheel of a package whose index has none; it is built at the first call.
+        """Return a wheel of a package whose index has none; the wheel is built at the first call.
 
-        With `hashes`, the sha256 of its sdist must be among them.
+        If `hashes` are given, the sha256 of the package's sdist must be one of them.
         """
-        # Stored by the hash of the sdist, not by the versions of the build's requirements (decision 38).
+        # Cached by the hash of the sdist, not by the versions of the build's requirements (decision 38).
         for digest in hashes:
             if self._place(digest).is_dir():
                 return _stored_wheel(self._place(digest), name, version, digest)
@@ -140,7 +140,7 @@ class Builds:
 
         def build(folder: Path) -> None:
             wheel = self._build(unpack(archive, scratch / "source"), "wheel", f"{name} {version}", scratch)
-            # Before it is stored: a hostile build chooses the name, paths and requirements of its wheel.
+            # Checked before it is stored: a hostile build chooses its wheel's name, paths and requirements.
             check_wheel(wheel, name, sdist.version)
             folder.mkdir()
             shutil.move(wheel, folder)
@@ -170,7 +170,7 @@ class Builds:
             prefix = "the metadata of " if want == "metadata" else ""
             self.on_line(f"Building {prefix}{what} in {self.backend.name}")
         requirements = system.requirements
-        # Twice at most: the first run may only name the backend's requirements (PEP 517).
+        # At most twice, because the first run may only name the backend's requirements (PEP 517).
         for installed in (False, True):
             environment = inner._environment(requirements, what)
             received = BuildOutput(into)
@@ -243,17 +243,17 @@ class Builds:
 
 
 class _Answer(msgspec.Struct):
-    """A line of `payload/build_backend.py`."""
+    """A line that `payload/build_backend.py` writes."""
 
     requires: tuple[str, ...] = ()
     file: str = ""
     part: str = ""
-    """In base64."""
+    """A part of the file, in base64."""
     end: bool = False
 
 
 class BuildOutput:
-    """Takes the lines of `payload/build_backend.py`. They are not trusted: invalid ones are dropped."""
+    """Takes the lines of `payload/build_backend.py`, which are not trusted: invalid lines are dropped."""
 
     def __init__(self, into: Path) -> None:
         self.requirements: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ class BuildOutput:
                 self._file.write(part)
 
     def file(self) -> Path | None:
-        """Return the received file; None if it is incomplete or too large, or has an invalid name."""
+        """Return the received file's path; None if it is incomplete, too large, or has an invalid name."""
         is_complete = self._complete and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):
             return None
@@ -306,7 +306,7 @@ def _stored_wheel(folder: Path, name: str, version: str, digest: str) -> BuiltWh
 
 
 def _open_to_all(folder: Path) -> None:
-    """Make everything below `folder` readable by every user: another one may run the code."""
+    """Make everything below `folder` readable for all users, because another user may run the code."""
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
@@ -321,7 +321,8 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     """Return the metadata of a wheel of `name` in `version`.
 
     Raises `EnvironmentBuildError` for a file that is not a wheel of exactly that name and version, for paths
-    that lead out, for links, if it exceeds 1 GiB or 100,000 files unpacked, and for requirements by address.
+    that lead out of it, for links, for more than 1 GiB or 100,000 files when unpacked, and for requirements
+    that are not plain names.
     """
     wanted = (canonicalize_name(name), Version(version))
     try:
@@ -346,7 +347,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
-    """Return the text of a wheel's metadata, after checking every path: uv unpacks the wheel here."""
+    """Return the text of a wheel's metadata, after checking all paths; raises as `check_wheel` does."""
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:

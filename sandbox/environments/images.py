@@ -1,4 +1,4 @@
-"""A Docker image as a repository with its environment: the tree from a folder, its own interpreter."""
+"""Reads a Docker image as a repository with its environment: one of its folders and its interpreter."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ImageSpec:
     """An image as the user names it, and the settings of its suite."""
 
     reference: str
-    """`NAME@sha256:DIGEST`, `NAME:TAG` or `NAME`."""
+    """The image's name, as `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME`."""
     workdir: str
     python: str = ""
-    """The path of its interpreter; empty to look for it."""
+    """The path of the image's interpreter; empty to look for it."""
     pull: bool = False
-    """Whether it may be pulled if it is not on the engine."""
+    """Whether the image may be pulled if it is not on the engine."""
     pytest_args: tuple[str, ...] = ()
     build_steps: tuple[str, ...] = ()
 
@@ -52,10 +52,10 @@ class FetchedImage:
 
 
 def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED) -> FetchedImage:
-    """Take the repository out of an image, and prepare the image for runs.
+    """Copy the repository from an image, prepare the image for runs, and return both.
 
-    Raises `SourceError` for an image that does not exist or has no such folder, and `EnvironmentBuildError`
-    for one in which the suite can't run. Raises `CancelledError`.
+    Raises `SourceError` for an image that is missing or unusable or has no such folder,
+    `EnvironmentBuildError` for an image in which the suite can't run, and `CancelledError` if stopped.
     """
     from gistpoint.sandbox.backends.docker import taskimages
     from gistpoint.sandbox.backends.docker.engine import EngineError, connect, engine_errors
@@ -75,7 +75,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             with taskimages.opened(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
                     inside.copy(spec.workdir, tar, wanted=_wanted)
-                # Searched in a container that is never started: nothing of the image has run by now.
+                # Searched in a container that is never started, so nothing of the image has run by now.
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
@@ -83,7 +83,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
                     f"No task can be made of the image: {fault}", hint="Name another with `--python`."
                 )
             run.step(f"preparing {pins.reference}")
-            # It lists the installations from the workdir, which the prepared image lost (decision 78).
+            # The report lists installations from the workdir, which are removed for runs (decision 78).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.fix) from error
@@ -92,7 +92,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
 
 
 def _wanted(path: str) -> bool:
-    """Whether a member of the copied folder, the first part of its path, belongs to a tree."""
+    """Whether a member of the copied folder belongs to a tree; its path begins with the folder's name."""
     return not is_left_out(posixpath.relpath(path, path.split("/", 1)[0]))
 
 
@@ -124,7 +124,7 @@ def _fetched(
         "distributions": [f"{one.name}=={one.version}" for one in found.distributions],
         "removed": list(found.removed),
     }
-    # The digest is the revision, as in the task's id (decision 78).
+    # The image's digest serves as the revision, as in the task's id (decision 78).
     source = Source("image", project.name, pins.digest)
     return FetchedImage(Repository(source, tree, environment, found.importable), record)
 
@@ -155,7 +155,7 @@ def _plugins(project: Project, found: ImageReport) -> tuple[str, ...]:
 
 
 def _require_runner(pins: ImagePins, found: ImageReport) -> None:
-    """Raise `EnvironmentBuildError` unless the image has a pytest that can report."""
+    """Raise `EnvironmentBuildError` unless the image has a version of pytest that runs can use."""
     runner = requirement_of(RUNNER)
     hint = _INSTALLED_FROM_IT.format(runner=RUNNER)
     version = next(

@@ -1,4 +1,4 @@
-"""Python interpreters of this machine."""
+"""Finds the Python interpreters of this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def own_version() -> str:
 def find_interpreter(version: str) -> Interpreter:
     """Return the interpreter of `version` (`3.11`).
 
-    Raises `EnvironmentBuildError` if the machine has none.
+    Raises `EnvironmentBuildError` if the machine has none, or if the text is not a version.
     """
     if not PYTHON.fullmatch(version):
         raise EnvironmentBuildError(f"{quoted(version)} is not a version of Python such as '3.11'.")
@@ -41,7 +41,7 @@ def find_interpreter(version: str) -> Interpreter:
             [candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False
         )
         answer = asked.stdout.splitlines()
-        # By its own answer: a file may have the name of another version.
+        # Judged by its answer, because a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
         complaint += asked.stderr
@@ -53,7 +53,7 @@ def find_interpreter(version: str) -> Interpreter:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Yield possible interpreters of `version`: uv's answer, then those of pyenv that are not activated."""
+    """Yield possible interpreters of `version`: uv's answer, then those that pyenv has installed."""
     found = call_uv(
         ["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60
     )

@@ -1,8 +1,8 @@
-"""Pinning requirements: every package by version and hash, from wheels, which are built if necessary.
+"""Pins requirements: every package by version and hash, from wheels, which are built if necessary.
 
-uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python
-are taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and
-uv gets the result.
+uv prefers a version with a wheel over a newer version without one. Packages that have no wheel at all for
+this Python are taken from their sdists. Only the metadata of a wheel has its requirements, so each such
+package is built in isolation, and uv gets the metadata of the result.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _COMPILE = (
     "--no-emit-index-url",
     "--no-sources",
 )
-"""The call that makes a lock; `read_lock` reads the parents of packages from its annotations."""
+"""The arguments with which uv makes a lock; `read_lock` reads packages' parents from the annotations."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltWheel:
-    """A wheel built here, and the sha256 of its sdist."""
+    """A wheel that was built on this machine, its metadata, and the sha256 of its sdist."""
 
     path: Path
     metadata: KnownMetadata
@@ -52,7 +52,7 @@ class BuiltWheel:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A lock, and for the canonical name of each package in it the packages that require it."""
+    """A lock, and the packages that require each of its packages (`parents`), by canonical name."""
 
     lines: tuple[str, ...]
     parents: dict[str, set[str]]
@@ -66,10 +66,10 @@ def pin(
     exclude_newer: str | None = None,
     cancel: CancelToken = NEVER,
 ) -> Pinned:
-    """Return the lock of `requirements` for a Python.
+    """Return the lock of `requirements` for a version of Python, such as `3.11`.
 
-    `wheel_of` builds the wheel of a name and a version that has none. Raises `EnvironmentBuildError`, which
-    names what can't be pinned, and `CancelledError`.
+    `wheel_of` builds a wheel for a name and a version that have none. Raises `EnvironmentBuildError`, which
+    names what can't be pinned, and `CancelledError` if stopped.
     """
     given = "".join(f"{named_requirement(text)}\n" for text in requirements)
     arguments = [*_COMPILE, "--python-version", python]
@@ -78,8 +78,8 @@ def pin(
     sourced: list[str] = []
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
-        # The entries without a version cover packages that are not built yet: uv never has reason to build
-        # one itself, which would run untrusted code on the host (decision 38).
+        # The entries without a version are for packages that are not built yet, so that uv never has a reason
+        # to build them, which would run untrusted code on the host (decision 38).
         known = [*map(KnownMetadata, sourced), *(wheel.metadata for wheel in built.values())]
         result = call_uv(
             [*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel
@@ -107,7 +107,10 @@ def wheelless(result: UvResult) -> list[str]:
 
 
 def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
-    """Return the lines of a compiled lock with their hashes, and for every name its parents."""
+    """Return the lines of a compiled lock, each with its hashes, and the parents of each canonical name.
+
+    Raises `EnvironmentBuildError` for a line that is not pinned.
+    """
     lines: list[str] = []
     parents: dict[str, set[str]] = {}
     for raw in text.splitlines():
@@ -130,7 +133,8 @@ def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
 def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = None) -> EnvironmentBuildError:
     """Return the error for a failed call of uv.
 
-    It names the requirement in uv's log, the reason, and the log's path.
+    The error names the requirement that uv's log blames, and the reason. If `kept` is given, the log is
+    written to that path, which the hint names.
     """
     culprit = culprit_of(result.log, lock)
     named = f" because of the requirement {culprit}" if culprit else ""
@@ -145,7 +149,7 @@ def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = N
 
 
 def _reason_in(log: str) -> str:
-    """Return the most informative line of uv's log: a cause, else an error, else the last line."""
+    """Return the most informative line of uv's log: a cause, or else an error, or else the last line."""
     stripped = [line.strip(" ×├╰─▶") for line in log.splitlines()]
     lines = list(filter(None, stripped))
     causes = [
@@ -171,7 +175,10 @@ def culprit_of(log: str, lock: tuple[str, ...]) -> str:
 
 
 def _key(line: str) -> tuple[str, str]:
-    """Return the canonical name and the version that a line begins with."""
+    """Return the canonical name and the version with which a line of a lock begins.
+
+    Raises `EnvironmentBuildError` if it does not begin with them.
+    """
     match = _PINNED.match(line)
     if match is None:
         raise _not_pinned(line)
@@ -179,7 +186,10 @@ def _key(line: str) -> tuple[str, str]:
 
 
 def _checked(line: str, built: Mapping[tuple[str, str], BuiltWheel]) -> str:
-    """Return a valid line of a lock, with the hash of a wheel's sdist if the index has none."""
+    """Return a line of a lock, with the hash of a built wheel's sdist if it has no hash.
+
+    Raises `EnvironmentBuildError` if the line is not valid.
+    """
     wheel = built.get(_key(line))
     complete = line
     if wheel is not None and "--hash=" not in line:

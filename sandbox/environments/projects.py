@@ -1,4 +1,4 @@
-"""A repository's own description in its files: name, version, requirements, folders of its packages."""
+"""Reads a repository's own description from its files: name, version, requirements, package folders."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Table = Mapping[str, object]
 
 
 def table(source: Table, key: str) -> Table:
-    """Return the table under `key`, empty if there is none."""
+    """Return the table under `key`; empty if there is none."""
     value = source.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def text_of(source: Table, key: str) -> str:
-    """Return the text under `key`, empty if there is none."""
+    """Return the text under `key`; empty if there is none."""
     value = source.get(key)
     return value if isinstance(value, str) else ""
 
 
 def texts_of(source: Table, key: str) -> tuple[str, ...]:
-    """Return the texts of the list under `key`."""
+    """Return the texts in the list under `key`; empty if there is no list."""
     value = source.get(key)
     if isinstance(value, list):
         return tuple(item for item in value if isinstance(item, str))
@@ -65,7 +65,7 @@ _NOT_PACKAGES = {
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
     """Return the folders from which packages are imported, relative to `folder`.
 
-    They are those in the build settings, else `src` and similar folders, else `.`.
+    They are the folders in the build settings, or else `src` or a similar folder, or else `.`.
     """
     named = [root for root in _named(folder, pyproject) if _holds_code(folder / root)]
     if named:
@@ -126,25 +126,28 @@ _SETUPTOOLS = ("setuptools>=40.8.0",)
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A repository's own description."""
+    """The description that a repository gives of itself."""
 
     name: str
     version: str
     described_in: str
-    """The file that a build backend starts from: `pyproject.toml` or `setup.py`, or empty."""
+    """The file from which a build backend starts, `pyproject.toml` or `setup.py`; empty if there is none."""
     requirements: tuple[str, ...] | None
-    """Its requirements at run time; None if only its build backend can compute them."""
+    """The project's requirements at run time; None if only its build backend can compute them."""
     test_requirements: tuple[str, ...] = ()
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requires_python: str = ""
     import_roots: tuple[str, ...] = (".",)
     entry_points: str = ""
-    """In the format of `entry_points.txt`."""
+    """The project's entry points, in the format of `entry_points.txt`."""
     plugins: tuple[str, ...] = ()
-    """The pytest plugins that it provides itself."""
+    """The names of the pytest plugins that the project provides."""
 
     def metadata(self) -> dict[str, str]:
-        """Return the data that `importlib.metadata` will report for it."""
+        """Return what `importlib.metadata` will report for the project.
+
+        The keys are `name`, `version` and, if there are any, `entry_points`.
+        """
         known = {"name": self.name, "version": self.version}
         if self.entry_points:
             return {**known, "entry_points": self.entry_points}
@@ -153,7 +156,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """The build backend of a source tree (PEP 517): `module` or `module:object`, and its folders."""
+    """The build backend of a source tree (PEP 517): `module` or `module:object`, its folders, its needs."""
 
     backend: str
     path: tuple[str, ...]
@@ -163,7 +166,7 @@ class BuildSystem:
 def read_build_system(folder: Path) -> BuildSystem:
     """Return the build system in `pyproject.toml`; the default is setuptools.
 
-    Raises the errors of `read_project`.
+    Raises `EnvironmentBuildError` if that file is not valid TOML.
     """
     stated = table(_pyproject(folder), "build-system")
     requirements = texts_of(stated, "requires") if "requires" in stated else _SETUPTOOLS
@@ -182,8 +185,8 @@ def _is_code(path: Path) -> bool:
 def read_project(folder: Path) -> Project:
     """Return the description from `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`.
 
-    Each fills what the ones before leave open. Raises `EnvironmentBuildError` for a `pyproject.toml` that is
-    not valid TOML.
+    Each file supplies what the previous ones leave open. Raises `EnvironmentBuildError` if `pyproject.toml`
+    is not valid TOML.
     """
     pyproject = _pyproject(folder)
     project = table(pyproject, "project")
@@ -193,7 +196,7 @@ def read_project(folder: Path) -> Project:
     setup_cfg = _setup_cfg(folder)
     extras = _extras(project, info)
     names = (text_of(project, "name"), setup_cfg.get("name", ""), str(info.get("Name", "")), folder.name)
-    # setup.cfg last: a version there may be a directive (`attr:`), whose result an sdist has.
+    # setup.cfg comes last: its version may be a directive (`attr:`), of which an sdist has the result.
     versions = (text_of(project, "version"), str(info.get("Version", "")), setup_cfg.get("version", ""))
     version = _first(versions)
     if not version or version.startswith("attr:"):
@@ -248,7 +251,7 @@ def _first(texts: Iterable[str]) -> str:
 
 
 def _described_in(folder: Path, project: Table) -> str:
-    """Return the file that a build backend starts from: a `pyproject.toml` may only be for tools."""
+    """Return the file from which a build backend starts; a `pyproject.toml` may only be for other tools."""
     has_setup = (folder / "setup.py").is_file()
     is_for_tools = has_setup and not project
     if is_for_tools or not (folder / "pyproject.toml").is_file():
@@ -275,7 +278,7 @@ def _requirements(
         return texts_of(project, "dependencies")
     stated = str(info.get("Metadata-Version", "0")).split(".")
     version = [int(part) for part in stated if part.isdecimal()]
-    # From 2.2 on, an sdist lists the fields that may differ in a wheel; before, all of them may.
+    # From 2.2 on, an sdist lists the fields that may differ in a wheel; in earlier versions, all may.
     if version >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
         return runtime_requirements(info)
     return None if described else ()
@@ -303,10 +306,10 @@ def _of_extra(lines: Iterable[str], extra: str) -> Iterable[str]:
 
 
 def _group(groups: Mapping[str, object], name: str, within: tuple[str, ...]) -> list[str]:
-    """Return the lines of a dependency group, with those that it includes (PEP 735)."""
+    """Return the requirements of a dependency group, with those of the groups that it includes (PEP 735)."""
     lines: list[str] = []
     content = groups.get(canonicalize_name(name))
-    # A group that includes itself is an error by the PEP; here it adds nothing.
+    # A group that includes itself is an error according to the PEP; here it adds nothing.
     if name in within or not isinstance(content, list):
         return lines
     for entry in content:
@@ -330,7 +333,10 @@ def _entry_points(project: Table) -> str:
 
 
 def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
-    """Return the first `__version__ = "..."` of a package's own modules, without running them."""
+    """Return the first `__version__ = "..."` in the modules of the packages; empty if there is none.
+
+    The modules are not run.
+    """
     names = ("__init__.py", "_version.py", "version.py", "__about__.py")
     for root in roots:
         paths = list[Path]()

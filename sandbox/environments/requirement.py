@@ -1,4 +1,4 @@
-"""The metadata of packages, above all their requirements: `name[extra]>=1.2; marker`."""
+"""Reads the metadata of packages, above all their requirements (`name[extra]>=1.2; marker`)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ Metadata = Mapping[str, str | list[str]]
 
 
 def requirement_of(text: str) -> Requirement:
-    """Parse a requirement. Raises `packaging.requirements.InvalidRequirement`.
+    """Parse and return a requirement. Raises `packaging.requirements.InvalidRequirement` if it is invalid.
 
-    Strings in markers are read by Python's parser: see `core/code/parsing.py`.
+    Python's parser reads the strings in markers, so threads could disturb each other: see
+    `core/code/parsing.py`.
     """
     try:
         return undisturbed(lambda: Requirement(text))
@@ -32,7 +33,7 @@ def requirement_of(text: str) -> Requirement:
 
 
 def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
-    """Whether a requirement's marker is true; one with an impossible comparison is false everywhere."""
+    """Whether a requirement's marker is true in `surroundings`; an impossible comparison is always false."""
     marker = requirement.marker
     try:
         return marker is None or marker.evaluate(dict(surroundings))
@@ -41,9 +42,10 @@ def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
 
 
 def named_requirement(text: str) -> Requirement:
-    """Return a requirement from an untrusted source: a package of the user's own index, by its name.
+    """Return a requirement from an untrusted source, which must be the name of a package of an index.
 
-    Raises `EnvironmentBuildError`, which quotes it, for an address, a folder, an option, and everything else.
+    Raises `EnvironmentBuildError`, which quotes the text, for an address, a folder, an option, or anything
+    else.
     """
     hint = "Write a package name, with versions if needed: `name>=1.2`."
     try:
@@ -62,7 +64,10 @@ def named_requirement(text: str) -> Requirement:
 
 
 def read_metadata(text: str) -> dict[str, str | list[str]]:
-    """Return the headers of core metadata; those that may be repeated as a list."""
+    """Return the headers of core metadata by name; those that may be repeated are lists.
+
+    A missing header is an empty list if it may be repeated, and otherwise left out.
+    """
     headers = HeaderParser().parsestr(text)
     found: dict[str, str | list[str]] = {
         key: [str(value) for value in headers.get_all(key, [])] for key in _MANY
@@ -82,5 +87,5 @@ def _is_of_extra(line: str) -> bool:
     try:
         requirement = requirement_of(line)
     except InvalidRequirement:
-        return False  # its user refuses it later and quotes the line
+        return False  # the line is refused later, by code that quotes it
     return "extra" in str(requirement.marker or "") and not applies(requirement, {"extra": ""})

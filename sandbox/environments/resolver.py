@@ -1,8 +1,8 @@
 """Determines the requirements of a repository's suite, and pins each by version and hash.
 
-`sandbox.environments.projects` reads the repository's own description without running its code, if it is
-written down. If it is computed, the repository's build backend is run in isolation:
-`sandbox.environments.builds`.
+`sandbox.environments.projects` reads the requirements from the repository's files without running its code.
+If they are not listed there but computed, `sandbox.environments.builds` runs the repository's build backend
+in isolation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gistpoint.sandbox.environments.requirement import (
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
 RUNNER = "pytest>=8.2,<10"
-# Plugins that tests do not need, but that change how they run: a task's own arguments can name them.
+# Plugins that tests do not need, but that change how tests run; a task's arguments can still name them.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
 
@@ -64,17 +64,17 @@ class UvResolver:
         exclude_newer: str | None,
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
-        """Pin the requirements of the suite in `folder`, and build the environment once to find its plugins.
+        """Return the pins of the suite in `folder`, after building the environment once to find its plugins.
 
-        Raises `EnvironmentBuildError` if a package can't be resolved or built, and for a package that pytest
-        or one of its plugins itself needs: replacing a function of it would break the runner.
+        Raises `EnvironmentBuildError` if a package can't be resolved or built, and if pytest or one of its
+        plugins needs the project, because replacing a function of the project would break the runner.
         """
         project = read_project(folder)
         self._check_python(project)
         lines, parents = self._pin(folder, project, extra_requirements, exclude_newer)
         refuse_runner_part(project.name, parents, {"pytest"})
         own = canonicalize_name(project.name)
-        # The project is imported from the workspace: a second copy of it would contain the answer.
+        # The project is imported from the workspace; another copy of it would contain the answer.
         lock = tuple(line for line in lines if _name_of(line) != own)
         pins = EnvironmentPins(
             python=self._python,
@@ -84,7 +84,7 @@ class UvResolver:
             pytest_args=pytest_args,
             metadata=project.metadata(),
         )
-        # Built once to find the plugins of its packages: only installed metadata names them.
+        # Built once to find the plugins of its packages, because only installed metadata names them.
         environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
         installed = installed_in(environment.folder).values()
         plugins = usable_plugins(project.name, installed, self._python, parents)
@@ -149,10 +149,10 @@ def usable_plugins(
     python: str,
     parents: Mapping[str, Iterable[str]] | None = None,
 ) -> tuple[str, ...]:
-    """Return the pytest plugins of an environment that runs of the project `name` load.
+    """Return the names of the pytest plugins that runs of the project `name` load, sorted.
 
-    Raises the error of `refuse_runner_part` if pytest or one of the plugins needs the project; `parents` are
-    known needs.
+    Raises `EnvironmentBuildError` if pytest or one of the plugins needs the project. `parents` has further
+    known requirements: the packages that need a package, by its canonical name.
     """
     chains = {**(parents or {}), **_parents_among(installed, python)}
     refuse_runner_part(name, chains, {"pytest", *(one.name for one in installed if one.plugins)})
@@ -160,7 +160,7 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements without the project itself, whose extras are replaced by their content."""
+    """Return the requirements with each of the project's own extras replaced by what the extra requires."""
     own = canonicalize_name(project.name)
     waiting = list(requirements)
     found = list[str]()
@@ -192,14 +192,14 @@ def _name_of(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One distribution: its canonical name, its requirement lines and its pytest plugins."""
+    """One distribution, with its canonical name, its requirement lines and its pytest plugins' names."""
 
     name: str
     requirements: tuple[str, ...]
     plugins: tuple[str, ...]
 
     def needs(self, python: str) -> set[str]:
-        """Return the canonical names of its requirements, without extras, on Python `python` (`3.11`)."""
+        """Return the canonical names of the requirements on Python `python` (`3.11`), without extras."""
         found: set[str] = set()
         for line in self.requirements:
             try:
@@ -226,7 +226,7 @@ def installed_in(environment: Path) -> dict[str, Installed]:
 
 
 def entry_points_of(text: str, group: str) -> tuple[str, ...]:
-    """Return the names of the entry points of `group` in an `entry_points.txt`; none if it is broken."""
+    """Return the names of the entry points of `group` in an `entry_points.txt`; empty if it is damaged."""
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented
     try:

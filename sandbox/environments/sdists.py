@@ -1,7 +1,7 @@
-"""Source distributions: found through the user's index, fetched, checked by hash, and unpacked.
+"""Finds source distributions through the user's index, fetches them, checks their hashes and unpacks them.
 
-None of their code is run. Unpacking lets no path and no link lead out, and makes no device and nothing too
-large (decision 118).
+None of their code is run. Paths and links that lead out of an archive, devices, and archives that are too
+large are not unpacked (decision 118).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _INDEXES = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"
 
 @dataclass(frozen=True, slots=True)
 class Sdist:
-    """A source distribution as listed by an index."""
+    """A source distribution as an index lists it."""
 
     name: str
     version: str
     address: str
     sha256: str
-    """Empty if the index has none."""
+    """The hash of the archive; empty if the index has none."""
 
     @property
     def file(self) -> str:
@@ -56,18 +56,18 @@ class Sdist:
 
 
 def from_source(names: Sequence[str]) -> list[str]:
-    """Return the arguments with which uv takes `names` from their sdists, and all others from wheels.
+    """Return the arguments with which uv takes `names` from their sdists, and all other packages from wheels.
 
-    A call with these arguments must give uv the metadata of `names`, in every version: uv builds a package
-    whose metadata it does not have.
+    A call with these arguments must also give uv the metadata of `names`, in every version, because uv builds
+    a package whose metadata it does not have.
     """
     return [*WHEELS_ALONE, *(f"--no-binary={name}" for name in names)]
 
 
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
-    """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`).
+    """Ask uv, and thereby the user's index, for the sdist of `pinned` (`name==version`), and return it.
 
-    Raises `SourceError`.
+    Raises `SourceError` if there is none.
     """
     arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
     arguments += from_source([name])
@@ -106,7 +106,8 @@ def _not_found(pinned: str, log: str) -> SourceError:
 def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Path, str]:
     """Fetch an sdist below `into`; return the archive and its sha256.
 
-    Raises `SourceError` and `CancelledError`.
+    Raises `SourceError` if it can't be fetched, is too large, or does not have the index's hash, and
+    `CancelledError` if stopped.
     """
     target = into / sdist.file
     url = sdist.address if "://" in sdist.address else Path(sdist.address).resolve().as_uri()
@@ -118,7 +119,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
             while block := answer.read(_BLOCK):
                 cancel.check()
-                # Counted as it arrives: the length that a server announces may be wrong.
+                # Counted as the data arrives, because the length that a server announces may be wrong.
                 size += len(block)
                 if size > _MAX_SDIST:
                     raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
@@ -128,7 +129,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
         raise SourceError(
             f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?"
         ) from error
-    # Not every index has a hash; where there is one it must be right.
+    # Not every index has a hash, but a hash must be right if there is one.
     if sdist.sha256 and digest.hexdigest() != sdist.sha256:
         raise SourceError(
             f"{target.name} is not what its index describes: its sha256 is {digest.hexdigest()}."
@@ -137,7 +138,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with the login that the user gave uv for that host, and no other host."""
+    """Return a request with the login that the user has set for the host of `url`, if there is one."""
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
@@ -170,7 +171,7 @@ def _login(parts: urllib.parse.SplitResult) -> tuple[str, str] | None:
 
 
 def _index(word: str) -> urllib.parse.SplitResult:
-    """Return the address of an index in one of uv's variables: `NAME=ADDRESS`, or the address alone."""
+    """Return the address of an index in uv's variables (`NAME=ADDRESS` or `ADDRESS`), with its login."""
     if not re.match(r"[A-Za-z0-9_.-]+=", word):
         return urllib.parse.urlsplit(word)
     name, _, address = word.rpartition("=")
@@ -201,10 +202,11 @@ _MOST_FILES = 100_000
 def unpack(
     archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES
 ) -> Path:
-    """Unpack an sdist (tar or zip) below `into`; return the only folder in it, else `into` itself.
+    """Unpack an sdist (tar or zip) below `into`; return the only folder in it, or else `into`.
 
-    Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a
-    path that leads out, before anything is written. Links that lead out, and special files, are left out.
+    Raises `SourceError` for a damaged archive, and before anything is written for an archive that exceeds the
+    limits when unpacked or has a path that leads out of it. Links that lead out, and special files, are left
+    out.
     """
     into.mkdir(parents=True)
     room = _Room(archive, most_bytes, most_files)
@@ -228,7 +230,7 @@ def unpack(
 
 def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
     archive = room.archive
-    # Once over all members before the first is written: an archive that is refused leaves nothing behind.
+    # All members are checked before the first is written, so that a refused archive leaves nothing behind.
     with opened_tar(file, room.bounds) as opened:
         for member in opened:
             _inside(archive, member.name)
@@ -249,7 +251,7 @@ def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
                 with opened.content(member) as source, files.create(path) as made:
                     shutil.copyfileobj(source, made)
                 (into / path).chmod(0o755 if member.mode & 0o100 else 0o644)
-    # Links last, so that no file is written through one.
+    # Links come last, so that no file is written through a link.
     _make_links(into, links)
 
 
@@ -269,7 +271,7 @@ def _unpack_zip(file: BinaryIO, into: Path, room: _Room) -> None:
 
 
 class _Room:
-    """The remaining capacity for an archive."""
+    """The numbers of bytes and files that may still be unpacked from an archive."""
 
     def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
         self.archive = archive
@@ -294,21 +296,24 @@ class _Files:
         self._made = {""}
 
     def folder(self, path: str) -> None:
-        """Create a folder, and those above it."""
+        """Create a folder and those above it, if they do not exist."""
         if path not in self._made:
             (self._into / path).mkdir(parents=True, exist_ok=True)
             self._made.add(path)
 
     def create(self, path: str) -> BinaryIO:
-        """Create an empty file, replacing whatever an earlier member has put there."""
+        """Create an empty file and return it opened; it replaces the file or link of an earlier member."""
         self.folder(posixpath.dirname(path))
         place = self._into / path
-        # Not written through: an earlier member may have put a link there.
+        # An earlier member may have put a link there, which must not be written through.
         place.unlink(missing_ok=True)
         return place.open("xb")
 
     def copy(self, source: str, path: str, room: _Room) -> None:
-        """Create a hard link as a copy of an existing file, since either may be changed later."""
+        """Create a hard link, as a copy of the existing file, since either may be changed later.
+
+        Raises `SourceError` if there is no such file before the link, or no room for the copy.
+        """
         there = self._into / source
         # A hard link to a link would copy its target, perhaps from outside.
         if there.is_symlink() or not there.is_file():
@@ -332,7 +337,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(target)
-    # Checked again once all exist: several links, each harmless by its text, may together lead out.
+    # Checked again once all exist, because several links that seem harmless may together lead out.
     for path, _ in links:
         place = into / path
         if place.is_symlink() and not lies_in(place, into):
@@ -340,7 +345,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
 
 
 def _inside(archive: Path, name: str) -> str:
-    """Return a member's path, normalised. Raises `SourceError` for one that leads out, on any system."""
+    """Return a member's normalised path. Raises `SourceError` if it may lead out of the archive."""
     normal = posixpath.normpath(name)
     is_odd = not name or "\0" in name or "\\" in name
     if is_odd or normal.startswith(("/", "..")):

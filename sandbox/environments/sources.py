@@ -1,6 +1,6 @@
-"""Fetching a repository onto this machine: an sdist, a folder, or a git repository at a commit.
+"""Fetches a repository onto this machine from an sdist, a folder, or a git repository at a commit.
 
-None of its code runs in the process: no set-up script, no git hook, no filter.
+None of the repository's code is run for that: no set-up script, git hook or filter.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fetcher:
     def fetch(self, specification: str, into: Path) -> tuple[Source, Path]:
         """Fetch the source that `specification` names below `into`; return it and the folder of its files.
 
-        Raises `SourceError` if it can't be fetched, and `CancelledError`.
+        Raises `SourceError` if it can't be fetched, and `CancelledError` if stopped.
         """
         require_form(specification)
         into.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ class Fetcher:
                 repository.close()
         except (git.GitError, ValueError, OSError) as error:
             raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
-        # A copy without git's own folder, whose history contains the answer to later corruptions.
+        # Copied without git's own folder, whose history contains the answer to later corruptions.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
@@ -128,14 +128,14 @@ def require_form(specification: str) -> None:
 def newest_version(name: str) -> str:
     """Return `name==version` of the newest release with an sdist in the user's index.
 
-    Raises `SourceError`.
+    Raises `SourceError` if there is none.
     """
     sdist = locate(name, name)
     return f"{name}=={sdist.version}"
 
 
 def is_bare_name(specification: str) -> bool:
-    """Whether it is the name of a package without a version, and of no file or folder."""
+    """Whether `specification` is a package name without a version, and not the path of a file or folder."""
     return bool(_NAME.fullmatch(specification)) and not path_of(specification).exists()
 
 
@@ -150,7 +150,7 @@ def _is_version(specification: str) -> bool:
 
 
 def _why_not(specification: str) -> str:
-    """Return the reason why this specification can't be fetched."""
+    """Return why this specification can't be fetched, as the beginning of a sentence."""
     if "://" in specification:
         return "An address is that of a git repository, and needs a commit after an @"
     if specification and path_of(specification).is_file():
@@ -164,7 +164,7 @@ def _why_not(specification: str) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Return git's own error: its first fatal line, and the one before, which may have more detail."""
+    """Return git's own error: its first fatal line, and the previous line, which may have more detail."""
     stderr = getattr(error, "stderr", None)
     if stderr is None:
         return str(error) or "git said nothing."
@@ -177,7 +177,10 @@ def _cause(error: Exception) -> str:
 
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
-    """Copy a folder below `into`, without links that lead out; return its hash and the copy."""
+    """Copy a folder below `into`, without links that lead out; return its hash and the copy.
+
+    Raises `SourceError` if it has no files.
+    """
     tar = into / "folder.tar"
     target = into / "source"
     revision = write_tree(folder, tar)
@@ -209,15 +212,16 @@ def fetch_repository(
     on_tree: Callable[[SourceTree], None] | None = None,
     cancel: CancelToken = NEVER,
 ) -> Repository:
-    """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
+    """Fetch a source below `scratch`, pin its suite's requirements, and return the repository.
 
-    `on_tree` gets the source before anything is pinned, and may raise to skip the pinning. Raises
-    `SourceError` and `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
+    Builds run in `isolation`. `on_tree` gets the source before anything is pinned, and may raise an error to
+    skip the pinning. Raises `SourceError` if the source can't be fetched, `EnvironmentBuildError` if its
+    requirements can't be pinned, and `CancelledError` if stopped.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")
     source, folder = Fetcher(cancel=cancel).fetch(spec.source, scratch / "source")
-    # Before anything is pinned, which takes long: a set may not want this source.
+    # Called before anything is pinned, which takes long, because a set may not want this source.
     if on_tree is not None:
         write_tree(folder, scratch / "look.tar")
         on_tree(SourceTree.open(scratch / "look.tar"))
@@ -237,8 +241,8 @@ def fetch_repository(
 def key_of(spec: SourceSpec, scratch: Path) -> str:
     """Return a key of the source that `fetch_repository` would fetch; it changes only with the source.
 
-    A version of a package and a full commit never change; a folder's or a branch's content has to be read.
-    Raises `SourceError`.
+    A version of a package and a full commit never change; the content of a folder or a branch has to be read.
+    Raises `SourceError` if that content can't be fetched.
     """
     revision = ""
     if not _unchanging(spec.source):

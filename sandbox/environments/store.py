@@ -1,7 +1,8 @@
-"""Environments of repositories: made once by uv from a lock, named by its content, never changed.
+"""Makes environments of repositories: each is made once by uv from a lock, named by its content, and frozen.
 
-None of them contains the package under repair: it is imported from the workspace, so that there is one copy
-of it. The modules that build one are imported only then: a screen is about to open when a store is made.
+No environment contains the package under repair, which is imported from the workspace, so that there is only
+one copy of it. The modules that build an environment are imported only for that, because a screen is about to
+open when a store is made.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _COMPILE = "import compileall, sys\nfor path in sys.stdin:\n    compileall.compi
 def compile_below(folder: Path, interpreter: Path, cancel: CancelToken = NEVER) -> None:
     """Compile the modules below `folder`, in as many processes as there are processors.
 
-    Files that are not valid Python of that version are skipped. Raises `CancelledError`.
+    Files that are not valid Python for `interpreter` are skipped. Raises `CancelledError` if stopped.
     """
     modules = sorted(str(path) for path in folder.rglob("*.py") if str(path).isprintable())
     shares = os.cpu_count() or 1
@@ -61,7 +62,10 @@ _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
 
 def runner_distributions() -> dict[str, metadata.Distribution]:
-    """Return pytest and its requirements in gistpoint's own environment, by canonical name."""
+    """Return pytest and all that it requires in gistpoint's own environment, by canonical name.
+
+    Raises `EnvironmentBuildError` if one of them is missing.
+    """
     from packaging.utils import canonicalize_name
 
     from gistpoint.sandbox.environments.requirement import requirement_of
@@ -87,7 +91,7 @@ def runner_distributions() -> dict[str, metadata.Distribution]:
 
 
 def host_environment(cache: Path) -> Environment:
-    """Return the environment with pytest alone below `cache`, made at the first call."""
+    """Return the environment that contains only pytest, below `cache`; it is made at the first call."""
     interpreter = find_interpreter(own_version())
     distributions = runner_distributions()
     key = "\n".join([str(interpreter.path), *(f"{name}=={d.version}" for name, d in distributions.items())])
@@ -116,7 +120,7 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield a distribution's files in its folder of packages, without bytecode, which is made again."""
+    """Yield a distribution's files as relative and real paths, without bytecode, which is made again."""
     for file in distribution.files or ():
         leads_out = file.is_absolute() or ".." in file.parts
         if leads_out or "__pycache__" in file.parts:
@@ -129,7 +133,7 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath,
 def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend) -> Environment:
     """Return the environment in an image.
 
-    Raises `EnvironmentBuildError` for a backend that can't run images.
+    Raises `EnvironmentBuildError` if `backend` can't run images.
     """
     if backend.name != IMAGES_RUN_ON:
         raise EnvironmentBuildError(
@@ -143,7 +147,7 @@ def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend)
 
 _LAYOUT = "1"
 
-# Copies, not links: code that can write to an environment must not reach uv's cache.
+# Copies, not links, because code that can write to an environment must not reach uv's cache.
 _SYNC = ("--require-hashes", "--link-mode", "copy", "--no-compile-bytecode", "--no-allow-empty-requirements")
 
 
@@ -165,13 +169,13 @@ class EnvironmentStore:
         """Return the environment of `pins`, built if necessary; an empty lock means pytest alone.
 
         Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the
-        requirement and carries the builder's log, and `CancelledError`.
+        requirement and contains the builder's log, and `CancelledError` if stopped.
         """
         if fault := fault_in(pins):
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
         if pins.image is not None:
             return image_environment(pins, pins.image, backend)
-        # No requirements: pytest alone, as in gistpoint's own environment.
+        # Without requirements it is pytest alone, as in gistpoint's own environment.
         if not pins.lock:
             return host_environment(self.cache)
         from gistpoint.sandbox.environments.builds import Builds
@@ -181,7 +185,7 @@ class EnvironmentStore:
     def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
         """Return the environment of exactly these lines, for the Python of `builds`.
 
-        Raises the errors of `get`.
+        Raises `EnvironmentBuildError` and `CancelledError`, as `get` does.
         """
         interpreter = find_interpreter(builds.python)
 
@@ -200,9 +204,9 @@ class EnvironmentStore:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
-        """Make an environment without its own interpreter, which would run code from wheels (`*.pth`)."""
+        """Make an environment without running its own interpreter, which would run code in `*.pth` files."""
         made = call_uv(
-            # Relocatable: it is built under another name and moved into place when it is complete.
+            # Relocatable, because it is built under another name and moved into place when it is complete.
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
             on_line=builds.on_line,
             cancel=builds.cancel,
@@ -211,11 +215,11 @@ class EnvironmentStore:
             raise self._failure(made, builds.python, lock)
         if lock:
             self._install(folder, lock, builds)
-            # By the outer interpreter: the environment's own would run lines of *.pth files (decision 38).
+            # With the outer interpreter: the environment's own would run lines of *.pth files (decision 38).
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
-        """Install the lock in one call, from wheels alone; build those that uv does not find."""
+        """Install the lock in one call, from wheels alone; build the wheels that uv does not find."""
         from packaging.utils import canonicalize_name
 
         from gistpoint.sandbox.environments.locking import wheelless

@@ -1,8 +1,8 @@
-"""Calling uv, which finds, fetches and installs wheels, and never builds (decision 38).
+"""Calls uv, which finds, fetches and installs wheels, and never builds them (decision 38).
 
-It gets only those of the user's settings that are for locating and fetching packages. A setting that makes uv
-build a distribution, or start an environment's own interpreter, is never passed on: that would run untrusted
-code.
+uv gets only those of the user's settings that are for locating and fetching packages. A setting that makes uv
+build a distribution, or start an environment's own interpreter, is never passed on, because that would run
+untrusted code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gistpoint.core.locations import read_toml
 from gistpoint.core.running import NEVER, CancelToken
 
 WHEELS_ALONE = ("--only-binary", ":all:")
-"""Arguments of every call that resolves or installs."""
+"""The arguments of every call that resolves or installs."""
 _TICK_S = 0.1
 _MAX_LOG = 1 << 20
 _PASSED = (
@@ -96,9 +96,9 @@ class UvResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetadata:
-    """Metadata of a distribution for uv, which then asks no other source.
+    """Metadata of a distribution that uv gets, so that it asks no other source.
 
-    Without a version it is that of every version.
+    Without a version, the metadata is valid for every version.
     """
 
     name: str
@@ -108,7 +108,7 @@ class KnownMetadata:
     requires_python: str = ""
 
     def table(self) -> dict[str, Any]:
-        """Return it in the format of uv's settings."""
+        """Return the metadata in the format of uv's settings."""
         optional = {"version": self.version, "requires-python": self.requires_python}
         return {
             "name": self.name,
@@ -126,7 +126,7 @@ def uv_binary() -> str:
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the environment in which uv runs: the user's indexes, credentials, proxies, certificates."""
+    """Return uv's environment variables by name, with the user's indexes, credentials and proxies."""
     kept = {key: value for key, value in os.environ.items() if key in _PASSED or _PASSED_OF_UV.fullmatch(key)}
     return {**kept, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
 
@@ -141,11 +141,11 @@ def call_uv(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run uv to its end; past `timeout_s` it is stopped, and the result is not `ok`.
+    """Run uv, and return the result; after `timeout_s` seconds uv is stopped, and the result is not `ok`.
 
-    It runs in an empty folder with settings written for this call, so that no project's settings apply.
-    `shelf` is an additional folder of wheels. Raises `CancelledError`, and `EnvironmentBuildError` if the
-    user's settings can't be read.
+    It runs in an empty folder with settings that are written for this call, so that no project's settings
+    apply. `known` has metadata for uv, and `shelf` is an additional folder of wheels. Raises `CancelledError`
+    if stopped, and `EnvironmentBuildError` if the user's settings can't be read.
     """
     import tomli_w
 
@@ -156,7 +156,7 @@ def call_uv(
         _merge(settings, {"find-links": [shelf]})
     with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
         file = Path(neutral, "settings.toml")
-        # Written for each call: a project's or the user's own file could make uv build (decision 38).
+        # Written for each call, because a project's or the user's file could make uv build (decision 38).
         file.write_text(tomli_w.dumps(settings), "utf-8")
         return run_program(
             [uv_binary(), *arguments, "--config-file", str(file)],
@@ -179,7 +179,7 @@ def run_program(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run a program to its end in `folder`, with only this environment; otherwise like `call_uv`."""
+    """Run a program in `folder`, with only this environment, and return the result as `call_uv` does."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(standard_input.encode())
         given.seek(0)
@@ -204,7 +204,10 @@ def run_program(
 
 
 def _user_settings() -> dict[str, Any]:
-    """Return the user's and the machine's settings for locating and fetching packages."""
+    """Return the user's and the machine's settings for locating and fetching packages, by their keys.
+
+    Raises `EnvironmentBuildError` if a file can't be read.
+    """
     merged: dict[str, Any] = {}
     for path in _settings_files():
         try:
@@ -221,7 +224,7 @@ def _user_settings() -> dict[str, Any]:
 
 
 def _settings_files() -> Iterator[Path]:
-    """Yield the files that uv itself would read outside of a project, highest precedence first."""
+    """Yield the paths of files that uv would read outside of a project, the highest precedence first."""
     if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
     elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):
@@ -232,11 +235,11 @@ def _settings_files() -> Iterator[Path]:
 
 
 def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
-    """Add the settings of `weaker`: lists are joined, for other values the existing one is kept."""
+    """Add the settings of `weaker`: lists are joined; otherwise an existing value is kept."""
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        # Only listed keys: the user's `no-binary` would win over this module's, and uv build (decision 38).
+        # Only listed keys: the user's `no-binary` would override `WHEELS_ALONE`, and uv build (decision 38).
         elif key not in _KEPT_SETTINGS:
             continue
         elif key not in settings:
@@ -246,7 +249,7 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
 
 
 class _Log:
-    """The lines that a process prints, up to a bound, and the last, incomplete one."""
+    """The lines that a process prints, up to a limit, and the last, incomplete line."""
 
     def __init__(self, on_line: Callable[[str], None] | None) -> None:
         self.lines = list[str]()
@@ -255,7 +258,7 @@ class _Log:
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes, and report each line that is now complete."""
+        """Take the next bytes, and report each line that they complete."""
         *complete, self._incomplete = (self._incomplete + chunk).split(b"\n")
         for raw in complete:
             line = raw.decode("utf-8", "replace").rstrip()
@@ -277,7 +280,7 @@ def _follow(
     cancel: CancelToken,
     deadline: float,
 ) -> str:
-    """Return what a process prints until its end or the deadline. Raises `CancelledError`."""
+    """Return what a process prints until its end or the deadline. Raises `CancelledError` if stopped."""
     assert process.stderr is not None
     descriptor = process.stderr.fileno()
     log = _Log(on_line)

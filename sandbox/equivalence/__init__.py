@@ -1,6 +1,6 @@
-"""Comparing two versions of a function on recorded and varied inputs.
+"""Compares two versions of a function on recorded and varied inputs.
 
-The public name is in this module; the modules inside are private.
+The public name is in this module; the modules in this package are private.
 """
 
 from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester

@@ -1,4 +1,4 @@
-"""Recording the calls of functions while a suite runs, and repeating calls. Both run in isolation."""
+"""Records the calls of functions while a suite runs, and repeats calls, both in isolation."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _SHARED = {"gistpoint_results.py": "results_plugin.py", "gistpoint_values.py": "
 _RECORDER = "gistpoint_call_recorder.py"
 _REPLAYER = "call_replayer.py"
 MOST_CALLS = 500
-"""The most calls of a function, all different, that are recorded."""
+"""The largest number of different calls of a function that are recorded."""
 CALL_LIMIT_S = 2.0
-"""For one repeated call."""
+"""The time limit of one repeated call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,40 +50,48 @@ class FunctionSpan:
 
     @property
     def name(self) -> str:
-        """The last part of its name."""
+        """The last part of the function's qualified name."""
         return self.qualname.rpartition(".")[2]
 
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """The calls of one function by a suite."""
+    """The calls of one function while a suite ran."""
 
     module: str = ""
     shape: list[Any] = field(default_factory=list)
-    """Positional parameters, names of keyword-only ones, `*args`, `**kwargs`, and all names."""
+    """The parameters of the function.
+
+    The list has the number of positional parameters, the names of keyword-only ones, whether there are
+    `*args` and `**kwargs`, and all names.
+    """
     arguments: list[str] = field(default_factory=list)
-    """Pickled, in base64; never unpickled outside the sandbox."""
+    """The arguments of each call, pickled, in base64; they are never unpickled outside the sandbox."""
     passed_over: int = 0
     why: str = ""
-    """Why the arguments of the last of them could not be kept."""
+    """Why the arguments of the last call that was passed over could not be kept."""
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one call: `value`, `raised`, `late` or `lost`, a text to show, and hashes."""
+    """The outcome of one call: its kind (`value`, `raised`, `late` or `lost`), a text to show, and hashes."""
 
     kind: str
     shown: str = ""
     hash: str = ""
-    """Of the result together with the arguments after the call."""
+    """The hash of the result together with the arguments after the call."""
     alone: str = ""
-    """Of the result alone."""
+    """The hash of the result alone."""
     after: str = ""
-    """The arguments after the call, to show."""
+    """A text that shows the arguments after the call."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    """The report of one run that repeated calls."""
+    """The report of one run that repeated calls.
+
+    `outcomes` are by the number of the input, `described` are the encoded arguments by the number of the
+    call.
+    """
 
     outcomes: dict[int, ReplayOutcome] = field(default_factory=dict)
     described: dict[int, list[Encoded]] = field(default_factory=dict)
@@ -92,7 +100,7 @@ class Replayed:
 
 
 class CallRunner:
-    """Records and repeats calls, on one backend."""
+    """Records and repeats calls on one backend."""
 
     def __init__(
         self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
@@ -111,7 +119,10 @@ class CallRunner:
         timeout_s: float,
         run: RunContext,
     ) -> list[RecordedCalls]:
-        """Run `tests` (all if empty) and return the calls of each function. Raises `InfrastructureError`."""
+        """Run `tests` (all if empty), and return the calls of each function.
+
+        Raises `InfrastructureError` if the run does not finish, and `CancelledError` if stopped.
+        """
         found = [RecordedCalls() for _ in functions]
         finished = False
 
@@ -140,7 +151,7 @@ class CallRunner:
             return lambda places: invoke_pytest(places, pins, program, _RECORDER)
 
         ended = self._run(tree, pins, control, order, on_line, timeout_s, run)
-        # The calls of half a suite would be taken for all of them, and the result promise too much.
+        # The calls of half a suite would be mistaken for all calls, and the result would promise too much.
         if not finished:
             raise InfrastructureError(
                 f"The run that records calls did not come to its end: {ended.stop}. {ended.reason}".strip(),
@@ -161,15 +172,17 @@ class CallRunner:
         timeout_s: float,
         run: RunContext,
     ) -> Replayed:
-        """Call a function of `tree` with the arguments of recorded calls, by number, or with encoded ones.
+        """Call a function of `tree` with inputs: numbers of recorded calls, or encoded arguments.
 
-        An input without an outcome was not reached: the run was stopped, or ended by itself.
+        An input without an outcome was not reached, because the run was stopped or ended early. If `describe`
+        is true, the encoded arguments of the recorded calls are returned too. The folders of `test_files` are
+        on the import path. Raises `CancelledError` if stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))
 
         def on_line(line: bytes) -> None:
-            # The repair runs in the process that reports: a line with a wrong tag may be the repair's.
+            # The repair runs in the process that reports, so a line with a wrong tag may be from the repair.
             try:
                 record = json.loads(seal.opened(line))
             except (SealError, ValueError):

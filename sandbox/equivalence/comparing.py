@@ -1,8 +1,8 @@
-"""The differential test of a repair: recorded calls, varied ones, the smallest difference (decision 80).
+"""Tests a repair against the original with recorded and varied calls (decision 80).
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
-returns a value: inputs that it refuses are outside of its promise. Exceptions are compared by their classes,
-values together with the state of the arguments after the call.
+returns a value for it: inputs that the original refuses are outside of its contract. Exceptions are compared
+by their classes, values together with the state of the arguments after the call.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
 VARIED = 400
-"""The varied inputs for each function."""
+"""The largest number of varied inputs for each function."""
 _SLOWER = 4
-"""A suite whose calls are recorded may take this many times its usual limit."""
+"""How many times its usual time limit a suite may take while its calls are recorded."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300
@@ -40,10 +40,10 @@ _BEFORE = 40
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One call that both versions answered."""
+    """One call, with the answers of both versions."""
 
     values: Sequence[Encoded] | None
-    """Its encoded arguments; None if they can't be described."""
+    """The encoded arguments; None if they can't be described."""
     number: int
     original: ReplayOutcome
     repair: ReplayOutcome
@@ -59,7 +59,7 @@ class _Pair:
 
 
 class SandboxEquivalenceTester:
-    """Compares on one backend; implements `gistpoint.core.tasks.equivalence.EquivalenceTester`."""
+    """Compares functions on one backend; implements `gistpoint.core.tasks.equivalence.EquivalenceTester`."""
 
     def __init__(
         self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
@@ -78,7 +78,7 @@ class SandboxEquivalenceTester:
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare functions named `path::qualname`; see `EquivalenceTester.compare`."""
+        """Return a report on functions named `path::qualname`; see `EquivalenceTester.compare`."""
         run.progress(RunProgress("recording"))
         spans = [_span(original, name) for name in functions]
         recorded = self._runner.record(
@@ -120,7 +120,7 @@ def _span(tree: SourceTree, name: str) -> FunctionSpan:
 
 
 def _joined(reports: Sequence[EquivalenceReport]) -> EquivalenceReport:
-    """Return one report for all functions: one that differs decides, otherwise a comparable one."""
+    """Return one report for all functions: a function that differs decides, otherwise a comparable one."""
     differing = [r for r in reports if r.verdict is Equivalence.DIFFERS]
     same = [r for r in reports if r.verdict is Equivalence.EQUIVALENT]
     chosen = next(iter(differing or same or reports))
@@ -156,7 +156,7 @@ class _FunctionComparison:
                 why = f"No test calls {self.span.qualname}."
             return self._not_comparable(why, calls.passed_over)
         numbers = list(range(len(calls.arguments)))
-        # This run also repeats the recorded calls for the first time, so that they need no fourth run.
+        # This run also repeats the recorded calls for the first time, which saves a fourth run.
         first = self.replay(self.original, numbers, True)
         if first.problem and not first.outcomes:
             return self._not_comparable(f"{self.span.qualname} can't be called by itself: {first.problem}", 0)
@@ -189,11 +189,11 @@ class _FunctionComparison:
     def _pairs(
         self, inputs: Sequence[int | Sequence[Encoded]], recorded: bool, first: Replayed | None = None
     ) -> list[_Pair]:
-        """Return the calls that count: the original answers them the same way twice."""
+        """Return the calls that count, which the original answers in the same way twice."""
         if not inputs:
             return []
         once = first or self.replay(self.original, inputs)
-        # Between the two runs of the original: an answer that only time changes then differs in these too.
+        # Run between the two runs of the original, so that answers that change over time differ there too.
         repair = self.replay(self.repaired, inputs)
         again = self.replay(self.original, inputs)
         pairs = []
@@ -202,7 +202,7 @@ class _FunctionComparison:
             if known is None:
                 self.passed_over += 1
                 continue
-            # A varied input that the original refuses is outside its promise; it is not even counted.
+            # A varied input that the original refuses is outside of its contract, and not even counted.
             if not recorded and known.kind != "value":
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
@@ -240,14 +240,14 @@ class _FunctionComparison:
 
 
 def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> ReplayOutcome | None:
-    """Return the answer of the original if both runs agree on it, else None."""
+    """Return the answer of the original if both runs agree on it and it can be compared, otherwise None."""
     if first is None or first != second:
         return None
     return first if first.kind in ("value", "raised") else None
 
 
 def _from_difference(one: str, other: str) -> tuple[str, str]:
-    """Cut two texts to a readable length around the first position at which they differ."""
+    """Return two texts, cut to a readable length around the first position at which they differ."""
     same = next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

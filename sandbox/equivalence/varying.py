@@ -1,4 +1,4 @@
-"""Inputs that a suite does not try: recorded arguments, varied by type with Hypothesis, and simplified.
+"""Makes inputs that a suite does not try, by varying recorded arguments by type and simplifying them.
 
 Values are encoded as `payload/call_replayer.py` describes, because nothing of a repository may be unpickled
 here.
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 Encoded = list[Any]
-"""One encoded value."""
+"""An encoded value: its tag, and its content."""
 _CONTAINERS = "ltezc"
 _LONGEST = 12
 _FAR = 10_000
-"""The largest varied integers, whatever was recorded; larger ones would often make an endless loop."""
+"""The limit on integers that are far from recorded ones; larger ones would often cause endless loops."""
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
 _EMPTY = {"e": "set()", "z": "frozenset()"}
-"""Empty containers whose brackets alone would mean another type: `{}` is a dictionary."""
+"""How empty containers are written if their brackets alone would mean another type: `{}` is a dictionary."""
 _LARGE = 1e15
 _FINITE = 1e300
 _LETTERS = 200
 _FEW = 40
-"""The most recorded values of one parameter to draw from."""
+"""The largest number of recorded values of one parameter from which values are drawn."""
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encoded]]:
-    """Return at most `most` lists of arguments like the given ones; the same for the same examples."""
+    """Return at most `most` different lists of arguments like `examples`, which determine the result."""
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
 
@@ -67,7 +67,7 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encode
 
 
 def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Sequence[Encoded]) -> list[Encoded]:
-    """Return a recorded call's arguments, the one at `place` replaced by the drawn one."""
+    """Return a recorded call's arguments, with the argument at `place` replaced by the drawn one."""
     return [*recorded[:place], drawn[place], *recorded[place + 1 :]]
 
 
@@ -79,7 +79,7 @@ def _strategy(values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     for value in values:
         of_kind.setdefault(value[0], []).append(value)
     options: list[SearchStrategy[Encoded]] = [st.sampled_from(list(values[:_FEW]))]
-    # Objects have no strategy: recorded ones replace each other, and are not changed inside (decision 80).
+    # Objects have no strategy: recorded objects replace each other, and are not changed (decision 80).
     made = (_STRATEGIES[kind](seen) for kind, seen in of_kind.items() if kind in _STRATEGIES)
     return st.one_of(options + [strategy for strategy in made if strategy is not None])
 
@@ -97,7 +97,7 @@ def _integers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     low, high = min(numbers), max(numbers)
     reach = 5 + (high - low) // 2
     near, far = st.integers(low - reach, high + reach), st.integers(-_FAR, _FAR)
-    # Faults at a boundary show one away from a recorded number.
+    # Faults at a boundary show at a distance of one from a recorded number.
     adjacent = st.builds(operator.add, st.sampled_from(numbers[:_FEW]), st.sampled_from((-1, 1)))
     return st.one_of(near, adjacent, far).map(lambda value: ["i", str(value)])
 
@@ -106,7 +106,7 @@ def _floats(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     from hypothesis import strategies as st
 
     numbers = [float(value[1]) for value in seen]
-    # Infinities, NaN and the largest numbers would make bounds that Hypothesis refuses.
+    # With infinities, NaN or the largest numbers, Hypothesis would refuse the limits.
     finite = [number for number in numbers if abs(number) < _FINITE]
     low, high = min(finite, default=-1.0), max(finite, default=1.0)
     reach = 5.0 + (high - low) / 2
@@ -123,7 +123,7 @@ def _texts(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
     plain = st.text(st.sampled_from(string.printable), max_size=longest)
     recorded = st.sampled_from([value[1] for value in seen[:_FEW]])
-    # Texts drawn at random rarely mean anything to the function; a recorded one that is edited does.
+    # Random texts rarely mean anything to the function, unlike recorded texts that are edited.
     edited = st.builds(
         lambda text, edit, place, letter: edit(text, place % (len(text) + 1), letter),
         recorded,
@@ -147,7 +147,7 @@ _TEXT_EDITS: Sequence[Callable[[str, int, str], str]] = (
     lambda text, place, letter: text + text,
     lambda text, place, letter: text[::-1],
 )
-"""Small changes of a text, at a place in it or with a letter of the recorded ones."""
+"""Functions that make a small change to a text, at a place in it or with a letter of a recorded text."""
 
 
 def _bytes(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
@@ -175,7 +175,7 @@ def _containers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
     from hypothesis import strategies as st
 
     kind, lengths = seen[0][0], {len(value[1]) for value in seen}
-    # A slice, or a tuple that always has the same length, has a type of its own at each position.
+    # A slice, or a tuple that always has the same length, has a separate type at each position.
     if kind in "tc" and len(lengths) == 1:
         places = [[value[1][n] for value in seen] for n in range(lengths.pop())]
         return st.tuples(*map(_strategy, places)).map(lambda value: [kind, list(value)])
@@ -201,7 +201,7 @@ _LIST_EDITS: Sequence[Callable[[list[Encoded], int, Encoded], list[Encoded]]] = 
     lambda parts, place, part: [*parts, *parts[:1]],
     lambda parts, place, part: parts[::-1],
 )
-"""Small changes of a container, at a place in it or with another part."""
+"""Functions that make a small change to a container, at a place in it or with another part."""
 
 
 _STRATEGIES: Mapping[str, Callable[[Sequence[Encoded]], SearchStrategy[Encoded] | None]] = {
@@ -213,7 +213,7 @@ _STRATEGIES: Mapping[str, Callable[[Sequence[Encoded]], SearchStrategy[Encoded] 
     "d": _dictionaries,
     **dict.fromkeys(_CONTAINERS, _containers),
 }
-"""By the tag of a value, a function that makes a strategy from recorded values, or None."""
+"""By the tag of a value, a function that makes a strategy from recorded values, or returns None."""
 
 
 def size(values: Sequence[Encoded]) -> tuple[int, int, str]:
@@ -231,14 +231,14 @@ def _parts(value: Encoded) -> int:
 
 
 def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
-    """Return inputs one step simpler than this one, the smallest first."""
+    """Return at most `most` inputs that are one step simpler than `values`, the smallest first."""
     found = [
         [*values[:n], changed, *values[n + 1 :]]
         for n, value in enumerate(values)
         for changed in _simpler(value)
     ]
     here = size(values)
-    # Only smaller ones: two steps that undo each other would make the search go in circles.
+    # Only smaller inputs, because steps that undo each other would make the search go in circles.
     unique = {repr(item): item for item in found if size(item) < here}
     return sorted(unique.values(), key=size)[:most]
 
@@ -259,7 +259,7 @@ def _integer_steps(content: str) -> Iterable[str]:
 
 def _float_steps(content: str) -> Iterable[str]:
     number = float(content)
-    # Every larger number is whole, and infinities and NaN have no whole part.
+    # Larger numbers are whole, and infinities and NaN have no whole part.
     if abs(number) < _LARGE:
         return map(repr, (0.0, 1.0, float(int(number)), float(int(number / 2))))
     return ()
@@ -295,7 +295,7 @@ def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
 
 
 def _simpler_pair(pair: Encoded) -> Iterator[Encoded]:
-    # The key stays: a simpler one could be equal to another key of the same dictionary.
+    # The key stays, because a simpler key could be equal to another key of the same dictionary.
     key, value = pair
     return ([key, less] for less in _simpler(value))
 

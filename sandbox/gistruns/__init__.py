@@ -1,1 +1,1 @@
-"""Runs of gists and of the commands that they reproduce."""
+"""Runs gists and the commands that they reproduce."""

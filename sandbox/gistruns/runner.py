@@ -1,4 +1,4 @@
-"""Runs entrypoints on the original and on gists alone, each in a sandbox and control folder of its own."""
+"""Runs entrypoints on the original and on gists alone, each in a separate sandbox with a control folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LAUNCHED = (
     "test_observer.py",
     "tracers.py",
 )
-"""Files of the payload that start an entrypoint and watch it."""
+"""The files of the payload that start an entrypoint and watch it."""
 EMPTY_SETTINGS = "empty.ini"
 STDIN = "stdin"
 _PYTEST = (
@@ -64,7 +64,7 @@ _PYTEST = (
 
 
 def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
-    """Write the control folder for a run, with the text of a program's standard input."""
+    """Write the control folder for a run, with `stdin` as the text of a program's standard input, if any."""
     texts = {EMPTY_SETTINGS: "[pytest]\n"}
     if stdin:
         texts[STDIN] = stdin
@@ -88,7 +88,7 @@ class _Run:
     variables: tuple[tuple[str, str], ...] = ()
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
-        """Return the command line and the whole environment."""
+        """Return the command line and all environment variables."""
         control = places.folders["control"]
         order = self.order(places)
         arguments = [places.python, f"{control}/launcher.py"]
@@ -104,13 +104,13 @@ class _Run:
         if self.build:
             arguments = building(places, pins, arguments)
         roots = _roots(places, pins) if self.importable else []
-        # The reporter's last, so that a task's variables can't replace them.
+        # The reporter's variables come last, so that a task's variables can't replace them.
         variables = {**dict(self.variables), **reporting_environment(places, self.hash_seed, roots)}
         return Invocation(tuple(arguments), variables)
 
 
 class GistRunner:
-    """Runs on one backend; implements `gistpoint.core.entrypoints.runs.EntrypointRunner`."""
+    """Runs entrypoints on one backend; implements `gistpoint.core.entrypoints.runs.EntrypointRunner`."""
 
     def __init__(
         self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
@@ -123,13 +123,13 @@ class GistRunner:
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation of all its runs."""
+        """The isolation of all runs."""
         return self._record
 
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if it can't."""
+        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if that fails."""
         with run_folder() as base:
             lay_out(tree, base / "files")
 
@@ -143,7 +143,7 @@ class GistRunner:
             run = _Run(base / "files", {}, order, is_test=True, build=True)
             transcript = TestsTranscript()
             ended, _ = self._run(run, environment, base, transcript, timeout_s, cancel)
-        # A list of tests is complete only if pytest itself came to its end.
+        # A list of tests is complete only if pytest has finished.
         if not transcript.suite.ids or transcript.suite.finish != ended.exit_code:
             tail = ended.output[-2000:]
             raise InfrastructureError("The tests could not be collected.", hint=f"pytest printed:\n{tail}")
@@ -161,13 +161,17 @@ class GistRunner:
         hash_seed: int = 0,
         cancel: CancelToken = NEVER,
     ) -> OriginalRun:
-        """Run the command in the repository's tree, or only its file in another place."""
+        """Run the command in the repository's tree, or only its file elsewhere, and return the run.
+
+        If `elsewhere` is true, the file is moved to another place; if `trace` is true, the run is traced.
+        Raises `CancelledError` if stopped, and `HarnessFailedError` if the isolation can't be started.
+        """
         with run_folder() as base:
             folders: dict[str, Path] = {}
             called = entrypoint
             files = dict[str, bytes]()
             if elsewhere:
-                # Only files that a gist could contain go along, or no gist could be faithful (decision 26).
+                # Only files that a gist could contain are moved, or no gist could be faithful (decision 26).
                 files, called = moved_files(tree, entrypoint)
                 files |= _starter(entrypoint, environment)
                 _write(base / "files", files)
@@ -236,7 +240,11 @@ class GistRunner:
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a gist alone in an empty folder, with the names `owned` blocked."""
+        """Run a gist alone in an empty folder, with imports of `owned` and reads of `forbidden` blocked.
+
+        Returns the run, with the executed lines if `measure_lines` is true. Raises `CancelledError` if
+        stopped, and `HarnessFailedError` if the isolation can't be started.
+        """
         wanted = watched or Watched()
         called = gist_entrypoint(entrypoint)
         with run_folder() as base:
@@ -247,7 +255,7 @@ class GistRunner:
                 return {
                     "argv": _words(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
-                    # Names that a gist may not import, and places that it may not read.
+                    # The names that a gist may not import, and the places that it may not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
@@ -294,7 +302,11 @@ class GistRunner:
         files: Mapping[str, str] | None = None,
         cancel: CancelToken = NEVER,
     ) -> CommandOutput:
-        """Run a shell command where the solver's code may run, or return why it is refused."""
+        """Run a shell command on `tree` with `files`, or return why it is refused.
+
+        Without `execution`, only commands that read are allowed. Raises `CancelledError` if stopped, and
+        `HarnessFailedError` if the isolation can't be started.
+        """
         refused = "" if execution else refusal(command)
         if refused:
             return CommandOutput("", None, 0.0, refused)
@@ -309,7 +321,7 @@ class GistRunner:
                 roots = roots_in(places.workspace, environment) if tree is not None else []
                 return shell_invocation(command, places, roots, execution=execution)
 
-            # Read-only commands find no environment, so they need no image for one.
+            # Read-only commands find no environment, so they need no image.
             shown = environment if execution else replace(environment, image=None)
             ended = self._backend.run(
                 Command(
@@ -356,7 +368,7 @@ class GistRunner:
             return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
-        # Over standard input, which is read before pytest is imported (decision 42).
+        # Sent over standard input, which is read before pytest is imported (decision 42).
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,
@@ -374,7 +386,7 @@ class GistRunner:
 
 
 def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
-    """Return the gist's own entrypoint for `entrypoint`."""
+    """Return the entrypoint of a gist that reproduces `entrypoint`."""
     if entrypoint.kind is EntrypointKind.TESTS:
         switch = (DOCTEST_MODULES,) if entrypoint.doctests else ()
         return replace(entrypoint, target=entrypoint.gist_file, arguments=(*switch, entrypoint.gist_file))
@@ -384,7 +396,7 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
 
 
 def _starter(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
-    """Return the file that starts a command without a file of its own, if necessary."""
+    """Return the program that starts a command that has no file of its own, by path; otherwise empty."""
     text = program_text(entrypoint, pins.metadata)
     if text:
         return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}
@@ -410,7 +422,7 @@ def _words(
     settings: bool,
     root: str = "",
 ) -> list[str]:
-    """Return the words of an order; tests are collected below `root`, by default the working folder."""
+    """Return the `argv` of an order; tests are collected below `root`, by default the working folder."""
     root = root or places.workspace
     if called.is_test:
         selected = frozenset(called.selected)
@@ -428,7 +440,7 @@ def _pytest_words(
 ) -> list[str]:
     """Return pytest's arguments without the selection of tests.
 
-    `alone` ignores `conftest.py` files; without `settings` the repository's own settings are ignored.
+    `conftest.py` files are ignored if `alone` is true, the repository's settings if `settings` is false.
     """
     root = root or places.workspace
     words = ["pytest", *_PYTEST, f"--rootdir={root}", f"--confcutdir={root}"]
@@ -447,7 +459,7 @@ def _roots(places: MountPaths, pins: EnvironmentPins) -> list[str]:
 
 
 def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
-    """Return the folder that Python itself would put first on its path."""
+    """Return, as a list, the folder that Python itself would put first on its path; empty if none."""
     if called.kind is EntrypointKind.CONSOLE:
         return []
     if called.kind is EntrypointKind.SCRIPT:
@@ -456,7 +468,7 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
 
 
 def _words_for(places: MountPaths) -> dict[str, str]:
-    """Return the replacements for the paths of a run in outputs; temporary folders are masked by form."""
+    """Return the replacements for the paths of a run in outputs, by path, except for temporary folders."""
     environment = posixpath.dirname(posixpath.dirname(places.python))
     found = {places.workspace: "<folder>", places.home: "<home>"}
     if environment != "/":
@@ -467,11 +479,11 @@ def _words_for(places: MountPaths) -> dict[str, str]:
 
 
 def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the files to put in the other place, by path, and the entrypoint as it is called there.
+    """Return the files to be written in the other place, by path, and the entrypoint as it is called there.
 
-    A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are
-    not tests themselves, including those of inner packages. A script comes alone; a module has no file of its
-    own to move.
+    A test is moved with the `conftest.py` of each folder above it, and with modules in folders of tests that
+    are not tests themselves, including those in inner packages. A script is moved alone; a module or a
+    console script has no files to be moved.
     """
     if entrypoint.kind is EntrypointKind.TESTS:
         return _moved_tests(tree, entrypoint)
@@ -494,10 +506,10 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
 
 
 def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the Python files of several tests for the other place.
+    """Return the Python files of several tests for the other place, by path, and the entrypoint there.
 
     There are none for doctests, whose files stay in packages. A single file is renamed, as for one test.
-    Folders, and the files of several, keep their names.
+    Folders, and several files, keep their names.
     """
     paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
     if entrypoint.doctests or not all(map(_is_of_tests, paths)):
@@ -512,7 +524,7 @@ def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, by
 
 
 def _folders_above(paths: Iterable[str]) -> set[str]:
-    """Return every folder that holds one of the paths; the root is the empty text."""
+    """Return all folders above the paths; the root is the empty text."""
     found = set[str]()
     for path in paths:
         found.update(str(parent) for parent in PurePosixPath(path).parents)
@@ -525,7 +537,7 @@ def _is_of_tests(path: str) -> bool:
 
 
 def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the files of tests that are all in one file; it is renamed, in the selection too."""
+    """Return the files for tests in one file, which is renamed, and the entrypoint with the new name."""
     files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=path))
     selected = frozenset(entrypoint.selected)
     words = [
@@ -544,7 +556,7 @@ def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
-    """Yield, relative to `folder`, its `conftest.py`; in a folder of tests also modules for its tests."""
+    """Yield, relative to `folder`, its `conftest.py` and, in a folder of tests, modules for its tests."""
     in_tests = bool(folder) and is_test_path(f"{folder}/module.py")
     files = [name for name, kind in tree.entries(folder) if kind == "file"]
     if "conftest.py" in files:
@@ -552,7 +564,7 @@ def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
     if not in_tests:
         return
     yield from filter(_may_be_imported, files)
-    # Modules of inner packages too: a gist can contain those (decision 26).
+    # Modules of inner packages are included, because a gist can contain them (decision 26).
     for path in tree.files(".py"):
         below = path.removeprefix(f"{folder}/")
         is_deeper = below != path and "/" in below
@@ -569,7 +581,7 @@ def _may_be_imported(name: str) -> bool:
 
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:
-    """Return the replacements for the temporary names of a moved file."""
+    """Return the replacements for the temporary names of a moved file in outputs, by name."""
     if not called.files or posixpath.basename(called.target) not in ("test_moved.py", "moved.py"):
         return {}
     name = posixpath.basename(called.target)

@@ -1,8 +1,8 @@
-"""The shell commands of a solver: how they run, and which are allowed if no code may be executed.
+"""Makes the calls for a solver's shell commands, and refuses some if no code may be executed.
 
-Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for
-what it might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs
-are the only ones that such a command finds there (decision 40).
+Programs that only read are allowed, alone, in pipes and in lists. A command is refused for what it is, never
+for what it might print, and the reason is shown to the solver. Execution is prevented by the sandbox, where
+such a command finds only these programs (decision 40).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ READING = frozenset(
     }
 )
 PRELUDE = 'sed() { command sed --sandbox "$@"; }\n'
-"""Run before an allowed command: sed then refuses its own commands that would start a program."""
+"""The text that runs before an allowed command: it makes sed refuse commands that start a program."""
 _FORBIDDEN_WORDS = {
     "find": ("-exec", "-execdir", "-ok", "-okdir"),
     "sort": ("--co",),
@@ -77,7 +77,7 @@ _EVEN_QUOTED = {"`", "$(", "${"}
 
 
 def refusal(command: str) -> str:
-    """Return the reason why `command` may not run, as a sentence, or an empty text."""
+    """Return why `command` may not run without execution, as a sentence, or an empty text."""
     text, expansion = _scanned(command)
     if expansion:
         return f"Nothing may be executed here, and {expansion} could do so: write the command without it."
@@ -91,7 +91,10 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    """Return a sentence on the first refused word; it explains, and is no barrier (decision 40)."""
+    """Return a sentence on the first refused word, or an empty text.
+
+    It only explains, because the sandbox is the barrier (decision 40).
+    """
     program = ""
     skip = False
     for word in words:
@@ -99,7 +102,7 @@ def _refusal_of(words: list[str]) -> str:
         if skip:
             skip = False
         elif word in _REDIRECTIONS:
-            # The name of a file follows.
+            # The next word is the name of a file.
             skip = True
         elif word in _SEPARATORS and not opens_group:
             program = ""
@@ -116,13 +119,16 @@ def _refusal_of(words: list[str]) -> str:
 
 
 def _scanned(command: str) -> tuple[str, str]:
-    """Return the command with newlines as separators, and the first expansion that could execute."""
+    """Return the command with `;` in place of newlines, and the name of the first expansion, if any.
+
+    If there is an expansion, the first text is empty.
+    """
     result: list[str] = []
     quote = ""
     place = 0
     while place < len(command):
         character = command[place]
-        # In single quotes a backslash and a sign of expansion are plain text.
+        # In single quotes, a backslash and the symbols of expansions are plain text.
         if quote != "'":
             if character == "\\":
                 result.append(command[place : place + 2].replace("\\\n", ""))
@@ -140,7 +146,10 @@ def _scanned(command: str) -> tuple[str, str]:
 
 
 def _expansion_at(command: str, place: int, *, quoted: bool) -> str:
-    """Return the name of the expansion that begins at a position; double quotes allow only some."""
+    """Return the name of the expansion that begins at a position, or an empty text.
+
+    Within double quotes, only some expansions are possible.
+    """
     for sign, name in _EXPANSIONS.items():
         is_one = sign in _EVEN_QUOTED or not quoted
         if is_one and command.startswith(sign, place):
@@ -157,10 +166,10 @@ _READING_PATH = "/usr/bin:/bin"
 def shell_invocation(
     command: str, places: MountPaths, importable: list[str], *, execution: bool
 ) -> Invocation:
-    """Return the call of bash: with the repository's Python available, or for read-only commands.
+    """Return the call of bash, with the repository's Python if `execution`, otherwise for read-only commands.
 
-    Without execution, brace expansion is off too: it could produce words that the rules never checked, and
-    the refusal would then have no explanation.
+    For read-only commands, brace expansion is off, because it could produce words that `refusal` never
+    checked, and their failure would have no explanation.
     """
     environment = plain_environment(places, 0)
     if execution:
@@ -168,6 +177,6 @@ def shell_invocation(
         return Invocation(
             ("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment
         )
-    # No path of the environment: such a command finds no interpreter (decision 40).
+    # The environment is not on the PATH, so that such a command finds no interpreter (decision 40).
     environment["PATH"] = _READING_PATH
     return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

@@ -25,16 +25,16 @@ _STOPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A run and its measurements."""
+    """A run, the reason for its status, and its measurements."""
 
     run: TestsRun | CommandRun
     reason: str
     lines: frozenset[int]
     trace: Mapping[str, Any] | None
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """For each test, the file that has its code, relative to the root of the run, and the first line."""
+    """By test, the file that has its code, relative to the root of the run, and the first line."""
     began: bool = True
-    """Whether the harness reported its beginning, before it read anything of the tested code."""
+    """Whether the harness reported that it began, before it read anything of the tested code."""
 
 
 class TestsTranscript:
@@ -52,10 +52,10 @@ class TestsTranscript:
         self.suite.feed(line)
 
     def conclude(self, ended: Ended) -> Seen:
-        """Judge the records by how the process ended."""
+        """Judge the records in view of how the process ended, and return the run."""
         notes = self.suite.notes
         reported = [note for note in notes if note.get("kind") == "outcome"]
-        # Only of tests with a record of their own: a note alone proves nothing.
+        # Only of tests that also have a sealed record, because a note alone proves nothing.
         outcomes = [note for note in reported if note.get("id") in self.suite.results]
         conclusion = self._conclusion(ended, outcomes)
         is_valid = conclusion.status is not RunStatus.INVALID
@@ -74,7 +74,7 @@ class TestsTranscript:
         return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
 
     def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
-        """Return what the run proves: nothing if pytest was tampered with (decision 23)."""
+        """Return the result of the run, which is invalid if pytest was tampered with (decision 23)."""
         tampered = next(
             (str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), ""
         )
@@ -106,7 +106,7 @@ class TestsTranscript:
 
 
 def _name(note: Mapping[str, object]) -> str:
-    """Return the id of a test; of a doctest without its module, which has another name in a gist."""
+    """Return the id of a test; a doctest's is without its module, which has another name in a gist."""
     id = str(note["id"])
     doctest = note.get("doctest")
     if isinstance(doctest, str):
@@ -124,7 +124,7 @@ def _place(note: Mapping[str, object]) -> tuple[str, int] | None:
 
 @dataclass
 class ProgramTranscript:
-    """The records of a program that is not a test, from its parent process, which needs no order."""
+    """The records of a program that is not a test, written by its parent process, which needs no order."""
 
     order: ClassVar[Mapping[str, object]] = {}
 
@@ -145,7 +145,7 @@ class ProgramTranscript:
 
     def _take(self, record: dict[str, Any]) -> None:
         self._number += 1
-        # Numbered without a gap, and none after the last: an added or missing record is detected.
+        # Numbered without a gap, with none after the last, so that an added or missing record is detected.
         if record["n"] != self._number or self.status is not None:
             raise ValueError
         match record["e"]:
@@ -162,7 +162,7 @@ class ProgramTranscript:
                 raise ValueError
 
     def conclude(self, ended: Ended) -> Seen:
-        """Judge the records by how the processes ended."""
+        """Judge the records in view of how the processes ended, and return the run."""
         conclusion = self._conclusion(ended)
         ends = [note for note in self.notes if note.get("kind") == "end"]
         run = CommandRun(
@@ -178,7 +178,7 @@ class ProgramTranscript:
         return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), began=began)
 
     def _conclusion(self, ended: Ended) -> Conclusion:
-        """Return what the run proves: the report, its end and the exit status must agree."""
+        """Return the result of the run, in which the report, its end and the exit status must agree."""
         if ended.stop is not Stop.EXITED:
             return Conclusion(*_STOPPED[ended.stop])
         ends = [note for note in self.notes if note.get("kind") == "end"]
@@ -196,7 +196,7 @@ class ProgramTranscript:
             return Conclusion(
                 RunStatus.CRASHED, f"The program left with status {self.status} before its end."
             )
-        # Python itself leaves with 1 after an exception: with another status, it did not end by this one.
+        # Python exits with 1 after an exception; with another status, this exception did not end the program.
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
@@ -204,7 +204,7 @@ class ProgramTranscript:
 
 
 def raised_in(note: Mapping[str, object]) -> Raised | None:
-    """Return the exception that a note reports."""
+    """Return the exception that a note reports, or None."""
     match note.get("raised"):
         case [str(kind), str(message)]:
             return Raised(kind, message)
@@ -213,7 +213,7 @@ def raised_in(note: Mapping[str, object]) -> Raised | None:
 
 
 def isolation_of(notes: Notes) -> Isolation:
-    """Return the events that the guards reported."""
+    """Return what the guards and the watch reported."""
     events: dict[str, list[str]] = {}
     for note in notes:
         if note.get("kind") == "event":
@@ -235,7 +235,7 @@ def isolation_of(notes: Notes) -> Isolation:
 
 
 def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
-    """Return the classes that were reported; None if none were asked for, or they can't be read."""
+    """Return the classes that were reported; None if there is no report, or if it can't be read."""
     rows = _joined(notes, kind)
     if not isinstance(rows, list):
         return None
@@ -260,18 +260,18 @@ def _strings(notes: Notes, kind: str) -> tuple[str, ...]:
 
 
 def lines_of(notes: Notes) -> frozenset[int]:
-    """Return the executed lines that were reported."""
+    """Return the numbers of the executed lines that were reported."""
     return frozenset(line for line in _joined(notes, "lines") or () if isinstance(line, int))
 
 
 def trace_of(notes: Notes) -> Mapping[str, Any] | None:
-    """Return the trace that was reported."""
+    """Return the trace that was reported, or None."""
     found = _joined(notes, "trace")
     return found if isinstance(found, dict) else None
 
 
 def _joined(notes: Notes, kind: str) -> Any:
-    """Return the value of a note that may have arrived in parts; None if there is none."""
+    """Return the value of a note that may have arrived in parts; None if there is none, or it is invalid."""
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

@@ -1,4 +1,4 @@
-"""What audit events (PEP 578) report as run, to detect that answers are run (decision 113).
+"""Determines what audit events (PEP 578) report as run, to detect whether answers are (decision 113).
 
 Runs in the target's interpreter.
 """
@@ -44,7 +44,7 @@ def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
     """Return what an event runs, as bytes that can be compared; empty if it runs nothing."""
     if event == "compile":
         source = arguments[0]
-        # An equal tree is another object each time; its dump is not.
+        # Equal trees are different objects, but have equal dumps.
         text = ast.dump(source) if isinstance(source, ast.AST) else source
         return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text or b"")
     if event == "pickle.find_class":
@@ -66,7 +66,7 @@ def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
     if frame is None:
         return False
     if frame.f_code is ast.parse.__code__:
-        # Only a tree is made here. Whoever runs it compiles the tree, which is an event of its own.
+        # This only makes a tree. Running it takes a compilation, which is a separate event.
         return _is_tool(frame.f_back)
     if not any(part in frame.f_code.co_filename for part in _LOADERS):
         return False

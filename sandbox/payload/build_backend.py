@@ -2,9 +2,9 @@
 
 Its one argument is a JSON object: `backend` (`module` or `module:object`), `path` (folders of the tree that
 contain it), `want` (`metadata` or `wheel`) and `installed` (whether the backend's own requirements are
-installed already). The results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON:
-`requires`, a list that must be installed before anything else is possible; or `file`, a name, then its bytes
-as `part` in base64, and `end` (decision 38).
+installed already). The results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON: either
+`requires`, the list of requirements that must be installed before anything else is possible, or `file`, the
+name of the result, followed by its bytes as one `part` or several in base64, and by `end` (decision 38).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, Any
 
-PART = 384 << 10  # a line of it stays below the limit of the result pipe
+PART = 384 << 10  # a line with a part of this size stays below the limit of the result pipe
 MOST_RESULT = 1 << 20
 
 
@@ -82,7 +82,10 @@ def _answer(order: dict[str, Any], answers: IO[bytes]) -> None:
 
 
 def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
-    """Call a hook in a process of its own, as PEP 517 requires; return its result, None if it is missing."""
+    """Call a hook in a new process, as PEP 517 requires; return its result, or None if it is missing.
+
+    Raises `SystemExit` if the hook fails.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -104,7 +107,7 @@ def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
     with open(reading, "rb") as pipe:
         result = pipe.read(MOST_RESULT)
     if os.waitpid(child, 0)[1] != 0:
-        raise SystemExit(1)  # its traceback is printed
+        raise SystemExit(1)  # the child has printed its traceback
     return json.loads(result)
 
 

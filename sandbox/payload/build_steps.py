@@ -1,8 +1,8 @@
 """Runs a task's build steps in the workspace, then becomes the command that follows.
 
-Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. They do not get the result pipe or the
-environment variables of gistpoint, and their standard input is empty. The first that fails ends the run,
-which then reports that it could not start.
+Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. The steps get neither the result pipe
+nor gistpoint's environment variables, and their standard input is empty. The first step that fails ends the
+run, which then reports that it could not start.
 """
 
 import json
@@ -14,7 +14,7 @@ FAILED = 4
 
 
 def main() -> None:
-    """Run the steps, then the command."""
+    """Run the steps, then become the command. Raises `SystemExit` if a step fails."""
     # A step runs code of the repository: with the result pipe it could write records.
     own = {name: value for name, value in os.environ.items() if not name.startswith("GISTPOINT_")}
     for step in json.loads(sys.argv[1]):

@@ -1,9 +1,9 @@
-"""pytest plugin that records the arguments of calls of given functions.
+"""A pytest plugin that records the arguments of calls of given functions.
 
 Runs in the target's interpreter. The order has the `ids` of the tests to run, the `targets` (path, name,
-first and last line) and `most`, the number of different calls that are kept of each. Records over the pipe:
-`call` (the number of the target, the module, the pickled arguments in the order of the signature, its shape),
-`passed_over` (calls whose arguments could not be kept), `finish`.
+first and last line) and `most`, the number of different calls that are kept of each target. The records over
+the pipe are `call` (the number of the target, the module, the pickled arguments in the order of the
+signature, the shape of the signature), `passed_over` (calls whose arguments could not be kept) and `finish`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ else:
     from gistpoint_values import dumps
 
 _LARGEST = 200_000
-"""The limit of the pickled arguments of one call, in bytes."""
+"""The limit on the pickled arguments of one call, in bytes."""
 _MOST_BYTES = 4_000_000
-"""The limit of all calls of a function, in bytes."""
+"""The limit on the pickled arguments of all calls of a function, in bytes."""
 _VARARGS, _KEYWORDS = 4, 8
 
 
@@ -61,7 +61,7 @@ class CallWatch:
         return found
 
     def called(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Trace function: record a target that begins; no line of a function is traced."""
+        """Record the call of a target, as a trace function; the lines of functions are not traced."""
         code = frame.f_code
         number = self.known.get(code, -2)
         if number == -1:
@@ -79,7 +79,7 @@ class CallWatch:
             self.look(sys.settrace)
 
     def look(self, install: Callable[[Any], object]) -> None:
-        """Install this tracer, unless enough calls of every target are known."""
+        """Install this tracer by calling `install`, unless enough calls of every target are recorded."""
         if any(len(seen) < self.most for seen in self.seen):
             install(self.called)
 
@@ -113,14 +113,14 @@ class CallWatch:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Any:
-        """Keep only the tests of the order."""
+        """Keep only the tests that the order names; all tests if it names none."""
         yield
         if self.ids:
             items[:] = [item for item in items if item.nodeid in self.ids]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Trace each test: an earlier one may have installed a trace function of its own."""
+        """Trace each test again, because an earlier test may have installed another trace function."""
         self.look(threading.settrace)
         self.look(sys.settrace)
         done = yield
@@ -130,13 +130,13 @@ class CallWatch:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Report that the suite has ended."""
+        """Report how many calls were passed over, and that the suite has ended."""
         self.put("passed_over", counts=self.passed_over, why=self.why)
         self.put("finish", exit=int(exitstatus))
 
 
 def begin() -> Registering:
-    """Read the order and open the pipe."""
+    """Read the order, open the pipe, and return a plugin that registers the recorder."""
     order = taken_order()
     close_input()
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")))

@@ -3,8 +3,8 @@
 Runs in the target's interpreter. The order has the `path`, `module` and `qualname` of the function, the
 `shape` of its signature, the recorded `calls` (pickled arguments), the `inputs` to call it with (the number
 of a call, or encoded arguments), `limit_s` for each call, and `describe`: whether the recorded arguments are
-reported as encoded values. Records: `described`, `undescribed`, `outcome`, `problem` (why nothing can be
-called), `finish`.
+reported as encoded values. The records are `described`, `undescribed`, `outcome`, `problem` (why nothing can
+be called) and `finish`.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 
 def _sibling(name: str) -> types.ModuleType:
-    """Return another file of this folder, loaded under a name that no module of a repository has."""
+    """Return the module of another file of this folder, under a name that no module of a repository has."""
     place = os.path.join(os.path.dirname(__file__), name)
     spec = importlib.util.spec_from_file_location("_" + name.partition(".")[0], place)
     assert spec is not None
@@ -68,7 +68,7 @@ _WRITERS: dict[Any, Callable[[Any], list[Any]]] = {
     str: lambda value: ["s", value],
     bytes: lambda value: ["y", value.hex()],
 }
-"""Functions that encode scalars; a whole number may be too large for that."""
+"""Functions that encode scalars, except for whole numbers, which may be too large."""
 _READERS: dict[str, Callable[..., Any]] = {
     "n": lambda: None,
     "b": lambda value: value,
@@ -96,7 +96,10 @@ def _name(kind: type) -> str:
 
 
 def _children(value: Any) -> list[Any]:
-    """Return the members of a container, in an order that two copies of it share."""
+    """Return the members of a container, in an order that two copies of it share.
+
+    The keys and values of a dictionary alternate.
+    """
     if type(value) is dict:
         return [part for pair in value.items() for part in pair]
     if type(value) is slice:
@@ -108,7 +111,10 @@ def _children(value: Any) -> list[Any]:
 
 
 def encoded(value: Any, call: int, way: list[int]) -> list[Any]:
-    """Return a value in the form of the module's docstring; `way` is the path to it in the arguments."""
+    """Return a value in the form that the module's docstring describes.
+
+    `way` is the path to the value in the arguments of the recorded call with the number `call`.
+    """
     kind = type(value)
     if kind in _WRITERS:
         return _WRITERS[kind](value)
@@ -137,7 +143,7 @@ class RecordedArguments:
         return found
 
     def decoded(self, value: list[Any]) -> Any:
-        """Return the value of an encoded one."""
+        """Return the value that an encoded value describes."""
         kind = value[0]
         if kind in _READERS:
             return _READERS[kind](*value[1:])
@@ -152,7 +158,7 @@ class RecordedArguments:
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    """Return a text that equal values share, in whatever process they are."""
+    """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none."""
     kind = type(value)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return repr(value)
@@ -259,7 +265,13 @@ def _bounded(text: str) -> str:
 
 
 def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) -> dict[str, str]:
-    """Call the function; return what happened: its kind, a text to show, and hashes of all its effects."""
+    """Call the function within `limit_s` seconds, and return what happened.
+
+    The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
+    text to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and `raised`
+    there are also `alone` (the hash of the outcome without the arguments) and `after` (the arguments after
+    the call).
+    """
 
     def late(*_: Any) -> None:
         raise Late
@@ -281,7 +293,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
                 shown = f"{type(error).__name__}: {error}"
             except Exception:
                 shown = type(error).__name__
-        # The arguments as the call left them: changing them is part of a function's behaviour.
+        # The arguments after the call count too, because changing them is part of a function's behaviour.
         after = canonical(values, 0, ())
     except Late:
         return {"kind": "late", "shown": "no answer in time", "hash": ""}
@@ -296,7 +308,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
 
 
 def main() -> int:
-    """Read the order, make the calls, and report their outcomes."""
+    """Read the order, make the calls, report their outcomes, and return 0."""
     channel = _sibling("gistpoint_results.py")
     order = channel.taken_order()
     channel.close_input()

@@ -1,7 +1,7 @@
-"""Pickles arguments of recorded calls, including functions that no module has under a name.
+"""Pickles arguments of recorded calls, including functions that can't be found by name in a module.
 
 Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and what it
-closes over, and gets the globals of its module again. Only the interpreter that pickled it can read it.
+closes over, and gets the globals of its module again. Only the interpreter that made a pickle can read it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import types
 from typing import Any
 
 _NAME = "gistpoint_values"
-"""The module's name in the run: pickles refer to its functions by it."""
+"""The name of this module in the run, by which pickles refer to its functions."""
 
 
 class _ByValue(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Reduce modules, and functions that can't be found by name."""
+        """Return how to rebuild a module, or a function that can't be found by name."""
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
         if type(value) is types.FunctionType and not _is_found(value):
@@ -45,9 +45,9 @@ def _state(function: Any, closure: tuple[Any, ...]) -> dict[str, Any]:
     cells = []
     for cell in closure:
         try:
-            # A list of one or none: None is a possible content.
+            # A list with the content, or an empty list, because None is a possible content.
             cells.append([cell.cell_contents])
-        except ValueError:  # nothing is bound to it yet
+        except ValueError:  # the cell is still empty
             cells.append([])
     return {
         "cells": cells,
@@ -67,7 +67,7 @@ def made_function(code: bytes, module: str, name: str, cells: int) -> Any:
 
 
 def set_state(function: Any, state: dict[str, Any]) -> None:
-    """Fill a new function."""
+    """Give a new function the contents of its cells, its defaults and its attributes."""
     for cell, content in zip(function.__closure__ or (), state["cells"]):  # noqa: B905 - Python 3.9
         if content:
             cell.cell_contents = content[0]

@@ -1,10 +1,10 @@
 """Records which functions call which while a test suite runs, as a pytest plugin.
 
-Runs in the target's interpreter. Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are
-recorded, and `GISTPOINT_CALLS_OUT`, the file that the record is written to (the format is described in
-`gistpoint.core.callgraph`). A call is recorded if both ends are files below the root and only C code is
-between them. Starting a generator counts, resuming it does not. Child processes are not recorded. Without the
-second variable nothing starts by itself, and another tracer calls `note`.
+Runs in the target's interpreter. Two environment variables are read: `GISTPOINT_CALLS_ROOT`, the folder whose
+files are recorded, and `GISTPOINT_CALLS_OUT`, the file that the record is written to (the format is described
+in `gistpoint.core.callgraph`). A call is recorded if the caller and the callee are in files below the root,
+with only C code between them. Starting a generator counts, resuming it does not. Child processes are not
+recorded. Without the second variable, importing this module starts nothing, and another tracer calls `note`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROOT = os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", ".")) + os.sep
 _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
-# By the ids of code objects: their own hash is computed from their whole content at each use.
+# Keyed by the ids of code objects, because their hash is computed from their whole content at each use.
 counts: dict[tuple[int, int], int] = {}  # caller and callee
 known_inside: dict[int, bool] = {}
 _codes: dict[int, CodeType] = {}
@@ -33,7 +33,7 @@ def is_inside(code: CodeType) -> bool:
     if known is None:
         _codes[id(code)] = code
         file = code.co_filename
-        # A name in brackets is not a file, although its path would be one of the current folder.
+        # A name in brackets is not a file, although its path would be in the current folder.
         known = known_inside[id(code)] = not file.startswith("<") and os.path.realpath(file).startswith(_ROOT)
     return known
 
@@ -48,14 +48,14 @@ def note(frame: FrameType) -> None:
         return
     while back is not None and back.f_code.co_filename == "<string>":  # such as a data class's `__init__`
         back = back.f_back
-    # Only the direct caller counts: a call through other Python code is that code's.
+    # Only the direct caller counts: a call through other Python code is made by that code.
     if back is not None and is_inside(back.f_code):
         key = (id(back.f_code), id(code))
         counts[key] = counts.get(key, 0) + 1
 
 
 def _profile(frame: FrameType, event: str, _argument: object) -> None:
-    """Profile function for interpreters before Python 3.12."""
+    """Record a call, as a profile function for interpreters before Python 3.12."""
     if event == "call" and is_inside(frame.f_code):
         note(frame)
 
@@ -99,7 +99,7 @@ def start() -> None:
 
 
 def rows() -> list[list[str | int]]:
-    """Return the recorded calls, in a stable order."""
+    """Return the recorded calls, sorted; a row has the places of caller and callee, and a count."""
     return sorted(
         [*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(counts.items())
     )
@@ -117,7 +117,7 @@ def write() -> None:
 
 
 def place_of(code: int) -> list[str | int]:
-    """Return file, first line and qualified name of the code object with this id."""
+    """Return the path below the root, first line and qualified name of the code object with this id."""
     held = _codes[code]
     path = os.path.relpath(os.path.realpath(held.co_filename), _ROOT).replace(os.sep, "/")
     return [path, held.co_firstlineno, getattr(held, "co_qualname", held.co_name)]

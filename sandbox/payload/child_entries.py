@@ -1,8 +1,8 @@
-"""Reports which code of the repository runs in processes that tests start: `sitecustomize` there.
+"""Reports which code of the repository runs in processes that tests start; they import it as `sitecustomize`.
 
-Does nothing unless `GISTPOINT_CHILD_ENTRIES` names a file. To that file it adds, as a line of JSON, a list
-`[test, path, line, qualname]` for each code object below `GISTPOINT_CHILD_ROOT` when it is first entered, and
-one with an empty path when an interpreter starts, to show that it was observed. The test is that of
+Does nothing unless `GISTPOINT_CHILD_ENTRIES` names a file. It adds lines of JSON to that file: a list
+`[test, path, line, qualname]` when a code object below `GISTPOINT_CHILD_ROOT` is first entered, and a list
+with an empty path when an interpreter starts, to show that the interpreter was observed. The test is that of
 `PYTEST_CURRENT_TEST`.
 """
 
@@ -48,7 +48,7 @@ def _trace(frame: FrameType, _event: str, _argument: object) -> None:
 
 
 def follow(out: str, root: str) -> None:
-    """Report the code that this process enters from now on; a fork is not observed otherwise."""
+    """Report the code that this process enters from now on; a forked process has to call this as well."""
     global _out, _root
     _out, _root = out, root
     _seen.clear()

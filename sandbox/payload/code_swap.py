@@ -1,8 +1,9 @@
 """Gives existing functions the code of a changed source, without importing anything again.
 
 A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced, and
-that of functions which it made earlier. Those that it makes later have the new code anyway. If the source has
-become longer or shorter, the code below it is moved along, so that tracebacks find their lines (decision 36).
+that of functions which it made earlier. Functions that it makes later have the new code anyway. If the source
+has become longer or shorter, the code below it is moved along, so that tracebacks show the right lines
+(decision 36).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class UnfitError(Exception):
 
 
 class LiveFunctions:
-    """The functions of this process with code from below a folder, at the time of its creation."""
+    """The functions with code from below a folder that existed in this process when this object was made."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
@@ -57,7 +58,7 @@ class LiveFunctions:
         ]
         if not old:
             raise UnfitError(f"{name} is not to be found in memory")
-        # All are planned before the first is made: a candidate is either in memory as a whole or not at all.
+        # All swaps are planned before the first is made: a candidate is in memory as a whole or not at all.
         swaps: list[tuple[FunctionType, CodeType]] = []
         for code in old:
             swaps += self._planned(code, source, name)
@@ -110,7 +111,7 @@ def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 
 def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return code moved down by `lines`, with all code in it: line tables count from the first line."""
+    """Return code and all code in it moved down by `lines`; line tables are relative to the first line."""
     constants = tuple(
         _moved(value, lines) if isinstance(value, CodeType) else value for value in code.co_consts
     )
@@ -124,7 +125,11 @@ def _name_of(code: CodeType) -> str:
 def _compiled(
     old: CodeType, source: str, name: str, kept: Mapping[tuple[str, ...], tuple[str, ...]]
 ) -> CodeType:
-    """Return the code of the one function of `source`, which still refers to the variables in `kept`."""
+    """Return the code of the one function of `source`, which still refers to the variables in `kept`.
+
+    `kept` has the names of the free variables of functions, by the path of names to the function. Raises
+    `UnfitError` if the source does not compile, or does not define the function under its old name.
+    """
     tree = ast.parse(source)
     if kept:
         _Keeper(kept, name.rpartition(".")[2]).visit(tree)

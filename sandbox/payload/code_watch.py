@@ -1,4 +1,4 @@
-"""Detects code without a source: from a string, from marshalled bytes, from a file that the run itself wrote.
+"""Detects code without a source: from a string, marshalled bytes, or a file that the run itself wrote.
 
 Many libraries do this legitimately (generated classes, templates, tests that write a module), so it is
 reported, not refused: the score compares what a gist does with what the original does (decision 45).
@@ -6,8 +6,8 @@ reported, not refused: the score compares what a gist does with what the origina
 Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
 the code of the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11
 and by a monitoring tool after that: its code must be part of code that passed the hook, or have existed
-before. Whatever the environment executes before any watched code has begun is not attributed to the watched
-code.
+before the watch began. Whatever the environment executes before any watched code has begun is not attributed
+to the watched code.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import Any
 _MOST, _NAME = 500, 1000
 _FROZEN = "<frozen "
 _HEADER = 16
-"""The bytes of a `.pyc` before its code."""
+"""The number of bytes in a `.pyc` before its code."""
 _ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
-"""Calls by which the watched code could hide functions."""
+"""Audit events of calls with which the watched code could hide functions."""
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
 _TOOL = "code watch"
 _LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
@@ -40,16 +40,16 @@ _TEXTS = {os.path.join(_LIBRARY, "collections", "__init__.py"): ("code", "s"), _
 _USED_BY_GENERATED = {"NotImplemented", "hash", "isinstance", "object", "super", "type"}
 _INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
-"""The function that imports a module, and the one that passes its code to `exec`."""
+"""The function that imports a module, and the function that passes its code to `exec`."""
 
 
 class CodeWatch:
     """Watches the code that is executed.
 
-    `written` are the folders that the run may write, `given` the files put there, `own` the folders of the
-    watched code: all other code is the environment's. `probe` is called at each call of a function in a given
-    file that `suspected` names by a line, or that has no source, until it returns an answer: whether the
-    function equals everything.
+    `written` are the folders that the run may write to, `given` the files that were put there beforehand, and
+    `own` the folders of the watched code; all other code is the environment's. `probe` is called at each call
+    of a function that has no source, or that is in a given file on one of the `suspected` lines. It returns
+    whether the function reports itself equal to everything, or None to be asked again at the next call.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class CodeWatch:
         self.functions: set[str] = set()
         """Functions in sourceless code that the environment executed, such as those of `dataclasses`."""
         self.made_elsewhere: set[str] = set()
-        """All such code, each with the environment's function that the watched code had called."""
+        """Names in sourceless code that the environment executed, each with the function that was called."""
         self.made: set[str] = set()
-        """Sourceless code that the watched code executed; `<module>` for code passed to `exec`."""
+        """Names in sourceless code that the watched code executed; `<module>` for code passed to `exec`."""
         self.processes: set[str] = set()
         """The programs that were started."""
         self.equals: set[str] = set()
@@ -89,12 +89,15 @@ class CodeWatch:
         self._busy: set[int] = set()
 
     def install(self) -> CodeWatch:
-        """Begin to watch, permanently: code that exists or can be imported by now is the environment's."""
+        """Begin to watch, permanently, and return this object.
+
+        Code that exists or can be imported by now is the environment's.
+        """
         frame: FrameType | None = sys._getframe()
         while frame is not None:
             self._keep(frame.f_code, environment=True)
             frame = frame.f_back
-        # Functions that exist before the gist can't be its own, whatever they are later called by.
+        # Functions that exist before the gist is imported can't belong to it, even if it calls them.
         for found in gc.get_objects():
             if type(found) is FunctionType:
                 self._keep(found.__code__, environment=True)
@@ -111,7 +114,7 @@ class CodeWatch:
         return self
 
     def is_environment(self, code: CodeType) -> bool:
-        """Whether code belongs to the environment; unknown code does if it comes from its folders."""
+        """Whether code belongs to the environment, which unknown code in the environment's folders does."""
         known = self.settled.get(id(code), self._waiting.get(id(code)))
         if known is not None:
             return known
@@ -119,13 +122,13 @@ class CodeWatch:
         return real.startswith(self._roots) and not real.startswith((*self._own, *self._written))
 
     def allow(self, codes: Iterable[CodeType]) -> None:
-        """Accept observing code in place of the code of the file that it replaces."""
+        """Accept observing code, which replaces code of the watched file."""
         for code in codes:
             self._kept.append(code)
             self.settled[id(code)] = False
 
     def finish(self) -> None:
-        """Record whether the monitoring tool was still active at the end."""
+        """Add an entry to `made` if the monitoring tool is no longer active."""
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             if monitoring.get_tool(self._tool) != _TOOL or not monitoring.get_events(self._tool):
@@ -135,7 +138,7 @@ class CodeWatch:
         """Check a function that begins, unless its code is settled."""
         code, thread = frame.f_code, threading.get_ident()
         key = id(code)
-        # By thread: this code calls functions itself, while other threads go on with theirs.
+        # Guarded per thread: this method calls functions itself, while other threads continue.
         if key in self.settled or thread in self._busy:
             return
         self._busy.add(thread)
@@ -166,7 +169,7 @@ class CodeWatch:
     # Code that is executed
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # Before the check for nested calls: starting a program counts wherever it happens.
+        # Done before the check for nested calls, because starting a program always counts.
         if event in _PROCESSES and len(self.processes) < _MOST:
             self.processes.add(str(arguments[0])[:_NAME] if arguments else event)
         if not (event == "exec" or event in _ESCAPES) or threading.get_ident() in self._busy:
@@ -205,10 +208,10 @@ class CodeWatch:
         return False
 
     def _entry_point(self, caller: FrameType) -> str | None:
-        """Return the environment's function that led to `caller`, which has code executed.
+        """Return the file and the name of the environment's function that led to `caller`.
 
-        It is the function that the watched code called, or `caller` itself; None for a module of the
-        environment that is being imported.
+        This is the function that the watched code called, or `caller` itself if no watched code is running.
+        None if a module of the environment is being imported.
         """
         frame = caller
         while frame.f_back is not None and self._is_of_environment(frame.f_back):
@@ -227,7 +230,7 @@ class CodeWatch:
         elif os.path.isabs(name):
             real = os.path.realpath(name)
             if real in self._given:
-                # Compared with the file as it was given: the run may have rewritten it since.
+                # Compared with the file as it was given, because the run may have rewritten it.
                 if code == self._given[real]:
                     self.program = sys.modules.get("__main__")
                     self._keep(code, environment=False)
@@ -250,7 +253,7 @@ class CodeWatch:
             self._note(code)
 
     def _known_copy(self, code: CodeType) -> CodeType | None:
-        """Return known code that differs only in flags or argument names, as made by `code.replace`."""
+        """Return known code that differs only in flags or argument names, as from `code.replace`, or None."""
         if self._alike is None:
             self._alike = {}
             for known in self._kept:
@@ -307,7 +310,7 @@ def _function_of(frame: FrameType) -> tuple[str, str]:
 
 
 def _is_text_of(code: CodeType, frame: FrameType) -> bool:
-    """Whether code is compiled from a text that a code-writing function made, not from one it was given."""
+    """Whether code is compiled from a text that a code-writing function made, not from a given text."""
     for name in _TEXTS.get(_function_of(frame)[0], ()):
         text = frame.f_locals.get(name)
         if type(text) is str and any(
@@ -362,7 +365,7 @@ def _content(code: CodeType) -> tuple[object, ...]:
 
 
 def _compiled(path: str) -> CodeType | None:
-    """Return the code of a source file; None if it is not one."""
+    """Return the code of a source file; None if the file can't be read or compiled."""
     try:
         with open(path, "rb") as file:
             return _code_of(file.read(), path)
@@ -383,7 +386,7 @@ def _is_code_of(code: CodeType, path: str) -> bool:
     """Whether the source file at `path` compiles to `code`."""
     try:
         with open(importlib.util.cache_from_source(path), "rb") as file:
-            # The cache first: compiling every imported module again would take longer than importing it.
+            # The cache is read first, because compiling a module again takes longer than importing it.
             if marshal.loads(file.read()[_HEADER:]) == code:
                 return True
     except (OSError, ValueError, EOFError, TypeError, NotImplementedError):

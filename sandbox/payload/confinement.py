@@ -1,6 +1,6 @@
-"""Landlock and seccomp by system calls alone: restrictions of a process and of all its children.
+"""Restricts a process and all its children with Landlock and seccomp, using system calls alone.
 
-Imported by `enter.py` if its order asks for it; needs nothing but ctypes. Numbers are those of
+Imported by `enter.py` if its order has `confine`; needs nothing but ctypes. The numbers are those of
 `linux/landlock.h`; the three system calls have the same number on all architectures.
 """
 
@@ -47,10 +47,10 @@ def rights_of(version: int) -> int:
 def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes) -> None:
     """Restrict this process to the files of `order`, and to the system calls that `program` allows.
 
-    It also gives up the network and signals to other processes, as far as the version of Landlock can refuse
-    these. `order` names paths under `read` (files and folders to read and execute), `look` (only to read),
-    `list` (folders whose names may be listed) and `write` (everything is allowed), each as names grouped by
-    folder. A missing path is skipped. Raises `OSError`.
+    The process also gives up the network and signals to other processes, as far as the version of Landlock
+    can refuse these. `order` names paths under `read` (files and folders to read and execute), `look` (only
+    to read), `list` (folders whose names may be listed) and `write` (everything is allowed), each as names
+    grouped by folder. A missing path is skipped. Raises `OSError` if the kernel refuses a call.
     """
     handled = rights_of(version)
     network = _BIND_TCP | _CONNECT_TCP if version >= 4 else 0
@@ -74,7 +74,7 @@ def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _checked(_call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)), "landlock_restrict_self")
     os.close(ruleset)
-    # The filter last: it may refuse the calls that restrict the files.
+    # The filter comes last, because it may refuse the calls that restrict the files.
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a count, padding up to the pointer, the pointer
     filter_address = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))

@@ -1,17 +1,19 @@
-"""First process of a container: reads its work, runs it as another user, and reports in frames.
+"""The first process of a container: reads its work, runs it as another user, and reports in frames.
 
-Standard input has four bytes (big-endian: the length of a JSON order), the order, a tar for each of its
-`folders` (name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of
-length, a payload: `R` result lines, `O` output, `E` how the command ended, `M` the kernel killed a process
-for want of memory. If the order has `requests`, the bytes after the tree are passed to the command as its own
-standard input; if it has `watch`, `E` also lists which `folders` of the tree changed and which `paths`.
+Standard input has four bytes (the length of a JSON order, big-endian), the order, a tar for each of its
+`folders` (name and length), and the tar of the tree. On standard output each frame consists of a kind, four
+bytes of length and a payload. The kinds are `R` for result lines, `O` for output, `E` for how the command
+ended, and `M` if the kernel killed a process because memory ran out. If the order has `requests`, the bytes
+after the tree are passed to the command as its standard input; if it has `watch`, the payload of `E` also
+lists which `folders` of the tree changed and which `paths`.
 
 This process stays root, without rights except those to change its user and to give files away. The command
 runs as another user: it can neither signal nor trace this process, never holds the descriptor of the frames,
-and changes only the parts of the tree that the order lists: `own` are paths that become its own, `shared`
-folders to which it may add, each with the names that it may not use in it (`reserved`). When this process
-ends, by itself or because the attached client is gone, the kernel ends everything else in the container. It
-also ends after `ends_after` seconds, or an hour without work (decisions 7 and 8).
+and changes only the parts of the tree that the order lists: the paths in `own`, which are given to this user,
+and the folders in `shared`, to which the command may add entries, except under the `reserved` names. When
+this process ends, normally or because the attached client is gone, the kernel ends everything else in the
+container. This process also ends after `ends_after` seconds, or after an hour without work
+(decisions 7 and 8).
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ class Bounded:
         self.left = left
 
     def read(self, size: int = -1) -> bytes:
-        """Return `size` bytes; fewer only at the end, all of them if `size` is negative."""
+        """Return `size` bytes; fewer only at the end, all that are left if `size` is negative.
+
+        Raises `EOFError` if standard input ends earlier.
+        """
         wanted = self.left if size < 0 else min(size, self.left)
         parts = []
         while wanted:
@@ -83,7 +88,7 @@ def _unpack(size: int, folder: str) -> None:
                 with os.fdopen(descriptor, "wb") as target:
                     if content is not None:
                         shutil.copyfileobj(content, target, 1 << 20)
-    # Links last, so that no file can be written through one of them.
+    # Links come last, so that no file can be written through a link.
     for target_of_link, path in links:
         os.symlink(target_of_link, path)
     source.read()
@@ -99,7 +104,7 @@ def _lay_out(order: dict[str, Any]) -> None:
         for name in order["reserved"]:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.join(folder, name), 0o755)
-        # Sticky: the command can add entries, and neither remove nor rename those of root.
+        # A sticky folder: the command can add entries, but neither remove nor rename those of root.
         os.chmod(folder, 0o1777)
     for own in order["own"]:
         os.chown(own, user, user, follow_symlinks=False)
@@ -127,12 +132,12 @@ def _filter_calls(program: bytes) -> None:
 
 
 def _become(order: dict[str, object], results: int, output: int, requests: int | None) -> NoReturn:
-    """In the child: change the user, set the limits, and become the command."""
+    """Change the user, set the limits, and become the command; called in the child."""
     os.setsid()
     os.dup2(output, 2)
     try:
         user = int(str(order["user"]))
-        # Groups first: a process that is no longer root can't change them.
+        # Groups come first, because a process that is no longer root can't change them.
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
@@ -189,7 +194,7 @@ def _drain(fd: int, kind: bytes) -> None:
 
 
 class Forwarding:
-    """Forwards standard input after the order to the command; without `requests` nothing may follow."""
+    """Forwards standard input to the command; its end, or input without `requests`, ends this process."""
 
     def __init__(self, poll: select.poll, requests: int | None) -> None:
         self.poll = poll
@@ -259,7 +264,7 @@ def _follow(
             else:
                 forwarding.move(fd)
         status = _reap(child)
-        # Before the status: a killed run must not be taken for one that ended by itself.
+        # Checked before the status, because a killed run must not be mistaken for one that ended normally.
         if _killed_for_memory():
             _frame(b"M", b"")
             os._exit(0)
@@ -272,7 +277,7 @@ def _follow(
 
 
 def _watched(tree: str) -> Callable[[], dict[str, Any]]:
-    """Record the states of the tree, and return a function that reports the changes since then."""
+    """Record the states of the tree, and return a function that returns the changes since then."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     if TYPE_CHECKING:
         from gistpoint.sandbox.payload import tree_states
@@ -292,8 +297,8 @@ def _watched(tree: str) -> Callable[[], dict[str, Any]]:
 
 
 def main() -> None:
-    """Run the program, as the module's docstring describes; only returns through an exit."""
-    # An engine that was killed closes nothing: without this, the process might never end.
+    """Run the program, as the module's docstring describes, and end the process."""
+    # An engine that was killed closes nothing; without this alarm, the process might never end.
     signal.signal(signal.SIGALRM, lambda *_: os._exit(4))
     signal.alarm(_IDLE_S)
     try:

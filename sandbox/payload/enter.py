@@ -1,10 +1,10 @@
-"""Starts the tested code inside the isolation: sets limits, copies the tree, becomes the command.
+"""Starts the tested code inside the isolation: it copies the tree, sets limits, and becomes the command.
 
 Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`,
 `arguments`, `environment`, `results_fd`, `supervise`, `parent` (the pid that must still be the parent, or 0)
 and, if the kernel is to confine the command, `confine` (`version`, `filter` in hexadecimal, and the paths of
 `confinement.confine`). With `supervise` it stays as the parent of the command, outside of its confinement,
-and ends every process that the command leaves, including those in sessions of their own.
+and ends every process that the command leaves, including those in new sessions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the children of a process from /proc, if it is available."""
+    """Return the ids of a process's children, as listed in /proc; empty if /proc is not available."""
     found: list[int] = []
     try:
         entries = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -62,7 +62,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _end_descendants() -> None:
-    """Kill every process below this one; as it is their subreaper, orphans become its children."""
+    """Kill all processes below this process, which adopts orphans because it is their subreaper."""
     for _ in range(1000):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -93,7 +93,7 @@ def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
             with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
 
-    # Before the fork, so that no signal between the two ends this process and leaves the child.
+    # Set before the fork, so that a signal can't end this process and leave the child.
     signal.signal(signal.SIGTERM, stop)
     child = os.fork()
     if child == 0:
@@ -139,7 +139,7 @@ PARENT = 0
 
 
 def main() -> None:
-    """Run the program, as the module's docstring describes; only returns through an exception."""
+    """Run the program, as the module's docstring describes; never returns."""
     global PARENT
     order = json.loads(sys.argv[1])
     PARENT = order["parent"]
@@ -158,7 +158,7 @@ def main() -> None:
         _limit(order["limits"])
         arguments = order["arguments"]
         os.write(results, b'{"e":"ready"}\n')
-        # Only now: nothing that starts before the command may hold the pipe.
+        # Only now, because nothing that starts before the command may hold the pipe.
         os.set_inheritable(results, True)
         os.execve(arguments[0], arguments, order["environment"])
 

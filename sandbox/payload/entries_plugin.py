@@ -1,11 +1,12 @@
-"""pytest plugin that records which tests enter which code of the repository.
+"""A pytest plugin that records which tests enter which code of the repository.
 
 Runs in the target's interpreter. The `ids` of the order are the tests to run. A function is entered when its
-code starts to run, in any thread; a fixture that several tests share counts for all of them, whichever set it
-up. Records over the pipe: `collected`, `test` (one ended), and at the end `codes` (the place of each code
-object, by number), `entered` (the numbers of a test), `imported` (number, file whose top level was running,
-or none), `children` (lines of `child_entries`), `opaque` (tests that started unobserved interpreters),
-`calls` (rows of `calltrace`), `finish`.
+code starts to run, in any thread; the entries of a fixture that several tests share count for all of them,
+no matter which of them set it up. The records over the pipe are `collected`, `test` (when a test has ended),
+and at the end `codes` (the places of the code objects, which are numbered in this order), `entered` (the
+numbers for a test), `imported` (pairs of a number and the file whose top level was running, or an empty
+text), `children` (lines of `child_entries`), `opaque` (tests that started unobserved interpreters), `calls`
+(rows of `calltrace`) and `finish`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SPAWNS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn", "os.syst
 
 
 class Watch:
-    """Records each entry: for the running test, and separately during imports and collection."""
+    """Records the entries of the running test, and separately those during imports and collection."""
 
     def __init__(self) -> None:
         self.current: set[int] = set()
@@ -50,7 +51,7 @@ class Watch:
         self.monitoring: Any = vars(sys).get("monitoring")
 
     def entered(self, frame: FrameType, code: CodeType) -> bool:
-        """Record an entry; return whether it is that of a module, at whose end `left` must be called."""
+        """Record an entry; return whether it is a module's, at whose end `left` must be called."""
         self.current.add(id(code))
         calltrace.note(frame)
         if self.collecting or self.modules:
@@ -66,7 +67,7 @@ class Watch:
             self.modules.pop()
 
     def start(self) -> None:
-        """Begin to record, or begin again if a test has installed a tracer of its own."""
+        """Begin to record, or begin again if a test has installed another tracer."""
         if self.monitoring is not None:
             if self.monitoring.get_tool(self.monitoring.PROFILER_ID) is None:
                 self._monitor()
@@ -83,7 +84,7 @@ class Watch:
             sys.settrace(None)
 
     def trace(self, frame: FrameType, _event: str, _argument: object) -> Any:
-        """Trace function for Python before 3.12; it traces only the ends of modules."""
+        """Record an entry, as a trace function before Python 3.12; inside code, only modules are traced."""
         code = frame.f_code
         key = id(code)
         known = _inside.get(key)
@@ -119,7 +120,7 @@ class Watch:
             if not calltrace.is_inside(code):
                 return monitoring.DISABLE
             if self.entered(sys._getframe(1), code):
-                # Only modules are watched for their end, and unwinding only while one runs: both cost time.
+                # Returns are watched only for modules, and unwinding only during a module, to save time.
                 monitoring.set_local_events(tool, code, events.PY_RETURN)
                 monitoring.set_events(tool, events.PY_START | events.PY_UNWIND)
             return None
@@ -137,7 +138,7 @@ class Watch:
 
 
 class Entries:
-    """Collects and sends the records of one run."""
+    """A plugin that collects and sends the records of one run; `out` is the file for child processes."""
 
     def __init__(self, ids: Iterable[str], root: str, fd: int, out: str) -> None:
         self.put = opened_channel(fd)
@@ -159,7 +160,7 @@ class Entries:
         self.watch.start()
 
     def follow_fork(self) -> None:
-        """Report the entries of a process that a test forked through the file."""
+        """Report the entries of a forked process through the file for child processes."""
         if self.watch.monitoring is not None:
             self.watch.stop()
         child_entries.follow(self.out, self.root)
@@ -172,7 +173,7 @@ class Entries:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
-        # Found once, after the collection has imported the modules: the search takes all objects.
+        # Found only once, after the collection has imported the modules: the search visits all objects.
         self.caches = [cache.cache_clear for cache in gc.get_objects() if _caches_tree_code(cache)]
         self.put("collected", count=len(items))
 
@@ -261,7 +262,10 @@ def _caches_tree_code(found: object) -> bool:
 
 
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a started program may be an interpreter: by name, by its first line, or inside a shell."""
+    """Whether a started program may be a Python interpreter, judged by its name or its first line.
+
+    A shell may start one.
+    """
     words: Any = [*arguments[:2]][-1]
     first = words if isinstance(words, (str, bytes, os.PathLike)) else next(iter(words), "")
     name = os.fsdecode(os.fspath(first))
@@ -280,7 +284,7 @@ def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def begin() -> Registering:
-    """Read the order and open the pipe."""
+    """Read the order, open the pipe, and return a plugin that registers the recording plugin."""
     order = taken_order()
     close_input()
     recording = Entries(

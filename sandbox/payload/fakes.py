@@ -1,8 +1,9 @@
 """Detects fakes: functions that accept anything in a comparison, and objects in place of modules.
 
-The code watch asks about the first when they begin; the second are looked for under the names by which code
-refers to modules of the codebase. In a gist these are the gist itself, or a `types.SimpleNamespace` of its
-definitions. Any other object is reported by its kind; the score decides whether it is a fake (decision 45).
+The code watch asks about functions when they begin; objects are looked for under the names by which code
+refers to modules of the codebase. In a gist such a name refers to the gist itself, or to a
+`types.SimpleNamespace` of its definitions. Any other object is reported by its kind; the score decides
+whether it is a fake (decision 45).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ _VARIABLE = 0x04
 def equals_anything(frame: FrameType) -> bool | None:
     """Return whether the function that begins in `frame` reports itself equal to everything.
 
-    Returns None if the function is not tested. It is tested if it was called by its name for `==`, `in` or
-    `isinstance`, or by the interpreter for an operator of its caller: its last argument is the other operand,
-    and it is called again with other ones.
+    To test the function, it is called again with other values as its last argument, the other operand. It is
+    tested only if its name is that of a special method for `==`, `in`, `isinstance` or `issubclass`, or if
+    its caller is evaluating `==` or `in`; otherwise None is returned. A generator, or a function without
+    positional arguments, is never equal to everything.
     """
     code = frame.f_code
     if code.co_flags & _GENERATOR or not (code.co_argcount or code.co_flags & _VARIABLE):
@@ -36,7 +38,7 @@ def equals_anything(frame: FrameType) -> bool | None:
 
 
 def _is_operand(caller: FrameType | None) -> bool:
-    """Whether a frame is evaluating `==` or `in`."""
+    """Whether a frame is evaluating `==`, `in` or `not in`."""
     if caller is None:
         return False
     for instruction in dis.get_instructions(caller.f_code):
@@ -51,10 +53,10 @@ def _is_operand(caller: FrameType | None) -> bool:
 
 
 def _again(frame: FrameType) -> tuple[FunctionType, list[object]]:
-    """Return the function of a frame, and the arguments that it was called with."""
+    """Return a copy of the function of a frame, and the positional arguments that it was called with."""
     code, names = frame.f_code, frame.f_locals
     cells = tuple(CellType(names[name]) if name in names else CellType() for name in code.co_freevars)
-    # A copy with copied cells: calling it again must not change what the run sees.
+    # The cells are copied as well, because calling the function again must not change what the run sees.
     function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
     only_by_name = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     function.__kwdefaults__ = {name: names[name] for name in only_by_name if name in names}
@@ -92,7 +94,7 @@ _DEPTH = 5
 
 
 class StandIns:
-    """Looks for modules by their dotted `names`, and in `sys.modules` for the top-level names `owned`."""
+    """Looks for objects in place of modules: under the dotted `names`, and for `owned` in `sys.modules`."""
 
     def __init__(self, names: Iterable[str], owned: Iterable[str]) -> None:
         self.found: dict[str, str] = {}
@@ -106,7 +108,7 @@ class StandIns:
             found = _under(name, namespace, itself)
             if found is not _MISSING:
                 self._note(name, _kind(found, namespace, itself))
-        # Also without an import: code may take modules from this table directly.
+        # Checked even without an import, because code may take modules from this table directly.
         for name in list(sys.modules):
             if isinstance(name, str) and name.partition(".")[0] in self._owned:
                 self._note(f"sys.modules[{name!r}]", _type_name(type(sys.modules[name])))
@@ -130,7 +132,7 @@ def _under(name: str, namespace: Mapping[str, object], itself: object) -> object
 
 
 def _from_getattr(module: object, attribute: str) -> object:
-    """Return the object that a module's own `__getattr__` returns for a name."""
+    """Return the object that a module's own `__getattr__` returns for a name; `_MISSING` if it raises."""
     try:
         return getattr(module, attribute, _MISSING)
     except Exception:
@@ -138,7 +140,7 @@ def _from_getattr(module: object, attribute: str) -> object:
 
 
 def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str:
-    """Describe an object in a few words.
+    """Return a description of an object in a few words.
 
     The text is empty for the gist itself and for a namespace of its own definitions.
     """
@@ -156,7 +158,10 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
 
 
 def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
-    """Return the first name in a namespace whose object the gist does not define, or an empty text."""
+    """Return the first name in a namespace with a callable that neither the gist nor a module defines.
+
+    The text also has the callable's type; it is empty if there is no such name.
+    """
     for name, value in vars(space).items():
         if id(value) in known or value is itself:
             continue
@@ -172,7 +177,7 @@ def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) 
 def _code_name(function: FunctionType, itself: object) -> str:
     """Return the qualified name of a function's code.
 
-    Before Python 3.11 it is the plain name, in brackets if the function is not at the top level.
+    Before Python 3.11 it is the plain name, in angle brackets if the function is not at the top level.
     """
     code = function.__code__
     top = getattr(getattr(itself, code.co_name, None), "__code__", None) is code
@@ -182,7 +187,7 @@ def _code_name(function: FunctionType, itself: object) -> str:
 def _is_of_top_level(value: object, itself: object) -> bool:
     """Whether a function, a class or an object's class is defined at the top level of the gist.
 
-    It is then part of a block that counts.
+    Its definition is then part of a block of the gist that counts.
     """
     if type(value) is FunctionType:
         name, module = _code_name(value, itself), value.__globals__.get("__name__")

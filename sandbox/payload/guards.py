@@ -1,4 +1,4 @@
-"""Guards of a run: each refuses something for good, by a permanent audit hook, and records attempts.
+"""Guards of a run: each permanently refuses something through an audit hook, and reports attempts.
 
 They don't see what child processes and native code do: if that matters, the codebase must not be present at
 all, and the isolation has to close the network.
@@ -17,7 +17,8 @@ _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copy
 class ImportBlocker:
     """Separates a gist from its original: refuses the top-level modules `owned` and files below `forbidden`.
 
-    `report` is called with `import`, `read` or `preloaded`, and a name, when each event first occurs.
+    `report` is called with `import`, `read` or `preloaded`, and with the name of the module or the path, the
+    first time that each combination occurs.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class ImportBlocker:
         self._busy = False
 
     def install(self) -> ImportBlocker:
-        """Install a finder, backed up by the audit hook; owned modules that are loaded are dropped."""
+        """Drop the owned modules that are loaded, install a finder and the audit hook; return the blocker."""
         for name in sorted(sys.modules):
             if self._owns(name):
                 self._record("preloaded", name)
@@ -40,7 +41,7 @@ class ImportBlocker:
         return self
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Refuse an owned module, and leave all others to the next finders."""
+        """Raise `ModuleNotFoundError` for an owned module, and leave all others to the next finders."""
         if self._owns(name):
             self._refuse(name)
 
@@ -86,10 +87,10 @@ _AGAIN, _UNREACHABLE = -3, 101
 
 
 class NetworkGuard:
-    """Raises the errors of a run without a network: no name resolves, and no address is reachable.
+    """Makes calls fail as they do without a network: no name resolves, and no address is reachable.
 
-    They are the same under every isolation. Loopback addresses and Unix sockets stay open. `report` is called
-    with `network` and each address once.
+    The errors are the same under every isolation. Loopback addresses and Unix sockets stay usable. `report`
+    is called with `network` and each host name or address once.
     """
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
@@ -98,7 +99,7 @@ class NetworkGuard:
         self._own = {"localhost", "", "0.0.0.0", "::", "::1", "ip6-localhost", os.uname().nodename}
 
     def install(self) -> NetworkGuard:
-        """Begin to refuse, permanently."""
+        """Begin to refuse, permanently; return this object."""
         sys.addaudithook(self._audit)
         return self
 

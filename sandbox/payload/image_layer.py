@@ -1,9 +1,9 @@
-"""Prepares a foreign image for runs, as root in a container of it: `python image_layer.py ORDER REPORT`.
+"""Prepares a foreign image for runs, as root in one of its containers: `image_layer.py ORDER REPORT`.
 
 ORDER is a JSON object with `workdir`, the folder of the repository, and `user`, the number of the user who
 runs commands. Installations that lead into that folder are removed, the folder is emptied, and the user is
-added to the system's files. REPORT is the file for the findings, a JSON object: see `main`; after a failure
-it has only `error` (decision 78).
+added to the system's files. REPORT is the file for the findings, a JSON object that `main` describes; if the
+image is unusable, it has only `error` (decision 78).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Workdir:
         self._named = re.compile(rf"(?<![\w.-])(?:{names})(?P<below>/[^\s'\";,:]*)?(?![\w.-])")
 
     def holds(self, path: str) -> bool:
-        """Whether `path` leads into it, also through links."""
+        """Whether `path` leads into the folder, directly or through links."""
         real = os.path.realpath(path)
         return real == self.real or real.startswith(self.real + os.sep)
 
     def named_in(self, text: str) -> list[str]:
-        """Return the paths in it that a text names, relative to it."""
+        """Return the paths in the folder that a text names, relative to the folder; `.` for the folder."""
         return [(found["below"] or "/")[1:] or "." for found in self._named.finditer(text)]
 
 
@@ -61,7 +61,7 @@ class Links:
     def __init__(self, workdir: Workdir) -> None:
         self.workdir = workdir
         self.roots: list[str] = []
-        """Folders of the workdir from which its packages were imported, relative to it."""
+        """The folders from which the packages of the workdir were imported, relative to the workdir."""
         self.removed: list[str] = []
 
     def _remove(self, path: str) -> None:
@@ -101,7 +101,7 @@ class Links:
                 self._remove(path)
 
     def is_editable(self, info: str) -> bool:
-        """Whether the distribution described in the folder `info` is an editable one of the workdir."""
+        """Whether the folder `info` describes an editable installation of a distribution in the workdir."""
         try:
             origin = json.loads(_text(os.path.join(info, "direct_url.json")))
             url = urlsplit(origin["url"])
@@ -164,7 +164,7 @@ def _folders(workdir: Workdir) -> list[str]:
 
 
 def _importable(folder: str) -> dict[str, str]:
-    """Return the top-level names in a folder of installed packages, with their paths."""
+    """Return the paths in a folder of installed packages, by the top-level names that they define."""
     found: dict[str, str] = {}
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
@@ -179,9 +179,10 @@ def _importable(folder: str) -> dict[str, str]:
 
 
 def _distributions(workdir: Workdir) -> list[dict[str, Any]]:
-    """Describe every installed distribution.
+    """Return a description of every installed distribution, sorted by name and version.
 
-    `own` is whether its files are in the workdir or lead into it.
+    The keys are `name`, `version`, `requires` (lines), `entry_points` (the text of the file) and `own`:
+    whether the files of the distribution are in the workdir or lead into it.
     """
     from importlib import metadata  # not there before 3.8
 
@@ -211,7 +212,7 @@ def _require_usable(workdir: Workdir) -> None:
             raise UnusableError(f"the interpreter's {path} lies in {workdir.path}, which is emptied for runs")
     above = executable
     while above != "/":
-        # The command is another user than root: each folder above the interpreter must let it pass.
+        # The command does not run as root: each folder above the interpreter must let its user pass.
         if not os.stat(above).st_mode & 0o001:
             raise UnusableError(f"only root may use {executable}: {above} is closed to others")
         above = os.path.dirname(above)
@@ -237,10 +238,10 @@ def _add_user(number: int) -> None:
 
 
 def prepared(order: dict[str, Any]) -> dict[str, Any]:
-    """Prepare the image and return the report."""
+    """Prepare the image, and return the report that `main` describes. Raises `UnusableError`."""
     workdir = Workdir(order["workdir"])
     _require_usable(workdir)
-    # Before anything is removed: the metadata of editable installations is among what goes.
+    # Found before anything is removed, because the metadata of editable installations is removed as well.
     found = _distributions(workdir)
     folders = _folders(workdir)
     links = Links(workdir)
@@ -268,9 +269,10 @@ def prepared(order: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Prepare the image, and write the report.
 
-    It has `version` (`3.9`) and `full_version`, `distributions` (name, version, requires, entry_points, own),
-    the `roots` below the workdir from which packages were imported, the files that were `removed` or changed,
-    and the names that are `importable` from elsewhere, with their paths.
+    The report has `version` (such as `3.9`) and `full_version`, `distributions` (see `_distributions`), the
+    `roots` below the workdir from which packages were imported, the files that were `removed` or changed, and
+    `importable`, the paths of everything importable from elsewhere, by name. The exit status is 1 if the
+    image is unusable, and 0 otherwise.
     """
     try:
         report = prepared(json.loads(sys.argv[1]))

@@ -1,13 +1,13 @@
-"""Runs a command under tracers, guards and a watch: `python launcher.py ORDER`, ORDER being a JSON object.
+"""Runs a command under tracers, guards and a watch: `python launcher.py ORDER`.
 
-Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (the program's
-`sys.argv[0]`, if that is not its file), `path` (put first on sys.path), `lines` (file whose lines are
-recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and `forbidden` (see `guards`),
-`written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`), `observed` (see
-`operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests,
-which takes its own order from standard input). The records go to the descriptor in GISTPOINT_RESULTS: for
-tests as `note`s of the results plugin, for programs one JSON object per line with its `kind`, `begin` being
-the first and `end` the last.
+ORDER is a JSON object with the keys `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py",
+...]`), `name` (the program's `sys.argv[0]`, if that is not its file), `path` (put first on sys.path), `lines`
+(file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
+`forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see
+`fakes`), `observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (for tests, the
+file of the results plugin, which takes its own order from standard input). The records go to the descriptor
+in GISTPOINT_RESULTS. For tests they are `note`s of the results plugin. For programs they are JSON objects,
+one per line, each with its `kind`; the first is `begin`, the last `end`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MESSAGE = 4000
 
 
 def _module(path: Path) -> ModuleType:
-    """Load a payload file without a name in sys.modules."""
+    """Load a payload file as a module that is not in `sys.modules`, and return the module."""
     spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), path)
     assert spec is not None
     assert spec.loader is not None
@@ -42,14 +42,14 @@ def _sibling(name: str) -> ModuleType:
 
 
 class Notes:
-    """Outgoing records; those written before `open` are held back."""
+    """The outgoing records; those that are written before `open` is called are held back."""
 
     def __init__(self) -> None:
         self._waiting: list[dict[str, Any]] = []
         self._put: Callable[..., None] | None = None
 
     def open(self, put: Callable[..., None]) -> None:
-        """Pass the records held back, and all that follow, to `put`."""
+        """Pass all records to `put` from now on, those that were held back first."""
         self._put = put
         for fields in self._waiting:
             put(**fields)
@@ -67,7 +67,7 @@ class Notes:
         self.write("event", what=kind, name=name[:_MESSAGE])
 
     def large(self, kind: str, value: object) -> None:
-        """Write a value of any size, in parts."""
+        """Write a value of any size, as parts of its JSON text."""
         text = json.dumps(value)
         for start in range(0, len(text), _PART):
             self.write(kind, part=text[start : start + _PART])
@@ -78,7 +78,7 @@ class Notes:
 
 
 class Measures:
-    """The tracers, guards and watches that an order asks for."""
+    """The tracers, guards and watches that an order requires."""
 
     def __init__(self, order: Mapping[str, Any], notes: Notes) -> None:
         self._order, self._notes = order, notes
@@ -106,29 +106,29 @@ class Measures:
             guards.ImportBlocker(
                 self._order.get("owned", ()), self._order.get("forbidden", ()), event
             ).install()
-        # The guards before the watch: their own hooks and finders then belong to the environment.
+        # The guards come before the watch, so that their hooks and finders belong to the environment.
         guards.NetworkGuard(event).install()
         self._watch.install()
         if self.operands is not None:
             self._watch.allow(self.operands.prepare())
 
     def start_trace(self) -> None:
-        """Begin to trace; imports before the tests are collected belong to the trace."""
+        """Begin to trace, if the order requires it; imports before the tests are collected are traced too."""
         if self._trace is not None:
             self._trace.start()
 
     def start_lines(self) -> None:
-        """Begin to record lines."""
+        """Begin to record lines, if the order requires it."""
         if self._lines is not None:
             self._lines.start()
 
     def watch_lines(self, on: bool) -> None:
-        """Resume or pause the recording of lines."""
+        """Resume the recording of lines if `on` is true, or else pause it."""
         if self._lines is not None:
             (self._lines.resume if on else self._lines.pause)()
 
     def check_stand_ins(self, namespace: Mapping[str, object], itself: object) -> None:
-        """Check for objects that are used in place of modules of the codebase."""
+        """Check for objects in place of modules; `namespace` and `itself` are as for `StandIns.look`."""
         if self._order.get("owned"):
             self._stand_ins.look(namespace, itself)
 
@@ -159,7 +159,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
     observer = _sibling("test_observer").TestObserver
 
     def begin() -> None:
-        # Only now does the plugin have its channel; earlier notes waited.
+        # Only now does the plugin have its channel; earlier notes were held back.
         notes.open(lambda **fields: registering.plugin.put("note", **fields))
         measures.start_lines()
 
@@ -236,7 +236,7 @@ def _writer(descriptor: int) -> Callable[..., None]:
 
     def put(**fields: Any) -> None:
         if getpid() != owner:
-            return  # a fork of the program that has reached its end
+            return  # this is a fork of the program that has reached its end
         with lock:
             line = dumps(fields).encode() + b"\n"
             while line:

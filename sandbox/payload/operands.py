@@ -1,10 +1,10 @@
 """Records the classes of the objects that decide a test: those it compares, passes on, or tests for truth.
 
-The code of the test shows where that happens. Its functions get code in which every value that they use is
-passed to this module first. The values themselves are unchanged, and none of them is asked for anything: an
+The code of the test shows where that happens. The functions of the test get code in which every value that
+they use is passed to this module first. The values are unchanged, and their own code is hardly ever run: an
 object can't lie about its class to `type`, and its parts are those that the garbage collector sees. A run
-with this code only reports what it saw. Its outcome does not count, because a few libraries read the code of
-their callers (decision 123).
+with this code only reports what it saw. The outcome of such a run does not count, because a few libraries
+read the code of their callers (decision 123).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CLOSED = (
     types.FrameType,
     types.TracebackType,
 )
-"""Objects whose parts lead everywhere, and do not decide what the objects are equal to."""
+"""Classes of objects whose parts lead everywhere, and do not decide what the objects are equal to."""
 _FUNCTIONS = (FunctionType, types.BuiltinFunctionType)
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType, weakref.ReferenceType)
 SPECIALS = frozenset(
@@ -93,7 +93,7 @@ SPECIALS = frozenset(
         "format",
     ]
 )
-"""The methods by which a class takes part in comparisons, arithmetic, class checks or its own text."""
+"""The methods by which a class takes part in comparisons, arithmetic, class checks or conversions."""
 
 _TEXTS = {"__str__", "__repr__", "__format__"}
 
@@ -119,7 +119,7 @@ class Operands:
     def prepare(self) -> list[CodeType]:
         """Record the classes of the environment; return the observing code, which the run may execute.
 
-        To be called before the gist is imported: whatever exists by then counts as the environment's.
+        This must be called before the gist is imported: whatever exists by then counts as the environment's.
         """
         for kind in _classes():
             self._known[id(kind)] = kind, ()
@@ -136,7 +136,7 @@ class Operands:
         return list(self._codes.values())
 
     def start(self) -> None:
-        """Give every function that exists by now its observing code."""
+        """Give observing code to every existing function that has such code."""
         # The collector lists no frozen objects, and another part of the run may have frozen them.
         gc.unfreeze()
         for found in gc.get_objects():
@@ -144,7 +144,7 @@ class Operands:
                 self.observe(found)
 
     def observe(self, function: object) -> None:
-        """Give one function its observing code, if it is defined in the file."""
+        """Give a function its observing code, if it has any."""
         if type(function) is FunctionType and id(function.__code__) not in self._observing_ids:
             code = self._codes.get(function.__code__)
             # Python refuses code with another number of free variables, with an error inside the tested run.
@@ -169,7 +169,7 @@ class Operands:
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
     def look(self, names: dict[str, Any]) -> None:
-        """Record which functions of libraries have been replaced by now, for a test with these names.
+        """Record which functions of libraries and builtins are replaced, for a test with the global `names`.
 
         In a module that the test names, any other value counts as a replacement; in all other modules, only
         code of the gist does.
@@ -193,7 +193,7 @@ class Operands:
         return code is not None and code.co_filename == self._path
 
     def _is_another(self, owner: object, name: str, value: object) -> bool:
-        """Whether a public function was replaced by a value without Python code, such as a partial.
+        """Whether a public function has been replaced by a value without Python code, such as a partial.
 
         Hooks are excepted: pytest and libraries set them.
         """
@@ -207,11 +207,16 @@ class Operands:
             self._rows.setdefault(f"replaced {name}", {"names": [name[:_NAME]], "replaced": True})
 
     def rows(self) -> list[Row]:
-        """Return the classes that took part, without those of the environment."""
+        """Return a row for each class that took part, except for those of the environment.
+
+        The keys are `names` (the qualified name, then the gist's names for the class) and `specials` (the
+        name, the origin and the first line of each special method). Other rows have `names` and either
+        `replaced` or `wild`, the module of an object of the environment that is equal to anything.
+        """
         return list(self._rows.values())
 
     def all_classes(self) -> list[Row]:
-        """Return every class that exists, whether it took part or not, without those of the environment."""
+        """Return the rows of all classes that exist, except for those of the environment (see `rows`)."""
         found: dict[str, Row] = {}
         for kind in _classes():
             for row in self._rows_of(kind):
@@ -234,7 +239,7 @@ class Operands:
         try:
             self._walk(value, depth)
         except (RuntimeError, MemoryError):
-            # A container changed while it was read, or the stack is exhausted: the class alone has to do.
+            # A container changed while it was read, or the stack is exhausted: only the class is recorded.
             self._note(type(value))
 
     def _walk(self, value: object, depth: int) -> None:
@@ -248,7 +253,7 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
-            # Before the parts: a proxy forwards everything, and only the collector shows its referent.
+            # Checked before the parts: a proxy forwards all, and only the collector shows its referent.
             elif kind in _PROXIES:
                 for referent in _referents(found):
                     self._note(type(referent))
@@ -256,7 +261,7 @@ class Operands:
                 parts = [
                     one for one in gc.get_referents(found) if id(one) not in seen and type(one) not in _PLAIN
                 ]
-                # Bounded for the whole run: a test may compare large trees in a loop.
+                # Limited for the whole run, because a test may compare large trees in a loop.
                 self._left -= len(parts) + 1
                 seen.update(map(id, parts))
                 waiting += [(one, left - 1) for one in parts if one is not kind]
@@ -267,7 +272,7 @@ class Operands:
                 self._rows.setdefault(_key(row), row)
 
     def _rows_of(self, kind: type) -> tuple[Row, ...]:
-        """Return the rows of a class and of its bases, without those of the environment."""
+        """Return the rows of a class and of its bases, except for those of the environment."""
         known = self._known.get(id(kind))
         if known is None:
             rows = [self._row(one) for one in type.__dict__["__mro__"].__get__(kind)]
@@ -292,7 +297,7 @@ class Operands:
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
 
     def _origin(self, kind: type, special: str, value: object) -> tuple[str, int]:
-        """Return where a special method comes from, and its first line if it is in the gist (else 0)."""
+        """Return a method's origin, `environment`, `gist` or `elsewhere`, and its line in the gist or 0."""
         if type(value) in (
             types.WrapperDescriptorType,
             types.MethodDescriptorType,
@@ -340,7 +345,7 @@ class Operands:
             self._rows.setdefault(f"wild {module}.{name}", {"names": [name[:_NAME]], "wild": module[:_NAME]})
 
     def _equals_anything(self, value: object, kind: type) -> bool:
-        """Whether an `__eq__` of the environment, written in Python, accepts any value whatsoever."""
+        """Whether the value has an `__eq__` of the environment, in Python, that accepts any other value."""
         # Read from the namespaces of the classes: `getattr` would run a metaclass's or a descriptor's code.
         method: Any = None
         for one in type.__dict__["__mro__"].__get__(kind):
@@ -397,9 +402,9 @@ def _referents(reference: object) -> list[object]:
 
 
 def _is_inherited(kind: type, special: str, value: Any) -> bool:
-    """Whether a method written in C belongs to the class or a base.
+    """Whether a method written in C belongs to the class or one of its bases.
 
-    Enumerations use one text method of a base for another, so that those are interchangeable.
+    Enumerations use one of a base's text methods in place of another, so that those are interchangeable.
     """
     bases = type.__dict__["__mro__"].__get__(kind)
     same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)
@@ -416,7 +421,7 @@ def _is_borrowed(kind: type, special: str, code: CodeType) -> bool:
 
 
 def _code_in(value: object) -> CodeType | None:
-    """Return the code of a function, of any kind of method, or of a property's getter; else None."""
+    """Return the code of a function, of any kind of method, or of a property's getter; otherwise None."""
     if type(value) in (staticmethod, classmethod, types.MethodType):
         value = value.__func__  # type: ignore[attr-defined]
     elif type(value) is property:
@@ -428,7 +433,7 @@ def _code_in(value: object) -> CodeType | None:
 
 
 def _observing(path: str, lines: frozenset[int], deep: str, shallow: str) -> dict[CodeType, CodeType]:
-    """Return the observing code of each function that begins on one of `lines`, by its original code."""
+    """Return the observing code of functions that begin on `lines`, by their code; empty if unreadable."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -506,10 +511,10 @@ _DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 class _Passing(ast.NodeTransformer):
-    """Wraps the values in functions that begin on one of `lines` (in all code if `lines` is None) in calls.
+    """Wraps values in calls, in functions that begin on one of `lines` (in all code if `lines` is None).
 
-    `deep` and `shallow` create the nodes of the two called functions: a value that is compared is searched
-    through, of any other value that is used only the class is recorded.
+    `deep` and `shallow` create the nodes of the called functions: `deep` searches through a value that can
+    decide what the test does, `shallow` records only the class of any other value that is used.
     """
 
     def __init__(
@@ -522,7 +527,7 @@ class _Passing(ast.NodeTransformer):
         self._inside = lines is None
 
     def visit(self, node: ast.AST) -> Any:
-        """Change a node and its children."""
+        """Change a node and its children, and return the changed node."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
         is_case = node.__class__.__name__ == "match_case"
@@ -568,7 +573,7 @@ class _Passing(ast.NodeTransformer):
             self.generic_visit(node)
         for part in parts:
             value = getattr(node, part)
-            # After the children were changed: a value that is decisive is looked through as well as noted.
+            # After the children, whose shallow calls are replaced for the values that decide.
             looked = (
                 [self._looked_through(one) for one in value]
                 if isinstance(value, list)

@@ -30,7 +30,7 @@ else:
 
 MOST_NODES = 20_000
 MOST_CHARACTERS = 700_000
-"""The limit of one message; a line of the result pipe can hold a mebibyte."""
+"""The limit on one message, in characters; a line of the result pipe can hold a mebibyte."""
 _DEPTH = 60
 _SMALL = 1 << 62
 
@@ -55,10 +55,10 @@ class Encoder:
     def message(self, roots: Iterable[object]) -> dict[str, Any]:
         """Return the message of these values and of all objects that both sides know.
 
-        Raises `CannotTravelError`.
+        Raises `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
-        # Also what no root refers to any more: the call may have changed it, and the other side still has it.
+        # Also objects that no root refers to: the call may have changed what the other side still has.
         for number in list(self.shared.objects):
             self.reach(number)
         heap, characters = {}, 0
@@ -82,9 +82,9 @@ class Encoder:
             self.queue.append(number)
 
     def value(self, value: Any, depth: int) -> Value:
-        """Return the JSON form of a value."""
+        """Return the JSON form of a value. Raises `CannotTravelError` if it is nested too deeply."""
         kind = type(value)
-        # Scalars come first, before the look into the table: most parts of most calls are scalars.
+        # Scalars come before the lookup in the table, because most parts of most calls are scalars.
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
@@ -97,7 +97,7 @@ class Encoder:
         return self.identified(value, kind, depth + 1)
 
     def identified(self, value: Any, kind: type, depth: int) -> Value:
-        """Return the JSON form of a value with an identity: its name, else the number of its node."""
+        """Return the JSON form of a value with an identity: its name, or else the number of its node."""
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]
@@ -110,7 +110,7 @@ class Encoder:
         return self.reference(value)
 
     def bound(self, value: Any, depth: int) -> Value | None:
-        """Return a method with its receiver; None if the other side has no such method."""
+        """Return the JSON form of a bound method; None if the other side has no such method."""
         receiver, name = value.__self__, value.__name__
         if receiver is None or isinstance(receiver, (type, types.ModuleType)):
             return None
@@ -121,7 +121,7 @@ class Encoder:
         return ["m", self.value(receiver, depth), name, *self.stand_in(value)]
 
     def member(self, value: Any, depth: int) -> Value:
-        """Return a member of an enumeration, with the name of the built-in type that it extends."""
+        """Return the JSON form of an enumeration's member, with the built-in type that its class extends."""
         base = sides.base_of(type(value))
         return [
             "e",
@@ -131,7 +131,7 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return what the other side uses if it may not take a value by name: a proxy, for a callable."""
+        """Return a list with what replaces a name that may not be taken: a proxy or a member's value."""
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -139,7 +139,7 @@ class Encoder:
         return [["a", self.side.keep(value), *self.side.staying(value)]]
 
     def reference(self, value: object) -> Value:
-        """Return the number of an object, whose node the message contains."""
+        """Return the JSON form of a reference to an object, whose node the message contains if needed."""
         if id(value) in self.side.kept_numbers:
             self.stays = True
             return ["#", self.side.kept_numbers[id(value)]]
@@ -280,7 +280,7 @@ _PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
     tuple: lambda value: tuple(tuple.__iter__(value)),
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }
-"""Functions that return the value of an object as one of its unchangeable built-in base."""
+"""Functions that return an object's value as its unchangeable built-in base, by that base."""
 _BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
     dict: lambda encoder, value: encoder.pairs(dict.items(value)),
     list: lambda encoder, value: encoder.parts(list.__iter__(value)),
@@ -305,7 +305,7 @@ _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
     "byte file": lambda encoder, value: [base64.b64encode(value.getvalue()).decode("ascii"), value.tell()],
     "lock": lambda encoder, value: [type(value).__name__],
 }
-"""Functions that return a container's contents, by the name of its kind; the others have parts alone."""
+"""Functions that return a container's contents, by the name of its kind; other kinds have only parts."""
 
 
 # Putting values together
@@ -325,11 +325,14 @@ class Decoder:
             self.shared.last[number] = json.dumps(self.heap[number])
 
     def values(self) -> list[Any]:
-        """Return the values of the message, after all objects that it changes were changed."""
+        """Change the objects that the message changes, and return the values of its roots.
+
+        Raises `CannotTravelError` if the message is invalid, and `Unseen` if it contains what it may not.
+        """
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
             self.known(number)
-        # Containers last. A set or a dictionary hashes its members, and a hash may need their attributes.
+        # Containers come last, because sets and dictionaries hash their members, which may need attributes.
         ordered = sorted(
             self.heap, key=lambda number: self.heap[number][0] not in ("object", "exception", "namespace")
         )
@@ -339,7 +342,7 @@ class Decoder:
         return [self.value(root) for root in self.roots]
 
     def known(self, number: int) -> Any:
-        """Return the object with a number; it may still be empty."""
+        """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:
@@ -374,7 +377,7 @@ class Decoder:
         return next(make for kind, make in sides.LOCKS.items() if kind.__name__ == node[1])()
 
     def factory(self, value: Value) -> Any:
-        """Return the function by which a `defaultdict` makes missing values."""
+        """Return the function with which a `defaultdict` makes missing values."""
         name = value[1] if type(value) is list and len(value) > 1 and value[0] == "n" else None
         return sides.FACTORIES[name] if type(name) is str and name in sides.FACTORIES else self.value(value)
 
@@ -409,7 +412,7 @@ class Decoder:
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` is whether this side had the object before."""
+        """Give an object its contents; `changed` is whether this side had the object before the message."""
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
             raise sides.CannotTravelError("an object became one of another class")
@@ -449,12 +452,12 @@ class Decoder:
     def allowed(
         self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the attributes that an object gets, out of those that a message wants to change."""
+        """Return the attributes that an object gets, by name, given those that a message wants it to have."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):
             same = name in held and name in parts and sides.same_plain(held[name], parts[name])
             key, is_new = f"{sides.type_name(kind)}.{name}", name not in held
-            # An attribute can hide a method of the class from every test that follows: decision 113.
+            # An attribute can hide a method of the class from all later tests (decision 113).
             if is_new and not self.side.may_hide(target, name, parts[name]):
                 continue
             if same or self.side.may_write(target, key, new=is_new):
@@ -476,7 +479,7 @@ class Decoder:
         return [(self.value(key), self.value(part)) for key, part in values]
 
     def value(self, value: Value) -> Any:
-        """Return the value of a JSON form."""
+        """Return the value of a JSON form. Raises `CannotTravelError` if the form is not valid."""
         if type(value) is dict:
             # Only lists are tagged; a dictionary at this place can't come from an honest encoder.
             raise sides.CannotTravelError("an object of JSON is no value")
@@ -492,7 +495,7 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return the substitute if the answer may not contain it, else None."""
+        """Record a name in an answer; return None, or a refused name's substitute, or raise `Unseen`."""
         try:
             self.side.answered(name)
         except sides.Unseen:
@@ -502,7 +505,7 @@ class Decoder:
         return None
 
     def stand_in_for(self, number: int, *node: Any) -> object:
-        """Return a proxy for a callable that may not be taken by its name."""
+        """Return a proxy for a callable that may not be taken by its name, or raise `CannotTravelError`."""
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":
@@ -519,7 +522,7 @@ class Decoder:
                 raise sides.CannotTravelError(f"{name} does not extend {base}")
             return found
         if not issubclass(kind, enum.Enum):
-            raise sides.CannotTravelError(f"{name} is no enumeration")  # no constructor of the tree runs
+            raise sides.CannotTravelError(f"{name} is no enumeration")  # its constructor would run
         return kind(self.value(value))
 
     def method(self, receiver: Value, name: str, otherwise: Value = None) -> object:

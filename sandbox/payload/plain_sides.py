@@ -29,7 +29,7 @@ from typing import Any
 class CannotTravelError(BaseException):
     """A message contains, or would have to contain, a value that is not plain data.
 
-    It is no `Exception`, so that a test's `except Exception` does not catch it.
+    It is not an `Exception`, so that a test's `except Exception` does not catch it.
     """
 
 
@@ -115,7 +115,7 @@ def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def class_member(kind: type, name: str) -> object:
-    """Return the value of a name in a class or its bases, without running a descriptor; else None."""
+    """Return the value of a name in a class or its bases, without running a descriptor; None if unset."""
     for part in mro_of(kind):
         held = type.__dict__["__dict__"].__get__(part)
         if name in held:
@@ -125,13 +125,13 @@ def class_member(kind: type, name: str) -> object:
 
 
 def attributes_of(value: object) -> dict[str, object]:
-    """Return the attributes that an object holds itself, including those in slots."""
+    """Return the attributes that an object holds itself, by name, including those in slots."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
         own = None
     held = dict(own) if type(own) is dict else {}
-    # An empty slot raises AttributeError; it is then no attribute at all.
+    # An empty slot raises AttributeError; it does not count as an attribute.
     for name, slot in slots_of(type(value)):
         try:
             held[name] = slot.__get__(value)
@@ -141,7 +141,7 @@ def attributes_of(value: object) -> dict[str, object]:
 
 
 def contained(value: Any) -> list[object]:
-    """Return the members of a built-in container, or the values of a dictionary; else an empty list."""
+    """Return the members of a list, set or deque, or the values of a dictionary; empty for anything else."""
     kind = type(value)
     if kind in (list, set, collections.deque):
         return list(value)
@@ -186,7 +186,7 @@ _MADE: dict[tuple[Any, Any], bool] = {}
 
 def _makes(kind: Any, base: Any) -> bool:
     """Whether `base.__new__` accepts `kind`; a type written in C may refuse this."""
-    # Tried once per class: every value of every call asks, and a refusal costs an exception.
+    # Tried only once per class, because this is needed for every value, and a refusal costs an exception.
     if (kind, base) not in _MADE:
         try:
             base.__new__(kind)
@@ -264,7 +264,7 @@ class Singletons:
         self.root = os.path.realpath(root) + os.sep
         self.names: dict[int, str] = {}
         self.held: list[object] = []
-        """Keeps the named objects alive, so that no other object gets their ids."""
+        """The named objects, kept alive so that no other object gets their ids."""
         self.modules = 0
 
     def name(self, value: object) -> str:
@@ -321,7 +321,7 @@ def same_plain(before: object, after: object) -> bool:
         return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
     if type(before) is not type(after) or type(before) not in _COMPARED:
         return False
-    # NaN is not equal to itself, but it is no change either.
+    # NaN is not equal to itself, but it is not a change either.
     are_no_numbers = before != before and after != after
     return before == after or are_no_numbers
 
@@ -396,7 +396,7 @@ class ProcessSide:
         self.kept: dict[int, object] = {}
         """Objects that stay on this side, and proxies of those that stay on the other, by number."""
         self.kept_numbers: dict[int, int] = {}
-        # Far from the numbers of travelling objects, which start at `step`: the two must never meet.
+        # Far from the numbers of travelling objects, which start at `step`: they must never collide.
         self._next_kept = step * 1_000_000_000
 
     def name(self, value: object) -> str:
@@ -408,14 +408,20 @@ class ProcessSide:
         return resolved(name)
 
     def kind_named(self, name: str, base: str) -> type | None:
-        """Return the class of an object from the other side; None to use the built-in class it extends."""
+        """Return the class of an object from the other side; None to use `base`, the built-in it extends.
+
+        Raises `CannotTravelError` if the name is not that of a class.
+        """
         found = resolved(name)
         if not isinstance(found, type):
             raise CannotTravelError(f"{name} is no class")
         return found
 
     def exception_named(self, name: str, base: str) -> type:
-        """Return the class of an exception from the other side; `base` is the built-in class it extends."""
+        """Return the class of an exception from the other side; `base` is the built-in class it extends.
+
+        Raises `CannotTravelError` if the name is not that of a class.
+        """
         found = self.kind_named(name, "BaseException")
         if found is None:
             raise CannotTravelError(f"{name} is no exception")
@@ -456,7 +462,10 @@ class ProcessSide:
         """Record that a message contains a class or a name; raise `Unseen` if it may not."""
 
     def keep(self, value: object, number: int = 0) -> int:
-        """Return the number under which an object that stays is kept; it is the same each time."""
+        """Keep an object that stays, or its proxy, and return its number, which is the same each time.
+
+        An object that is not kept yet gets `number`, or a new number if that is 0.
+        """
         if id(value) in self.kept_numbers:
             return self.kept_numbers[id(value)]
         if not number:

@@ -23,7 +23,7 @@ def _print_of(found: os.stat_result) -> _Print:
 
 
 class Pristine:
-    """The files, links and folders below some folders; raises `TooLargeError` if they exceed 96 MiB."""
+    """A copy of everything below some folders; making it raises `TooLargeError` if that exceeds 96 MiB."""
 
     def __init__(self, *folders: str) -> None:
         self.folders = folders
@@ -44,7 +44,7 @@ class Pristine:
             try:
                 entries = list(os.scandir(folder))
             except PermissionError:
-                # A run may have closed a folder of its own to everybody.
+                # A run may have made one of its folders inaccessible.
                 os.chmod(folder, 0o700)
                 entries = list(os.scandir(folder))
             for entry in entries:
@@ -54,14 +54,14 @@ class Pristine:
                     waiting.append(entry.path)
 
     def restore(self) -> None:
-        """Remove added files, and restore those that were changed or removed."""
+        """Remove what was added, and restore the files, links and folders that were changed or removed."""
         seen = {}
         for path, found in self._walk():
             seen[path] = found
         for path in sorted(seen.keys() - self.contents.keys()):
             _remove(path)
         changed = [p for p in self.contents if p not in seen or not self._unchanged(p, seen[p])]
-        # Sorted: a folder comes before its entries.
+        # Sorted, so that a folder comes before its entries.
         for path in sorted(changed):
             self._write(path)
 

@@ -1,10 +1,10 @@
-"""Shows an isolated command the folders that it needs: starts as root, becomes an ordinary user.
+"""Mounts, as root, the folders that a command needs, and becomes the command as an ordinary user.
 
 Its one argument is a JSON object: `sources` (host paths), `place` (an empty folder that everyone can reach,
-or ""), `user`, `arguments` and `parent`. In a mount namespace of its own, each source appears as
-`place`/INDEX, even if it is below a folder that only root may enter. Without a place each one stays at its
-path: the folders above it that only root may enter are covered by empty ones. The namespace, with all of its
-mounts, ends with the process (decision 9).
+or ""), `user`, `arguments` and `parent`. In a new mount namespace, each source appears as `place`/INDEX, even
+if it is below a folder that only root may enter. Without a place each source stays at its path, and an empty
+folder covers the outermost folder above it that only root may enter. The namespace, with all of its mounts,
+ends with the process (decision 9).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _show(libc: ctypes.CDLL, targets: list[tuple[str, str]], covered: set[str]) 
 
 
 def main() -> None:
-    """Run the program, as the module's docstring describes; only returns through an exit."""
+    """Run the program, as the module's docstring describes; this process becomes the command."""
     os.umask(0o022)
     order = json.loads(sys.argv[1])
     libc = ctypes.CDLL(None, use_errno=True)
@@ -66,7 +66,7 @@ def main() -> None:
     )
     if order["place"] or closed:
         _check(libc.unshare(_CLONE_NEWNS), "a private mount namespace can't be made")
-        # Private: on most systems a mount would otherwise appear on the host as well.
+        # Made private, because on most systems a mount would otherwise appear on the host as well.
         _check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts can't be made private")
         if order["place"]:
             place: str = order["place"]
@@ -77,7 +77,7 @@ def main() -> None:
     os.setresgid(order["user"], order["user"], order["user"])
     os.setresuid(order["user"], order["user"], order["user"])
     libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    # The parent may have died before the signal was asked for.
+    # The parent may have died before the signal was requested.
     if os.getppid() != order["parent"]:
         sys.exit("gistpoint: the program that asked for this run is gone")
     os.execve(order["arguments"][0], order["arguments"], {})

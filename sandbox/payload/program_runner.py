@@ -1,10 +1,10 @@
 """Runs a program that is not a test as a child, and reports on it from outside.
 
 Usage: `python program_runner.py ORDER COMMAND...`. ORDER is a JSON object with `folder`, where the program
-starts, `files`, whose hashes are reported, and `stdin`, the file that is its standard input; without one its
-input is empty. Records go to the descriptor in GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s of the
-child, `stream` (its output), `file`, and at last `finish` with the child's exit status from the system. The
-child does not hold that descriptor and can't look into this process.
+starts, `files`, whose hashes are reported, and `stdin`, the file that is its standard input; without `stdin`
+the input is empty. The records go to the descriptor in GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s
+of the child, `stream` (a part of its output), `file` (a hash), and finally `finish` with the child's exit
+status from the system. The child does not hold that descriptor and can't look into this process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Channel:
 
 
 class Stream(threading.Thread):
-    """Reads a pipe, keeping its content up to a bound; of the remainder only the hash is kept."""
+    """A thread that reads a pipe and keeps its first `most` bytes, and a hash of the remaining ones."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         super().__init__(daemon=True)
@@ -64,7 +64,10 @@ class Stream(threading.Thread):
                 self._digest.update(chunk[len(kept) :])
 
     def text(self) -> str:
-        """Return the content as text; bytes that are not UTF-8 are shown as escapes."""
+        """Return the kept bytes as text, and then the number and hash of the remaining ones, if any.
+
+        Bytes that are not UTF-8 are shown as escapes.
+        """
         text = bytes(self.data).decode("utf-8", "backslashreplace")
         return f"{text}\n[{self.more} bytes more, sha256 {self._digest.hexdigest()}]\n" if self.more else text
 
@@ -99,7 +102,7 @@ def main(order: Mapping[str, Any], command: list[str]) -> int:
     with os.fdopen(reading, "rb", buffering=0) as records_pipe:
         out, err = Stream(child.stdout, _STREAM), Stream(child.stderr, _STREAM)
         records = Stream(records_pipe, _RECORDS)
-        # The status comes from the system, not from the child's records: it is the one thing it can't forge.
+        # The status comes from the system, not from the child's records, which the child can forge.
         status = child.wait()
         for stream in (out, err, records):
             # Bounded, because a process that the child left may keep the pipe open.

@@ -1,4 +1,4 @@
-"""Finds a function as it is written, below its decorators; runs in the target's interpreter."""
+"""Finds a function as it is written, beneath its decorators; runs in the target's interpreter."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _LINKS = ("fget", "fset", "fdel", "__func__", "__wrapped__", "func")
 
 
 def the_function(module: Any, qualname: str, path: str) -> Any:
-    """Return the function with this name in this file; `name#2` is the second with that name.
+    """Return the function with this name in this file; `name#2` is the second with that name, if any.
 
-    Raises `LookupError` if there is none.
+    If there are fewer, the last one is returned. `path` is relative to the repository. Raises
+    `AttributeError` if the module has no such name, and `LookupError` if there is no function beneath it.
     """
     plain, _, number = qualname.partition("#")
     *outer, name = plain.split(".")
@@ -21,7 +22,7 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
     for part in outer:
         holder = getattr(holder, part)
     found = sorted(
-        # By line: wrappers are found in the order of their nesting, which is not that of the file.
+        # Sorted by line, because wrappers are found in the order of their nesting.
         _below(_member(holder, name), name, path),
         key=lambda function: function.__code__.co_firstlineno,
     )

@@ -1,12 +1,12 @@
-"""pytest plugin that reports a run over a pipe, one JSON object per line.
+"""A pytest plugin that reports a run over a pipe, with one JSON object per line.
 
 Runs in the target's interpreter, with pytest 8 and 9. `begin` reads the order of the run from standard input,
-removing it from there, before anything of the repository is imported. Records, each with a sequence number
-`n`: `begin` (before that import), `start` (of pytest's session), `collect_error`, `items` (ids in chunks),
-`collected`, `run` (a test begins), `test` (it ended: what it raised, as seen before any other plugin, and
-what was reported), `stray`, `note` (a message of a `kind` from other payload files on this channel),
-`finish`. With a `key` in the order each line begins with a tag, 32 hexadecimal digits and a blank, that
-depends on all lines before it.
+removing it from there, before anything of the repository is imported. The records, each with a sequence
+number `n`, are `begin` (before that import), `start` (of pytest's session), `collect_error`, `items` (ids in
+chunks), `collected`, `run` (a test begins), `test` (a test has ended: what it raised, as seen before any
+other plugin, and what was reported), `stray` (a report that is not about the running test), `note` (a message
+of a `kind` from other payload files on this channel) and `finish`. If the order has a `key`, each line begins
+with a tag of 32 hexadecimal digits and a blank; the tag depends on the line and on all lines before it.
 """
 
 from __future__ import annotations
@@ -46,10 +46,13 @@ def _bounded(text: str) -> str:
 
 
 def taken_order() -> dict[str, Any]:
-    """Read the order from standard input: a line with its length, then exactly that many bytes."""
+    """Read the order from standard input, a line with its length and then that many bytes, and return it.
+
+    Raises `EOFError` if the input ends early.
+    """
     length = b""
     while not length.endswith(b"\n"):
-        # Byte by byte: a buffered reader would take bytes that belong to what follows the order.
+        # Byte by byte, because a buffered reader would also take bytes that follow the order.
         length += os.read(0, 1) or b"\n"
     parts, missing = [], int(length or 0)
     while missing:
@@ -63,7 +66,7 @@ def taken_order() -> dict[str, Any]:
 
 
 def close_input() -> None:
-    """Replace standard input by an empty one, so that no later reader finds data there or waits for it."""
+    """Replace standard input with an empty one, so that no later reader finds data there or waits for it."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -80,10 +83,10 @@ def moved_up(fd: int) -> int:
 
 
 def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
-    """Return a function that writes a record to the pipe, only from this process.
+    """Return a function that writes a record to the pipe `fd`; in a fork of this process it does nothing.
 
-    It keeps private copies of the functions that it needs: whatever the tested code replaces in other modules
-    does not reach it. The key of a record is deleted once the record is written.
+    The function keeps private copies of the functions that it needs, so that nothing that the tested code
+    replaces in other modules affects it. The key of a record is deleted once the record is written.
     """
     high = moved_up(fd)
     os.close(fd)
@@ -111,7 +114,7 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
 
 
 def _private(module: ModuleType) -> Any:
-    """Return a copy of a standard module that is in no table of modules, with builtins of its own."""
+    """Return a copy of a standard module that is in no table of modules and has its own builtins."""
     spec = module.__spec__
     assert spec is not None
     assert spec.loader is not None
@@ -122,7 +125,7 @@ def _private(module: ModuleType) -> Any:
 
 
 class Results:
-    """Reports one run."""
+    """A plugin that reports one run."""
 
     def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], watch: Any = None) -> None:
         self.put = put
@@ -146,7 +149,7 @@ class Results:
         self.seconds = 0.0
 
     def relative(self, text: str) -> str:
-        """Remove the paths of the workspace and of Python's installation from a text."""
+        """Return a text without the paths of the workspace, and with those of Python's folder replaced."""
         for prefix in (sys.prefix, sys.base_prefix):
             text = text.replace(prefix.rstrip("/") + "/", "<python>/")
         for root in (self.real_root, self.root):
@@ -154,7 +157,7 @@ class Results:
         return text
 
     def location(self, longrepr: Any) -> str | None:
-        """Return `path:line` of the innermost frame in the repository, or else of the innermost one."""
+        """Return `path:line` of the innermost frame in the repository, or else of the crash; None if none."""
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
             return None
@@ -166,7 +169,7 @@ class Results:
         return f"{crash.path}:{crash.lineno}"
 
     def describe(self, report: Any) -> str:
-        """Describe a failure: location and message in the first line, then the short traceback."""
+        """Return a text on a failure: location and message in the first line, then the short traceback."""
         longrepr: Any = report.longrepr
         location = self.location(longrepr)
         text = str(longrepr) if longrepr is not None else ""
@@ -313,7 +316,7 @@ class _Known(pytest.Module):
         exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(self.obj))
 
     def collect(self) -> Iterator[Any]:
-        """Yield its tests by their own names, whatever naming rules the repository has."""
+        """Yield the module's tests by their own names, whatever naming rules the repository has."""
         for name, value in vars(self.obj).items():
             if not name.startswith("test_"):
                 continue
@@ -327,7 +330,7 @@ class _Known(pytest.Module):
 class Registering:
     """Registers `plugin` while pytest is configured, under a name that can't be guessed.
 
-    This happens after the first `conftest.py` was loaded.
+    This happens after the first `conftest.py` has been loaded.
     """
 
     def __init__(self, plugin: object) -> None:
@@ -340,13 +343,13 @@ class Registering:
 
 
 def begin() -> Registering:
-    """Read the order and open the pipe before anything of the repository has been imported."""
+    """Read the order, and open the pipe before the repository is imported; return a registering plugin."""
     order = taken_order()
     close_input()
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
     put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
-    # Before the registration: the watch has to see what the first conftest.py does.
+    # Started before the registration, because the watch has to see what the first conftest.py does.
     watch = _control_file("run_watch.py").started(order, root) if order.get("watched") else None
     return Registering(Results(order, root, put, watch))
 

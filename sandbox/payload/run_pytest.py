@@ -23,7 +23,7 @@ def _loaded(path: str) -> ModuleType:
 
 
 def _main() -> int:
-    # Before pytest: its import looks for plugins in the environment, which can run code of the tree.
+    # Loaded before pytest, whose import looks for plugins in the environment and can run code of the tree.
     plugin = _loaded(sys.argv[1]).begin()
     import pytest
 

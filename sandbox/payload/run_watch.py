@@ -1,9 +1,10 @@
-"""Watches what submitted code does in the process of a run, by audit events (decision 116).
+"""Watches what submitted code does in the process of a run, through audit events (decision 116).
 
 Runs in the target's interpreter, Python 3.9 or later. `started` sets an audit hook (PEP 578) before anything
 of the repository is imported, and remembers what pytest, unittest and builtins define. An event counts if a
-frame of the submitted lines is on the stack. What has no event (`f_back`, `f_locals`, `__globals__`) is not
-seen. The hook is in the process that it watches: code that reaches it can blind it.
+frame of the submitted lines is on the stack. Accesses that raise no event (`f_back`, `f_locals`,
+`__globals__`) are not seen. The hook is in the process that it watches: code that reaches the hook can blind
+it.
 """
 
 from __future__ import annotations
@@ -68,12 +69,12 @@ _FRAMES = frozenset(
 )
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
 _QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
-"""Modules that import modules, or run checked text to make a class: their events do not count."""
+"""Modules that import modules, or run checked text to make a class; their events do not count."""
 _MOST, _LONGEST = 100, 160
 
 
 class RunWatch:
-    """The findings of one run."""
+    """A watch over one run; `found` has a description of each thing that the submission did."""
 
     def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
         self.found: set[str] = set()
@@ -91,17 +92,17 @@ class RunWatch:
         self._before = _definitions()
 
     def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
-        """Return the audit hook, which binds what it needs: replacing a module's names does not reach it."""
+        """Return the audit hook, which binds what it needs: replacing a module's names has no effect."""
         interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
         getframe, get_ident = sys._getframe, threading.get_ident
         describe, add = self._described, self.found.add
         is_submitted, busy, found, most = self._is_submitted, set(), self.found, _MOST
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
-            # The set first: nearly all events of a run are of no interest, and this is on their path.
+            # The set is checked first, because nearly all events of a run are of no interest.
             if event not in interesting or get_ident() in busy or len(found) >= most:
                 return
-            busy.add(get_ident())  # asking for frames is such an event itself
+            busy.add(get_ident())  # getting a frame is itself such an event
             try:
                 frame = getframe(1)
                 if is_submitted(frame):
@@ -155,7 +156,7 @@ class RunWatch:
         return ""
 
     def compare(self) -> None:
-        """Record which definitions of pytest, unittest and builtins have changed since before the run."""
+        """Record which definitions of pytest, unittest and builtins have changed since the watch started."""
         missing = object()
         for name, (owner, before) in self._before.items():
             now = _vars(owner).get(name.rpartition(".")[2], missing)
@@ -170,7 +171,7 @@ class RunWatch:
 
 
 def started(order: Mapping[str, Any], root: str) -> RunWatch:
-    """Set the hook for the spans and tests in `order`, and return the watch."""
+    """Set the hook for the lines (`watched`) and `tests` in `order`, and return the watch."""
     for name in ("unittest", "unittest.case"):
         importlib.import_module(name)
     watch = RunWatch(order["watched"], order["tests"], root.rstrip("/"))
@@ -179,7 +180,7 @@ def started(order: Mapping[str, Any], root: str) -> RunWatch:
 
 
 def _definitions() -> dict[str, tuple[Any, tuple[Any, Any]]]:
-    """Return the functions and classes of the judging modules by name, each with its owner and its code."""
+    """Return the owner, the value and the code of each function and class of the judging modules, by name."""
     found: dict[str, tuple[Any, tuple[Any, Any]]] = {}
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in _JUDGES and isinstance(module, ModuleType):

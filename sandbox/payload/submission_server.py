@@ -1,10 +1,11 @@
 """Answers calls with the submitted functions, in a process that holds no test (decision 113).
 
-Runs in the target's interpreter. The order has the `functions` (`path` and `qualname`). Requests come over
-standard input after it, one JSON object per line; each is answered by one line over the pipe. `do` of a
+Runs in the target's interpreter. The order has the `functions` (`path` and `qualname`). Requests follow the
+order on standard input, one JSON object per line; each is answered by one line over the pipe. The `do` of a
 request is `load`, `forget`, `call`, `apply`, `next`, `throw` or `close`, and `return`, `raise` or `stop` in
-reply to a question of this process; `re` of an answer is `value`, `raised`, `stop`, `callback`, `done` or
-`unplain`. Nothing that this process writes is trusted: it can forge only its own answers.
+reply to a question from this process; the `re` of an answer is `value`, `raised`, `stop`, `callback`, `done`
+or `unplain`, and that of the first line `ready`. Nothing that this process writes is trusted: it can forge
+only its own answers.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _MOST_SHARED = 200
 
 
 class _NoPytest(importlib.abc.MetaPathFinder):
-    """Prevents the import of pytest: code that needs it belongs to tests."""
+    """Prevents the import of pytest and `conftest`: code that needs them belongs to tests."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         if fullname.partition(".")[0] in _ABSENT:
@@ -130,13 +131,13 @@ class SubmissionServer:
             answer = {"re": "unplain", "reason": "not_plain_data", "words": str(error)}
         finally:
             self.current.pop()
-        # Something that stayed here may be called after the call has ended, and then needs its numbers.
+        # An object that stayed here may be used after the call has ended, and then needs the call's numbers.
         if not self.side.kept or len(self.shared) > _MOST_SHARED:
             self.shared.pop(request["call"], None)
         self.send(answer)
 
     def load(self, request: dict[str, Any]) -> None:
-        """Import the module of a function, so that its first call takes no longer than the others."""
+        """Import the module of a function, so that the function's first call takes no longer than others."""
         with contextlib.suppress(sides.CannotTravelError):
             self.function_of(request)
         self.send({"re": "done"})
@@ -147,7 +148,7 @@ class SubmissionServer:
         try:
             value = self.carry_out(request, roots)
         except StopIteration as ended:
-            # A StopIteration ends an iterator, but raised by a function it is an exception like any other.
+            # A StopIteration from an iterator ends it, but one from a function is an ordinary exception.
             of_iterator = request["do"] in ("next", "throw")
             kind, value = ("stop", ended.value) if of_iterator else ("raised", ended)
         except sides.CannotTravelError:
@@ -157,7 +158,7 @@ class SubmissionServer:
         return {"re": kind, **plain.Encoder(shared).message([value])}
 
     def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
-        """Carry out a request, and return the result."""
+        """Carry out a request, and return the result; raises whatever the submitted code raises."""
         if request["do"] == "call":
             return _called(self.function_of(request), request["shape"], roots)
         held: Any = self.side.kept.get(request["of"])
@@ -178,7 +179,7 @@ class SubmissionServer:
     # Questions to the tests' process
 
     def function(self, number: int, name: str) -> Callable[..., Any]:
-        """Return a function that calls one of the tests' process, under its name."""
+        """Return a function called `name` that calls a function of the tests' process."""
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
             return self.ask({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
@@ -188,7 +189,7 @@ class SubmissionServer:
         return elsewhere
 
     def iterator(self, number: int) -> Generator[Any, None, Any]:
-        """Yield the items of an iterator of the tests' process."""
+        """Yield the items of an iterator of the tests' process, and return its return value."""
         while True:
             try:
                 value = self.ask({"do": "next", "of": number}, [(), ()])
@@ -197,7 +198,7 @@ class SubmissionServer:
             yield value
 
     def ask(self, question: dict[str, Any], roots: list[Any]) -> Any:
-        """Ask the tests' process, and handle its requests until it replies."""
+        """Ask the tests' process, handle its requests until it replies, and return or raise its reply."""
         shared = self.current[-1]
         self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots)})
         while True:
@@ -214,7 +215,7 @@ class SubmissionServer:
         raise StopIteration(value) if request["do"] == "stop" else value
 
     def send(self, answer: dict[str, Any]) -> None:
-        """Write an answer, with what was written, warned and logged since the last one."""
+        """Write an answer, with the output, warnings and log records since the last one."""
         side_effects = {
             "out": self.out.getvalue(),
             "err": self.err.getvalue(),
@@ -233,7 +234,7 @@ class SubmissionServer:
     # Side effects of the submitted code
 
     def listen(self) -> None:
-        """Capture what is written, warned and logged from now on."""
+        """Capture output, warnings and log records from now on."""
         sys.stdout, sys.stderr = self.out, self.err
         warnings.simplefilter("always")
         warnings.showwarning = self.warn
@@ -257,7 +258,7 @@ _ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "close": lambda iterator, roots: iterator.close() if hasattr(iterator, "close") else None,
     "next": lambda iterator, roots: next(iterator) if roots[0] is None else iterator.send(roots[0]),
 }
-"""Requests for an object that stayed in this process: what is done with it."""
+"""What each kind of request does with an object that stayed in this process."""
 
 
 def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:
@@ -286,7 +287,7 @@ def _taken_order() -> dict[str, Any]:
 def main() -> None:
     """Read the order, and serve until standard input ends."""
     order = _taken_order()
-    # Descriptors that programs of the submission do not inherit; any number will do.
+    # Programs that the submission starts do not inherit these descriptors; any number will do.
     requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _LOWEST), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

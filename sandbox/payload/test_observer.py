@@ -1,4 +1,4 @@
-"""pytest plugin that reports each test's output and exception, and any tampering with pytest itself."""
+"""A pytest plugin that reports each test's output and exception, and any tampering with pytest itself."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _NESTED = 8
 
 
 class TestObserver:
-    """Calls `report` with the kind `outcome` for each test, and with `tampered` if pytest was changed.
+    """A plugin that reports the outcome of each test, and whether the run tampered with pytest or a test.
 
-    `begin` is called before anything is collected, and `finish` at the end of the session: it reports the
-    measurements. `measure` is called with whether tests follow, `look` before and after each test of the
-    file, with the names that the test sees and its module. `guard` describes the test in the file at `path`:
-    its lines `first` to `last`, whether it is `decorated`, and `pytest_names`, the names that the file
-    imports from pytest, each with the attribute of pytest that it must be bound to (an empty text for pytest
-    itself). `owned` are the top-level names of the codebase.
+    `report` is called with the kind `outcome` for each test, with `tampered` once if pytest or a test was
+    changed, and with `event` if an import of the codebase fails. `begin` is called before anything is
+    collected. `finish` is called at the end of the session, and reports the measurements. `measure` is called
+    with True before each test of the file at `path`, and with False after each test. `look` is called before
+    and after each test of that file, with the global names that the test sees and its module. `guard`
+    describes the test in the file: its lines `first` to `last`, or the lines in `places` by the qualified
+    name of a test; whether it is `decorated`; `pytest_names`, the names that the file imports from pytest,
+    each with the attribute of pytest that it must be bound to (an empty text for pytest itself); and
+    `doctests`, the hashes of docstrings by name. `owned` are the top-level names of the codebase.
     """
 
     __test__ = False
@@ -60,13 +63,13 @@ class TestObserver:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Remember the functions and classes of pytest, and begin to measure."""
-        # Taken before any test module is imported, since its top level could replace parts of pytest.
+        # Recorded before any test module is imported, since its top level could replace parts of pytest.
         self._definitions = list(_parts())
         self._begin()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
-        """Pause measuring during pytest's own work between the tests."""
+        """Pause measuring until the first test, and start the observer of the values that tests use."""
         self._measure(False)
         if self.operands is not None:
             self.operands.start()
@@ -87,7 +90,7 @@ class TestObserver:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Check the names that the test sees, before and after it."""
+        """Check the names that the test sees, before and after it runs, and observe its values."""
         module = getattr(item, "module", None)
         if self.operands is not None and getattr(item, "dtest", None) is not None:
             self.operands.observe_doctest(item.dtest)  # type: ignore[attr-defined]
@@ -116,7 +119,7 @@ class TestObserver:
             kind = call.excinfo.type
             self._phase = call.when
             self._raised = [f"{kind.__module__}.{kind.__qualname__}", str(call.excinfo.value)[:_MESSAGE]]
-        # Right after the call, not only at the end: a later test could restore what this one replaced.
+        # Checked right after the call as well: a later test could restore what this test replaced.
         if call.when == "call":
             self._check()
             self._check_test(item)
@@ -128,13 +131,13 @@ class TestObserver:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Report the test."""
+        """Report the outcome of the test."""
         out, err = (_bounded(text) for text in self._streams)
         observed = {"raised": self._raised, "phase": self._phase, "stdout": out, "stderr": err}
         self._report("outcome", id=nodeid, **observed, **self._origin)
 
     def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
-        """Report a failed import of the codebase: the import blocker may have been removed before it."""
+        """Report a failed import of the codebase, since the import blocker may have been removed earlier."""
         error = call.excinfo.value if call.excinfo is not None else None
         for _ in range(_DEPTH):
             if error is None:
@@ -143,12 +146,12 @@ class TestObserver:
             if isinstance(name, str) and name.partition(".")[0] in self._owned:
                 self._report("event", what="import", name=name)
                 return
-            # The chain is followed because a library may catch the ImportError and raise an error of its own.
+            # The chain is followed because a library may catch the ImportError and raise another error.
             error = error.__cause__ or error.__context__
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Check pytest a last time, and report the measurements."""
+        """Check pytest one last time, and report the measurements."""
         self._check()
         self._finish()
 
@@ -178,14 +181,14 @@ class TestObserver:
             self._report_tampering(f"{item.name} is not the test that was put in")
 
     def _check_doctest(self, doctest: Any) -> None:
-        # Compared by the hash of its docstring: a doctest has no function whose lines could be checked.
-        name = self._origin.get("doctest")  # its module's name is gone after the run
+        # A doctest has no function whose lines could be checked, so the hash of its docstring is.
+        name = self._origin.get("doctest")  # the doctest has lost its module's name after the run
         wanted = self._guard.get("doctests", {}).get(name) if self._guard else None
         if not self._tampered and wanted is not None and _docstring_sha256(doctest.docstring) != wanted:
             self._report_tampering(f"the docstring of {doctest.name} is not the one that was put in")
 
     def _test_in(self, function: object, qualname: str) -> object | None:
-        """Return the test inside the function that pytest calls, below its decorators, or None."""
+        """Return the test beneath the decorators of the function that pytest calls, or None."""
         if not self._guard:
             return None
         places = self._guard.get("places") or {}
@@ -237,7 +240,7 @@ def _parts() -> Iterator[tuple[Any, str, object, object]]:
 
 
 def _function_of(item: pytest.Item) -> object:
-    """Return the function of a test; unittest's cases may have it as their object."""
+    """Return the function of a test, which some items have as `obj`; None if there is none."""
     return getattr(item, "function", None) or getattr(item, "obj", None)
 
 
@@ -260,7 +263,11 @@ def _docstring_sha256(text: object) -> str:
 
 
 def _origin(item: pytest.Item) -> dict[str, Any]:
-    """Return where a test is defined (`at`), and a hash of the data it was made from (`fixed`)."""
+    """Return where a test is defined, and hashes of the data that it was made from.
+
+    `at` is a list of the relative path and the first line, or None outside of the repository; `fixed` has the
+    hashes, separated by blanks. A doctest has only its name, as `doctest`.
+    """
     doctest = getattr(item, "dtest", None)
     if doctest is not None:
         return {"doctest": _name_of_doctest(doctest)}
@@ -277,7 +284,7 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
                 if path.startswith(root)
                 else None
             )
-            # Tests made in a loop share one code object. Only their data tells one from the other.
+            # Tests made in a loop share one code object, and differ only in their data.
             fixed += [_fixed(function, code)] if place else []
         inner = getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
         if inner is None:
@@ -287,7 +294,7 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
 
 
 def _fixed(function: object, code: CodeType) -> str:
-    """Return a hash of the plain data in a function made by another one: its closure and its defaults.
+    """Return a hash of the plain data in a function made by another function: its closure and defaults.
 
     Returns an empty text if the function has no such data.
     """
@@ -310,7 +317,7 @@ def _fixed(function: object, code: CodeType) -> str:
 
 
 def _plain(value: object, depth: int) -> str | None:
-    """Return a text for plain data; None for any other value, of which only the code is compared."""
+    """Return a text for plain data; None for any other value, or if it is nested deeper than `depth`."""
     if value is None or type(value) in (str, bytes, int, float, complex, bool):
         return repr(value)
     if depth == 0:
@@ -318,7 +325,7 @@ def _plain(value: object, depth: int) -> str | None:
     if type(value) in (list, tuple, set, frozenset):
         parts: list[str | None] = [_plain(one, depth - 1) for one in value]  # type: ignore[attr-defined]
         if type(value) in (set, frozenset):
-            # Sets are iterated in another order under another hash seed.
+            # The order in which a set is iterated depends on the hash seed.
             parts.sort(key=str)
     elif type(value) is dict:
         parts = [_plain(one, depth - 1) for pair in value.items() for one in pair]

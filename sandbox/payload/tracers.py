@@ -1,8 +1,8 @@
 """Traces what runs: the lines of one file, or a codebase's calls, functions, files, depth and lines.
 
-With `sys.monitoring` from Python 3.12 on, with `sys.settrace` before: coverage and slipcover take longer to
-start than most gists take to run (decision 20). Start a tracer before the code that it traces is imported.
-Lines are physical, 1-based, as the compiler numbers them.
+The tracers use `sys.monitoring` from Python 3.12 on, and `sys.settrace` in earlier versions: coverage and
+slipcover take longer to start than most gists take to run (decision 20). Start a tracer before the code that
+it traces is imported. Lines are physical, 1-based, as the compiler numbers them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BEGINS_WITH_RESUME = "RESUME" in dis.opmap
 
 
 class _Tracer:
-    """The start and the end of both tracers, and their common state.
+    """The base of both tracers: their start, their end, and their common state.
 
     Up to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is
     `settled`.
@@ -32,7 +32,7 @@ class _Tracer:
         self._tool = -1
 
     def start(self) -> None:
-        """Begin to record, in this thread and in those started later."""
+        """Begin to record, in this thread and in those that are started later."""
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             # Tools with low numbers belong to debuggers, coverage and profilers, which a test may itself use.
@@ -58,11 +58,11 @@ class _Tracer:
             sys.settrace(None)
 
     def _callbacks(self) -> dict[int, Callable[..., Any]]:
-        """Return the functions that `sys.monitoring` calls, by event."""
+        """Return the functions that `sys.monitoring` calls, by the number of the event."""
         raise NotImplementedError
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Trace function for `sys.settrace`: called for each function that begins."""
+        """Handle the beginning of a function, as a trace function; return one for its lines, or None."""
         raise NotImplementedError
 
 
@@ -76,7 +76,7 @@ class LineTracer(_Tracer):
         self._traced: dict[str, bool] = {}
 
     def pause(self) -> None:
-        """Stop recording in this thread; does nothing from 3.12 on, where each line costs only once."""
+        """Stop recording in this thread; does nothing from 3.12 on, where each line is reported only once."""
         if sys.version_info < (3, 12):
             sys.settrace(None)
 
@@ -141,8 +141,8 @@ class LineTracer(_Tracer):
 class EntrypointTracer(_Tracer):
     """Traces a command through the code below `root`, except for `excluded` folders such as environments.
 
-    `order` has the first execution of each line at the top level of a module, and line 0 after a module has
-    ended.
+    `order` has, in the order of execution, the path and number of each line at the top level of a module, and
+    line 0 at the end of a module.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class EntrypointTracer(_Tracer):
         self._threads: dict[int, list[int]] = {}
 
     def stop(self) -> dict[str, Any]:
-        """Stop tracing, and return the trace as a JSON-compatible dictionary, with relative paths."""
+        """Stop tracing, and return the trace as JSON-compatible objects, with paths relative to `root`."""
         self._end()
         return {
             "format": "gistpoint.trace",
@@ -193,11 +193,11 @@ class EntrypointTracer(_Tracer):
         return known
 
     def _enter(self, code: CodeType, path: str) -> set[int]:
-        """Count a call, and return the set of the lines of its file.
+        """Count a call, and return the set of the recorded lines of its file.
 
-        The state of a thread is its depth and how many of its frames are modules being imported. Bodies of
-        modules, classes and comprehensions do not count: interpreters differ in how they run the last, and a
-        task's difficulty must not depend on where it was made (decision 18).
+        The state of a thread is its depth, and how many of its frames are modules being imported. Bodies of
+        modules, classes and comprehensions do not count: interpreters differ in how they run comprehensions,
+        and a task's difficulty must not depend on where it was made (decision 18).
         """
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())
@@ -248,8 +248,8 @@ class EntrypointTracer(_Tracer):
             path = self._path(code.co_filename)
         if not path:
             return None
-        # A generator calls its tracer each time it is resumed, which is no new call. From Python 3.11 on, its
-        # first RESUME has the argument 0.
+        # A generator calls its tracer each time it is resumed, which is not a new call. From Python 3.11 on,
+        # the first RESUME has the argument 0.
         resumed = code.co_flags & 0x2A0 and frame.f_lasti >= 0
         resumed = resumed and (not _BEGINS_WITH_RESUME or code.co_code[frame.f_lasti + 1] != 0)
         lines = self.files[path] if resumed else self._enter(code, path)

@@ -1,7 +1,7 @@
 """The states of all entries of a tree, and their differences, for the first process of a container.
 
-It imports only modules that this process has. Changes that were undone are visible too: only root can set
-when an entry was last changed (its ctime).
+This module imports only modules that this process has. Changes that were undone are visible too: only root
+can set when an entry was last changed (its ctime).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def states_of(tree: str) -> dict[str, tuple[int, ...]]:
     """Return the states of all entries by their paths, `.` for the tree itself.
 
-    Each ends with the time of its last change; for a folder, adding and removing entries counts as a change.
-    Entries that disappear meanwhile are left out.
+    Each state ends with the time of the last change, in nanoseconds; for a folder, adding and removing
+    entries counts as a change. Entries that disappear meanwhile are left out.
     """
     found: dict[str, tuple[int, ...]] = {}
     for place, folders, files in os.walk(tree):
@@ -41,7 +41,7 @@ def states_of(tree: str) -> dict[str, tuple[int, ...]]:
 def changed_entries(before: States, after: States) -> list[str]:
     """Return the sorted paths that were changed, replaced or removed.
 
-    A folder is not changed by changes of its entries.
+    Changes to the entries of a folder do not count as a change of the folder.
     """
     found = []
     for path, state in before.items():
@@ -52,7 +52,7 @@ def changed_entries(before: States, after: States) -> list[str]:
 
 
 def changed_folders(before: States, after: States) -> list[str]:
-    """Return, sorted, the folders that changed in any way, for example by added or removed entries."""
+    """Return the sorted folders that still exist and changed in any way, such as by added entries."""
     found = [
         path for path, state in before.items() if stat.S_ISDIR(state[2]) and after.get(path, state) != state
     ]

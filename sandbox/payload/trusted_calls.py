@@ -1,11 +1,11 @@
-"""pytest plugin of the process that holds the tests, whose stubs ask another process (decision 113).
+"""A pytest plugin for the process that holds the tests, whose stubs ask another process (decision 113).
 
-Runs in the target's interpreter. The order adds to that of an ordinary run: `stub` (the module that the stubs
-of the tree import), `hidden` (files that the other process does not have), `learning`, `all_changes`, `runs`,
-and in `functions`, by the number of a function, `answers` and `writes` (see `Learned`). Records, besides
-those of a run, all of them notes: `ask` (a line for the other process, whose answer comes over standard
-input), `problem` (why a test can't count), `unmade` (an answer wanted to change what the true function never
-changes), `forget` and `learned`.
+Runs in the target's interpreter. Besides the keys of an ordinary run, the order has `stub` (the module that
+the stubs of the tree import), `hidden` (files that the other process does not have), `learning`,
+`all_changes`, `runs` (digests of what the true function had run, or null), and `functions`, a list with
+`answers` and `writes` for each function (see `Learned`). Besides the records of a run, there are notes: `ask`
+(a line for the other process, whose answer comes over standard input), `problem` (why a test can't count),
+`unmade` (an answer wanted to change what the true function never changes), `forget` and `learned`.
 """
 
 from __future__ import annotations
@@ -85,28 +85,33 @@ class StubCalls:
         """Digests of what was compiled, unpickled and started while the true function answered."""
         self.knows_runs = self.learning or order["runs"] is not None
         self.reporting = False
-        """Whether pytest is describing a failure, for which it may compile the test."""
+        """Whether pytest is describing a failure; pytest may then compile the test."""
         # Set before pytest imports anything of the tree. A hook can't be removed (PEP 578).
         sys.addaudithook(self.on_audit_event)
 
     # Called by stubs
 
     def call(self, function: int, values: dict[str, Any]) -> Any:
-        """Return the other process's answer to a call with these local variables of the caller."""
+        """Return the other process's answer to the call of a stub whose local variables are `values`."""
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
         return self.start_call(function, request, roots)
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
-        """Yield the items of a generator in the other process."""
+        """Yield the items of the generator that the other process makes for this call, as `call` does."""
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
         return (yield from self.start_call(function, request, roots))
 
     def start_call(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
-        """Start an outermost call, or one that a test's function makes while it is called back."""
+        """Make a call with a new number, and return the answer.
+
+        The call is an outermost one, or one from a function of the tests that is called back.
+
+        Raises `CannotTravelError` if no test is running.
+        """
         # A call during an import would be counted for whichever test imports the module first.
         if not self.in_test:
             raise self.problem("at_import", "it is called while modules are imported")
@@ -116,8 +121,11 @@ class StubCalls:
     # The exchange
 
     def exchange(self, function: int, request: dict[str, Any], roots: list[Any], shared: Shared) -> Any:
-        """Send a request with values; return the answer, or raise the exception that it contains."""
-        # A fork shares both pipes: its messages would mix with those of this process.
+        """Send a request with values; return the answer, or raise the exception that it contains.
+
+        Raises `CannotTravelError` if there is no valid answer, or if this process was forked.
+        """
+        # A fork shares both pipes, so that its messages would mix with those of this process.
         if os.getpid() != self.own:
             raise CannotTravelError("it is called in a process that the test forked")
         with self.lock:
@@ -131,13 +139,13 @@ class StubCalls:
             except Unseen as error:
                 raise self.problem("unseen", str(error)) from None
             finally:
-                # Also after an error: the change that was not made may be the reason for it.
+                # Also after an error, because a change that was not made may be the reason for the error.
                 self.report_unmade(self.learned[function])
                 self.asked.pop()
                 self.shared.pop()
 
     def report_unmade(self, learned: Learned) -> None:
-        """Report that an answer wanted to change what the true function never changes."""
+        """Report if an answer wanted to change what the true function never changes."""
         if learned.unmade:
             learned.unmade = False
             self.put("note", kind="unmade")
@@ -151,7 +159,7 @@ class StubCalls:
         self.put("note", kind="ask", data={**request, **Encoder(shared).message(roots)})
 
     def reply(self, shared: Shared) -> dict[str, Any]:
-        """Return the answer, after making the calls that the other process asks for before it answers."""
+        """Return the answer, after making the calls that the other process requests before it answers."""
         while True:
             reply = _reply(self.answers.readline() or b'{"re": "gone"}')
             self.repeat_side_effects(reply)
@@ -213,7 +221,7 @@ class StubCalls:
             try:
                 sent, do = (yield answer), "next"
             except GeneratorExit:
-                # Not while another call is open: the other process then waits for a reply to that one.
+                # Not during another call, when the other process waits for the reply to that call.
                 if self.in_test and not self.asked:
                     self.exchange(function, {"do": "close", "of": number, "call": call}, [None], shared)
                 raise
@@ -221,7 +229,7 @@ class StubCalls:
                 sent, do = error, "throw"
 
     def repeat_side_effects(self, reply: dict[str, Any]) -> None:
-        """Write, warn and log what was written, warned and logged in the other process."""
+        """Repeat the output, the warnings and the log records of the other process."""
         sys.stdout.write(reply.get("out", ""))
         sys.stderr.write(reply.get("err", ""))
         for category, text in reply.get("warnings", ()):
@@ -237,7 +245,7 @@ class StubCalls:
     # Detecting that a library runs an answer as code
 
     def remember(self, value: object) -> None:
-        """Keep the texts of an answer, to detect that one of them is run."""
+        """Keep the texts of the true function's answer, to detect whether one of them is run."""
         if not self.learning or len(self.texts) >= _MOST_TEXTS:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
@@ -247,7 +255,7 @@ class StubCalls:
                 self.texts.add(text)
 
     def on_audit_event(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Audit hook: report code that contains a text of an answer, or that the controls did not run."""
+        """Report, as an audit hook, code that contains an answer's text or that the controls did not run."""
         if self.reporting:
             return
         if self.in_test:
@@ -264,7 +272,7 @@ class StubCalls:
     def check_running_code(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Record what is run; report it if nothing equal was run while the true function answered.
 
-        An answer may be a text, a tree or a pickle that the library runs later: it would run in this process.
+        An answer may be a text, a tree or a pickle that the library runs later, and then in this process.
         """
         try:
             running = what_runs(event, arguments)
@@ -272,7 +280,7 @@ class StubCalls:
             running = b"what can't be compared"
         if not running or is_of_tools(event, arguments, self.began):
             return
-        # A digest, because the names of what ran are stored with the controls of the task.
+        # Only a digest, because these keys are stored with the controls of the task.
         key = f"{event} {hashlib.sha256(running).hexdigest()[:20]}"
         if key in self.ran or not self.knows_runs:
             return
@@ -298,7 +306,8 @@ _REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str), "logs": (str
 def _reply(line: bytes) -> dict[str, Any]:
     """Return an answer of the other process as a dictionary.
 
-    The other process can write anything: raises `CannotTravelError` if the line is no valid message.
+    Raises `CannotTravelError` if the line is not a valid message, because the other process can write
+    anything.
     """
     try:
         found = json.loads(line)
@@ -319,9 +328,10 @@ def _reply(line: bytes) -> dict[str, Any]:
 
 
 def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
-    """Return the values of a message of the other process, which must be `count`.
+    """Return the `count` values of a message from the other process.
 
-    Raises `CannotTravelError` for an invalid message, so that no error of this reader is taken for an answer.
+    Raises `CannotTravelError` for an invalid message or another number of values, so that no error of this
+    reader is mistaken for an answer.
     """
     try:
         values = Decoder(shared, message).values()
@@ -341,7 +351,11 @@ def _call(function: Any, arguments: tuple[Any, ...], keywords: tuple[tuple[str, 
 
 
 def _shape(frame: types.FrameType) -> dict[str, Any]:
-    """Return the module of a stub, the names of its parameters, and how they are passed on."""
+    """Return the `module` of a stub, the `names` of its parameters, and the `shape` in which they are passed.
+
+    The shape has the number of positional parameters, the names of keyword-only ones, and whether there are
+    `*args` and `**kwargs`.
+    """
     code = frame.f_code
     varargs, keywords = bool(code.co_flags & _VARARGS), bool(code.co_flags & _KEYWORDS)
     named = code.co_argcount + code.co_kwonlyargcount
@@ -351,7 +365,7 @@ def _shape(frame: types.FrameType) -> dict[str, Any]:
 
 
 def _place_of_caller() -> tuple[str, int]:
-    """Return file and line of the innermost frame that belongs neither to this module nor to a stub."""
+    """Return the file and line of the innermost frame that belongs neither to this module nor to a stub."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -380,7 +394,7 @@ class StubbedRun(Results):
             if self.calls.side.kept:
                 self.calls.side.kept.clear()
                 self.calls.side.kept_numbers.clear()
-                # Objects that stay are kept for one test: a generator of an earlier test may not be advanced.
+                # Objects that stay are kept for only one test: no later test may advance its generators.
                 self.put("note", kind="forget")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -396,7 +410,7 @@ class StubbedRun(Results):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Report what the answers of the true function contain."""
+        """Report what the answers of the true function contained, changed and ran, when learning."""
         if self.calls.learning:
             learned = [
                 {"answers": sorted(part.answers), "writes": sorted(part.writes)}
@@ -409,7 +423,10 @@ class StubbedRun(Results):
 
 
 def begin() -> Registering:
-    """Read the order, keep the descriptor of the answers, and create the module that the stubs import."""
+    """Read the order, keep the descriptor of the answers, and create the module that the stubs import.
+
+    Returns a plugin that registers the plugin for the run.
+    """
     order = taken_order()
     answers = os.fdopen(moved_up(0), "rb")
     close_input()

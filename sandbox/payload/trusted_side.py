@@ -1,4 +1,4 @@
-"""What the process that holds the tests accepts from the other one: plain data as learned (decision 113).
+"""What the tests' process accepts from the other process: plain data, as learned (decision 113).
 
 Runs in the target's interpreter.
 """
@@ -51,9 +51,10 @@ _MOST_HOLDERS = 2_000
 
 
 class Learned:
-    """The names in a function's answers, and its changes.
+    """The names in a function's answers, and the changes that it makes.
 
-    Recorded while the true function answers (`learning`), and required of a submission afterwards.
+    They are recorded while the true function answers (`learning`), and limit the answers of a submission
+    afterwards.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Learned:
         self.answers = set(answers)
         self.writes = set(writes)
         self.all_changes = all_changes
-        """Whether every change is made, including those that the true function was never seen to make."""
+        """Whether all changes are made, even those that the true function was never seen to make."""
         self.unmade = False
         """Whether an answer contains a change that the true function was never seen to make."""
 
@@ -74,14 +75,14 @@ class Learned:
         return name in self.answers
 
     def changes(self, key: str) -> bool:
-        """Whether an answer may change an attribute, or containers of a kind."""
+        """Whether an answer may make the changes with this key, to an attribute or a kind of container."""
         if self.learning:
             self.writes.add(key)
         return key in self.writes
 
 
 class CallsInProgress(Protocol):
-    """The calls of the stubs, as far as the tests' side has to know them."""
+    """The calls of the stubs, as far as the tests' side needs them."""
 
     learned: list[Learned]
     asked: list[int]
@@ -122,7 +123,7 @@ class TestSide(ProcessSide):
 
     @property
     def learned(self) -> Learned:
-        """What is known of the function that is being called."""
+        """What is known about the function that is being called."""
         return self.calls.learned[self.calls.asked[-1]]
 
     def answered(self, name: str) -> None:
@@ -139,7 +140,7 @@ class TestSide(ProcessSide):
     def exception_named(self, name: str, base: str) -> type:
         if self.learned.holds(name):
             return super().exception_named(name, base)
-        # A class that no answer of the true function held arrives as the built-in one that it extends.
+        # A class that no answer of the true function contained arrives as the built-in that it extends.
         known = name if name.startswith("builtins:") else f"builtins:{base}"
         found = resolved(known) if base or known == name else None
         if isinstance(found, type) and issubclass(found, Exception):
@@ -147,9 +148,9 @@ class TestSide(ProcessSide):
         raise Unseen(f"it raises {name}")
 
     def warning_named(self, name: str) -> type[Warning] | None:
-        """Return the category of a warning, or None if it belongs to the tools.
+        """Return the category of a warning; None if it belongs to the tools, or is no such category.
 
-        Nothing is imported for a name that no answer of the true function contained.
+        Nothing is imported for a name that no answer of the true function contained; it raises `Unseen`.
         """
         if name.partition(".")[0].partition(":")[0] in _TOOLS:
             return None
@@ -177,16 +178,16 @@ class TestSide(ProcessSide):
         return self.allowed(self.learned.changes(key))
 
     def same_change(self, value: object, key: str) -> Iterator[str]:
-        """Yield the keys of changes that have the same effect as this one.
+        """Yield the keys of changes that have the same effect as the change `key` of `value`.
 
-        A list can be extended in place, or replaced by a longer one where it was: in an attribute, or in a
-        container.
+        For example, a list can be extended in place, or replaced with a longer one in the attribute or
+        container that holds it.
         """
         _, attribute, name = key.rpartition(".")
         held = [attributes_of(value).get(name)] if attribute else contained(value)
         yield from {NODE_KINDS[type(part)] for part in held if type(part) in NODE_KINDS}
         known = self.calls.shared[-1].objects if self.calls.shared else {}
-        # Searching all holders of a container costs their number squared over a call.
+        # Searching all holders for every container takes time that is quadratic in their number.
         if attribute or len(known) > _MOST_HOLDERS:
             return
         for holder in known.values():

@@ -1,11 +1,12 @@
-"""pytest plugin that collects the suite once and tries each candidate in a fork (decision 36).
+"""A pytest plugin that collects the suite once and tries each candidate in a fork (decision 36).
 
 Runs in the target's interpreter. Requests come over standard input after the order, as lines of JSON: `files`
-(path to new content in base64), `swaps` and `moves` (see `code_swap`), `select` (numbers of collected tests),
-`patience` (for each of these, the seconds of processor time after which it counts as hanging), `stop_after`,
-`wall` and `memory`. Answers go over the pipe: `items` and `collected` once, `warm` when requests can be sent;
-for each request `run` and `test` as in an ordinary run, `unfit` if the code can't be swapped, `broken` after
-an error, `done` when the tests have finished, then `end`, always last.
+(new contents in base64, by path), `swaps` and `moves` (see `code_swap`), `select` (numbers of collected
+tests), `patience` (for each of these tests, the seconds of processor time after which it counts as hanging),
+`stop_after` (the number of tests that did not pass), `wall` (seconds) and `memory` (bytes). The answers go
+over the pipe: once `items`, `collected`, and `warm` when requests can be sent, or `unfit` if the repository
+is too large; for each request `run` and `test` as in an ordinary run, `unfit` if the code can't be swapped,
+`broken` after an error, `done` when the tests have finished, and always `end` last.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _ASLEEP = 1.5
 
 
 class Warm(Results):
-    """The collected suite, which serves requests."""
+    """A plugin that serves requests with the collected suite."""
 
     def __init__(self, order: dict[str, Any], root: str, fd: int) -> None:
         self.fd = moved_up(fd)
         super().__init__(order, root, opened_channel(fd))
         self.places = [root, os.environ["HOME"], os.environ["TMPDIR"]]
-        # Before pytest captures the output and replaces standard input.
+        # Opened before pytest captures the output and replaces standard input.
         self.requests = os.fdopen(moved_up(0), "rb")
         close_input()
         self.not_passed = 0
@@ -87,7 +88,7 @@ class Warm(Results):
         return (yield from super().pytest_runtest_makereport(item, call))
 
     def cut(self, raised: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remove the frames above the repository's from a traceback: Python's own style shows all of them."""
+        """Remove the frames above the repository's from a traceback; the native style would show them."""
         roots = (self.root, self.real_root)
         for place, entry in enumerate(raised.traceback):
             if entry._rawentry.tb_frame.f_code.co_filename.startswith(roots):
@@ -100,7 +101,7 @@ class Warm(Results):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serve requests until standard input ends."""
+        """Serve requests until standard input ends, which ends the process; return True if unfit for that."""
         try:
             pristine = Pristine(*self.places)
         except TooLargeError:
@@ -122,7 +123,7 @@ class Warm(Results):
         for path, content in request["files"].items():
             with open(self.root + path, "wb") as file:
                 file.write(base64.b64decode(content))
-        # Shared memory: the fork writes which test is running, and its parent reads it to judge a hang.
+        # In this shared memory the fork writes which test is running; the parent reads it to detect a hang.
         self.place[:] = bytes(4)
         child = os.fork()
         if child == 0:
@@ -133,10 +134,10 @@ class Warm(Results):
         self.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
 
     def serve(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> NoReturn:
-        """In the fork: set the limits, swap the code, run the tests, exit."""
+        """Set the limits, swap the code, run the tests, and exit; called in the fork."""
         status = 70
         try:
-            # A group of its own, so that the parent can kill what the fork starts.
+            # A new process group, so that the parent can kill what the fork starts.
             os.setsid()
             self.put = opened_channel(self.fd)
             self.requests.close()
@@ -166,7 +167,7 @@ class Warm(Results):
 def _bound(wall: float, memory: int) -> None:
     seconds = int(wall) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    # The limit comes on top of what the suite has imported: the fork shares that memory.
+    # The limit is added to the memory that the suite uses already, which the fork shares.
     used = 0
     with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
@@ -176,9 +177,9 @@ def _bound(wall: float, memory: int) -> None:
 
 
 class _Hang:
-    """Checks at intervals whether the test of a fork hangs: it computes or sleeps for far too long.
+    """Checks at intervals whether the test of a fork hangs, that is, computes or sleeps for far too long.
 
-    Processor time shows this on a busy machine too: a process that waits for a processor neither computes nor
+    This is reliable on a busy machine too, because a process that waits for a processor neither computes nor
     sleeps (decision 94).
     """
 
@@ -190,7 +191,7 @@ class _Hang:
         self.since = self.used_before = self.used_last = 0.0
 
     def seen(self, now: float) -> bool:
-        """Whether the test hangs; to be called every `_LOOK_S` seconds."""
+        """Whether the test hangs; to be called every `_LOOK_S` seconds with the time in seconds."""
         test = int.from_bytes(self.place[:], "little")
         state, used = self._read()
         if test != self.test:
@@ -216,7 +217,7 @@ class _Hang:
 def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_rusage, bool]:
     """Wait for a child; kill it after `wall` seconds, or if one of its tests hangs.
 
-    Returns its wait status, its use of resources, and whether it was killed.
+    Returns the child's wait status, its use of resources, and whether it was killed.
     """
     deadline, late, hangs, look = time.monotonic() + wall, False, False, time.monotonic() + _LOOK_S
     watched = -1
@@ -246,7 +247,7 @@ def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_ru
 
 def _kill_remaining(leader: int, spared: frozenset[int]) -> None:
     """Kill the processes that a fork left: its group, and those that this subreaper has adopted."""
-    # Again and again: a process that is killed may have started another one meanwhile.
+    # Repeated, because a process that is killed may have started another process meanwhile.
     for _ in range(100):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
@@ -261,7 +262,7 @@ def _kill_remaining(leader: int, spared: frozenset[int]) -> None:
 
 
 def _children() -> list[int]:
-    """Return the children of this process; an empty list without /proc, where they end with the sandbox."""
+    """Return the ids of this process's children; empty without /proc, where they end with the sandbox."""
     own, found = str(os.getpid()).encode(), []
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
@@ -280,7 +281,7 @@ def _adopt() -> None:
 
 
 def begin() -> Registering:
-    """Read the order, open the pipe, and adopt the processes that the tests will leave."""
+    """Read the order, open the pipe, and adopt the processes that tests will leave; return a plugin."""
     order = taken_order()
     warm = Warm(order, os.environ.pop("GISTPOINT_ROOT"), int(os.environ.pop("GISTPOINT_RESULTS")))
     _adopt()

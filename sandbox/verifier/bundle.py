@@ -1,7 +1,8 @@
-"""Builds `verify.pyz`: the modules of gistpoint's verdict, for Python 3.9 and its standard library.
+"""Builds `verify.pyz` from the modules of gistpoint's verdict, for Python 3.9 and its standard library.
 
-The modules are those that `program.py` imports, directly or through others, and the payload's files. They are
-the same files that judge here, rewritten by `lowering.py`. Equal sources give equal bundles (decision 77).
+It contains the modules that `program.py` imports, directly or through others, and the payload's files. These
+are the files that also judge in gistpoint, rewritten by `lowering.py`. Equal sources give equal bundles
+(decision 77).
 """
 
 from __future__ import annotations
@@ -41,12 +42,15 @@ class BundleError(Exception):
 
 @cache
 def bundle() -> bytes:
-    """Return the bundle. Making it takes about a second, once for each process."""
+    """Return the content of the bundle. Making it takes about a second, once for each process.
+
+    Raises the errors of `bundled_files`.
+    """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.comment = CANARY.encode("ascii")
         for name, text in sorted(bundled_files().items()):
-            # Names in order and one fixed time: equal sources have to give equal bytes.
+            # Sorted names and a fixed time, because equal sources have to give equal bytes.
             info = zipfile.ZipInfo(name, _TIME)
             info.external_attr = 0o644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED
@@ -55,9 +59,10 @@ def bundle() -> bytes:
 
 
 def bundled_files() -> dict[str, str]:
-    """Return the files of the bundle by name.
+    """Return the texts of the bundle's files by name.
 
-    Raises `BundleError`, and `LoweringError` for a construct that is too new.
+    Raises `BundleError` if a module needs something outside the standard library, and `LoweringError` for a
+    construct that can't be rewritten for older Pythons.
     """
     found: dict[str, str] = {}
     own = files("gistpoint.sandbox.verifier.bundled")
@@ -77,7 +82,10 @@ def bundled_files() -> dict[str, str]:
 
 
 def _closure() -> set[str]:
-    """Return the program and all modules of gistpoint that it imports, at its start or in its functions."""
+    """Return the names of the program and of all modules of gistpoint that it needs.
+
+    Its imports within functions count too, unlike those of the other modules. Raises `BundleError`.
+    """
     found, waiting = set[str](), [_PROGRAM]
     while waiting:
         name = waiting.pop()
@@ -88,7 +96,7 @@ def _closure() -> set[str]:
             top = wanted.partition(".")[0]
             if top == "gistpoint":
                 waiting.append(wanted)
-            # Detected when the bundle is built, not in somebody else's container (decision 77).
+            # Detected when the bundle is built, and not only in somebody else's container (decision 77).
             elif top not in sys.stdlib_module_names | _REPLACED:
                 raise BundleError(f"{name} imports {wanted}, which is not in the standard library.")
     return found
@@ -107,7 +115,7 @@ def _imports(tree: ast.AST, *, everywhere: bool = False) -> Iterator[str]:
 
 
 def _module_of(module: str, name: str) -> str:
-    """Return the module that `from module import name` loads; `name` may itself be a module."""
+    """Return the name of the module that `from module import name` loads, since `name` may be a module."""
     if module.startswith("gistpoint") and _is_package(module):
         inner = files(module)
         if inner.joinpath(f"{name}.py").is_file() or inner.joinpath(name, "__init__.py").is_file():
@@ -131,13 +139,13 @@ def _packages_of(name: str) -> Iterator[str]:
         yield name
 
 
-# `expected.json`, with which the bundle compares a run. It is as secret as the answer in it.
+# The bundle compares a run with `expected.json`, which is as secret as the answer in it.
 
 
 def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
-    """Return the file for a task, with the baseline of `backend` if there is one.
+    """Return the text of a task's `expected.json`, with the baseline of `backend` if there is one.
 
-    It contains no original code. Raises `TaskError` for a kind of task that the bundle can't judge.
+    The text contains no original code. Raises `TaskError` for a kind of task that the bundle can't judge.
     """
     known, kind = answer.of_kind, kind_named(task.mode)
     judged = isinstance(known, GistAnswer) or (kind is not None and kind.has_targets)

@@ -1,8 +1,8 @@
-"""Runs in a container that only the verifier uses: the tested code is another user there.
+"""The backend for a container that only the verifier uses, in which the tested code runs as another user.
 
-The container is the isolation. If root starts the verifier, as in most containers, the tested code becomes a
-user who owns only the paths that the suite may change. Otherwise it is the same user, and its changes are
-found afterwards (decision 77).
+The container is the isolation. If root starts the verifier, as in most containers, the tested code runs as a
+user who owns only the paths that the suite may change. Otherwise it runs as the same user, and its changes
+are detected afterwards (decision 77).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _BECOME = (
     "import ctypes, os, sys; user = int(sys.argv[1]); ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
     "os.setgroups([]); os.setgid(user); os.setuid(user); os.execv(sys.argv[2], sys.argv[2:])"
 )
-"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`).
+"""A program that permanently gives up root and new privileges (`PR_SET_NO_NEW_PRIVS`), and runs a command.
 
-The group comes first, since only root may set it.
+It sets the group first, since only root may do so.
 """
 
 
 class ContainerBackend:
-    """Runs commands in the verifier's own container."""
+    """Runs commands in the verifier's container, as another user if root starts it, unless `same_user`."""
 
     name = "container"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -47,8 +47,8 @@ class ContainerBackend:
         self._other_user = os.geteuid() == 0 and not same_user
 
     def probe(self) -> BackendProbe:
-        """Import pytest as the user that will run the tested code."""
-        # As that user: an interpreter in root's home would pass the probe, and fail every run (decision 77).
+        """Return whether the user that will run the tested code can import pytest."""
+        # Tried as that user, who could not start an interpreter in root's home (decision 77).
         command = [sys.executable, "-I", "-c", "import pytest"]
         become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
         ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)
@@ -64,27 +64,27 @@ class ContainerBackend:
         )
 
     def enforces(self) -> Mapping[str, str]:
-        """Return the mechanism that enforces each limit."""
+        """Return how each limit is enforced, by its name."""
         return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
 
     def record(self, limits: RunLimits) -> BackendRecord:
-        """Return the record, which claims no isolation: the container provides it."""
+        """Return the record, which claims no isolation, because the container provides it."""
         return BackendRecord(self.name, platform.system(), isolated=False, limits=limits.record())
 
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a fresh temporary folder."""
+        """Run `command` in a new temporary folder, and return how it ended and what it changed."""
         with run_folder() as base:
             parts = laid_out(command, base)
             started = command
-            # Sticky: the tested code may add to these folders, but not replace root's files (decision 41).
+            # Sticky folders: the tested code may add files, but not replace root's files (decision 41).
             if self._other_user:
                 for folder in parts.folders:
                     (parts.tree / folder).chmod(0o1777)
                 give_away((base / "home", base / "tmp", *(parts.tree / path for path in parts.paths)), NOBODY)
                 started = replace(command, invocation=_as_nobody(command.invocation))
-            # After the changes of owners and modes, which would otherwise be taken for the run's.
+            # Recorded after owners and modes were changed, which would otherwise count as changes of the run.
             states = TreeStates.of(parts)
             return states.completed(run_supervised(started, base, on_line=on_line, cancel=cancel), command)
 

@@ -1,8 +1,8 @@
-"""Rewrites a module for Python 3.9: newer syntax and arguments are replaced without a change of meaning.
+"""Rewrites a module for Python 3.9, replacing newer syntax and arguments without a change of meaning.
 
-It covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and `kw_only` of
-dataclasses, `strict` of `zip`. Everything else stays, so that each rule of the verdict is written only once.
-Newer names are supplied when the bundle starts (`bundled/later_names.py`).
+This module covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and
+`kw_only` of dataclasses, and `strict` of `zip`. Everything else stays, so that each rule of the verdict is
+written only once. Newer names are supplied when the bundle starts (`bundled/later_names.py`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Lowering(ast.NodeTransformer):
         self._subjects += 1
         return f"_matched_{self._subjects}"
 
-    # Annotations stay: with the import from __future__, Python 3.9 never evaluates a `str | None` in one.
+    # Annotations stay: because of the import from __future__, Python 3.9 never evaluates them.
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:
@@ -86,7 +86,7 @@ class _Lowering(ast.NodeTransformer):
         name = self._subject()
         first = ast.Assign([ast.Name(name, ast.Store())], node.subject)
         following: list[ast.stmt] = []
-        # From the last case to the first: each `if` takes the following ones as its `else`.
+        # From the last case to the first, because each `if` has the following cases as its `else`.
         for case in reversed(node.cases):
             conditions = self._conditions(case.pattern, name)
             if case.guard is not None:  # last, because it may use what the pattern binds
@@ -95,7 +95,10 @@ class _Lowering(ast.NodeTransformer):
         return [ast.copy_location(first, node), *(ast.copy_location(item, node) for item in following)]
 
     def _conditions(self, pattern: ast.pattern, name: str) -> list[ast.expr]:
-        """Return the conditions, in their order, under which the object bound to `name` matches."""
+        """Return the conditions, in order, under which the object bound to `name` matches.
+
+        Raises `LoweringError` for a pattern that is not covered.
+        """
         subject = ast.Name(name, ast.Load())
         match pattern:
             case ast.MatchValue(value=value):
@@ -122,7 +125,7 @@ class _Lowering(ast.NodeTransformer):
         subject, kind = ast.Name(name, ast.Load()), pattern.cls
         conditions = [_call("isinstance", subject, kind)]
         if pattern.patterns:
-            # The one positional pattern of `str`, `int` and the like is for the object itself.
+            # The only positional pattern of `str`, `int` and the like is for the object itself.
             is_builtin = isinstance(kind, ast.Name) and kind.id.islower()
             if len(pattern.patterns) > 1 or not is_builtin:
                 raise LoweringError(f"Line {pattern.lineno} matches a class by position.")
@@ -154,7 +157,7 @@ def _all_of(conditions: Sequence[ast.expr]) -> ast.expr:
 
 def _binding(name: str, value: ast.expr) -> ast.expr:
     """Return an expression that binds a name and is always true."""
-    # In a list, which is true even if the value is not.
+    # The value is in a list, which is true even if the value is not.
     return ast.List([ast.NamedExpr(ast.Name(name, ast.Store()), value)], ast.Load())
 
 
@@ -163,7 +166,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def _united(node: ast.expr) -> list[ast.expr]:
-    """Return the parts of `a | b | c`, none for any other expression."""
+    """Return the parts of `a | b | c`; empty for any other expression."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)):
         return []
     return [*(_united(node.left) or [node.left]), *(_united(node.right) or [node.right])]

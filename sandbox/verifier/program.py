@@ -35,11 +35,11 @@ from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sandbox.verifier.container import ContainerBackend
 
 _PATIENCE = 3
-"""A run may take this many times as long as in gistpoint: the machine is another one."""
+"""How many times as long as in gistpoint a run may take, because the machine is a different one."""
 _MOST = 16 << 20
-"""The largest file, in bytes, that is taken over from a solver's folder."""
+"""The size in bytes of the largest file that is taken over from a solver's folder."""
 _MOST_PRINTED = 8 << 20
-"""A longer verdict, in characters, is printed without the files that were taken over.
+"""The limit on a printed verdict, in characters; a longer verdict is printed without the solver's files.
 
 Inspect reads at most 10 MiB of output.
 """
@@ -55,7 +55,7 @@ class _Pins:
     build_steps: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
     image: None = None
-    """The container is the image, if the task has one."""
+    """None, because the container is made from the task's image, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class _Verdict:
     taken: Mapping[str, bytes] = field(default_factory=dict)
     """The solver's files that were judged, by path."""
     reduced: bool = False
-    """Whether this is a pass by the tests alone, which gistpoint would confirm (decision 113)."""
+    """Whether this is a pass by the tests alone, which only gistpoint can confirm (decision 113)."""
 
 
 class _Here:
-    """The source of the environment in which the bundle itself runs."""
+    """A source that always returns the environment in which the bundle itself runs."""
 
     def get(self, *_: object, **__: object) -> Environment:
         interpreter = own_interpreter()
@@ -95,7 +95,7 @@ class _Here:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge a folder or a gist; return 0 with any verdict, and 2 without one."""
+    """Judge a folder or a gist; return 0 if there is a verdict, and 2 if there is none."""
     parser = argparse.ArgumentParser(
         prog="verify.pyz", description="Judges a folder that a solver worked in."
     )
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file atomically; it replaces anything of the tested code's, and follows no link."""
+    """Write a file atomically, replacing whatever the tested code has put there, without following links."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -138,10 +138,10 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
     wanted = json.loads(expected.read_text(encoding="utf-8"))
     if wanted.get("format") != "gistpoint.expected" or wanted.get("version") != 1:
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
-    # The tested code is then another user, and must read neither the tests' ids nor the task's files.
+    # The tested code then runs as another user, who must read neither the tests' ids nor the task's files.
     if os.geteuid() == 0:
         for hidden in (expected, tar):
-            with contextlib.suppress(OSError):  # on a mount that can't be written
+            with contextlib.suppress(OSError):  # the files may be on a read-only mount
                 hidden.chmod(0o600)
     if wanted["kind"] == "gist":
         name, text = _gist_at(place, wanted)
@@ -159,7 +159,7 @@ def _pins(wanted: Mapping[str, Any]) -> Any:
 
 def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
     root = place.resolve()
-    # Only Python files of the task, without its tests: solvers replace only functions (decision 77).
+    # Only Python files of the task that are not tests, because solvers replace only functions (decision 77).
     tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
     fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
     writable = wanted["writable"]
@@ -171,14 +171,14 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
         expected=frozenset(wanted["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
     )
-    # `given` is the control: the machine is to blame only if it does not begin either (decision 121).
+    # `given` is the control: the machine is to blame only if that run does not begin either (decision 121).
     report = ControlledRunner(runner, lambda: given).run(request)
     if report.status in FREE:
         raise ValueError(report.reason or report.output[-500:])
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
     result = score(baseline, report)
-    # Only after a pass, when this Python has run the files: an older one can crash parsing deep nesting.
+    # Only after a pass, when this Python has run the files, because old ones can crash parsing deep nesting.
     changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
@@ -190,7 +190,10 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
 
 
 def _file(root: Path, path: str) -> bytes | None:
-    """Return the bytes of a plain file below `root` that is reached without a link, else None."""
+    """Return the bytes of a plain file below `root` that is reached without a link, otherwise None.
+
+    A file of more than 16 MiB gives None as well.
+    """
     place = root / path
     try:
         if place.resolve() != place or not place.is_file() or place.stat().st_size > _MOST:
@@ -263,7 +266,7 @@ def _command(wanted: Mapping[str, Any]) -> Entrypoint:
 
 
 def _run(document: Mapping[str, Any]) -> TestsRun | CommandRun:
-    """Return a run of the original from its form in an answer."""
+    """Return a run of the original from its JSON form in an answer."""
     known = {**document, "status": RunStatus(document["status"])}
     for key in ("raised", "collection_error"):
         if known.get(key) is not None:

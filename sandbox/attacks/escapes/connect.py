@@ -1,4 +1,4 @@
-"""Reaches a server of the host: over TCP, UDP, a socket in a folder, or an abstract one."""
+"""Reaches a server of the host over TCP, UDP, a socket in a folder, or an abstract socket."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Leaves a process behind, in a session of its own, with no tie to the run."""
+"""Leaves a process behind, in a new session, with no tie to the run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Loops for ever, and ignores the signal that asks it to end."""
+"""Loops forever, and ignores signals that ask it to end."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Looks for the segment of shared memory that another run left, and removes it."""
+"""Looks for the segment of shared memory that an earlier run left, and removes it."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""Looks for a file that another run left, or for its effect at the start of Python."""
+"""Looks for a file that an earlier run left."""
 
 import json
 import os

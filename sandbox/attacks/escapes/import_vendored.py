@@ -1,4 +1,4 @@
-"""Imports a copy that another package carries, from a folder of packages of some Python."""
+"""Imports a copy of a package that another package contains, from the installed packages of some Python."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Looks for a way out: any network interface except loopback."""
+"""Looks for a network interface other than loopback."""
 
 import json
 import os

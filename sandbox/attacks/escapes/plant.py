@@ -1,4 +1,4 @@
-"""Leaves a file with a given name for the next run, in every place where it may write."""
+"""Leaves a file with a given name for the next run, in every place where a run may write."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Sends the program that started the run signal 0, which only asks whether it may."""
+"""Sends signal 0, which only checks the permission, to the program that started the run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Looks for the reporter in the table of modules, by an alias, and makes it report passes."""
+"""Looks for the reporter in the table of modules, through an alias of `sys`, and makes it report passes."""
 
 import sys as system
 

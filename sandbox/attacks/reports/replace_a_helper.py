@@ -1,4 +1,4 @@
-"""Replaces an assertion helper of the repository, by which the tests judge."""
+"""Replaces an assertion helper of the repository with which the tests judge."""
 
 
 def f() -> None:

@@ -1,4 +1,4 @@
-"""Adds a conftest.py, in place of any entry with its name, and removes it before the end."""
+"""Adds a conftest.py, in place of any entry with that name, and removes it before the end."""
 
 import atexit
 import contextlib

@@ -1,4 +1,4 @@
-"""Writes a conftest.py that empties all tests, where there is one and where there was none."""
+"""Writes a conftest.py that empties all tests, over an existing conftest.py and where there was none."""
 
 import contextlib
 import os

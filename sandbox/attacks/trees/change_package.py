@@ -1,4 +1,4 @@
-"""Changes `tests/__init__.py`, so that the tests' helper is another one."""
+"""Changes `tests/__init__.py`, so that the tests' helper is replaced."""
 
 import os
 

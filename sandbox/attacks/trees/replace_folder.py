@@ -1,4 +1,4 @@
-"""Moves the folder of the tests away, or the whole tree, and puts another one in its place."""
+"""Moves the folder of the tests or the whole tree away, and puts another folder in its place."""
 
 import contextlib
 import os

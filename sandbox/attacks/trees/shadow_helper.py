@@ -1,4 +1,4 @@
-"""Makes a package with the name of the tests' helper module: Python prefers packages."""
+"""Makes a package with the name of the tests' helper module, because Python prefers packages."""
 
 import os
 

@@ -1,7 +1,7 @@
-"""Docker as a backend: a container for each run, without network or rights, the next one kept ready.
+"""Docker as a backend: each run has a container without network or rights, and the next one is kept ready.
 
-Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over
-standard input, so an engine elsewhere works the same. Nothing is pulled (decisions 6 to 8).
+Nothing of this machine is mounted: the environment is sent as an image, the tree and the control files over
+standard input, so that an engine on another machine works the same way. Nothing is pulled (decisions 6 to 8).
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class DockerBackend:
         weakref.finalize(self, self._waiting.close)
 
     def probe(self) -> BackendProbe:
-        """Run a trivial command with the settings of every run; the answer is cached."""
+        """Run a trivial command with the settings of every run; return the result, which is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return the mechanism that enforces each limit; the engine may ignore some of them."""
+        """Return how each limit is enforced, by its name; the engine may ignore some of them."""
         try:
             ignored = self._connected().not_enforced
         except EngineError:
@@ -90,7 +90,7 @@ class DockerBackend:
         return held(memory=memory, processes=processes, disk=KERNEL, files=NOT, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
-        """Return the record of an isolated run, with the limits that the engine does not enforce."""
+        """Return the record of an isolated run, which also names the limits that the engine ignores."""
         try:
             engine = self._connected()
         except EngineError:
@@ -107,7 +107,7 @@ class DockerBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a container of its own, which is removed afterwards."""
+        """Run `command` in a new or waiting container, which is removed afterwards; return how it ended."""
         began = time.monotonic()
         try:
             return self._run(command, on_line, cancel)
@@ -119,7 +119,7 @@ class DockerBackend:
             return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; a new connection first removes containers of dead programs."""
+        """Return the engine; after connecting, remove containers of dead programs. Raises `EngineError`."""
         with self._lock:
             if self._engine is None:
                 engine = connect()
@@ -154,7 +154,10 @@ class DockerBackend:
         return ContainerSettings(image, command.limits, folders, closed=bool(command.programs), python=python)
 
     def _start(self, engine: Engine, command: Command) -> tuple[ContainerSettings, DockerContainer]:
-        """Start a container for `command`; an image that was removed meanwhile is built again."""
+        """Start a container for `command`, and return its settings and the container.
+
+        An image that was removed meanwhile is built again.
+        """
         import docker.errors
 
         for last in (False, True):
@@ -176,8 +179,8 @@ class DockerBackend:
                 ended = self._converse(container, settings, command, on_line, cancel)
                 if ended is not None:
                     return ended
-            # The waiting container had died, or somebody removed it, before it received the run. Nothing
-            # ran in it, so another one is used; a run that has begun is never repeated (decision 8).
+            # There was no waiting container, or it had ended before it received the run. Nothing has run, so
+            # a new container is used; a run that has begun is never repeated (decision 8).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -231,7 +234,10 @@ def _key(command: Command) -> _Key:
 def _ended(
     container: DockerContainer, course: Course, state: dict[str, object], seconds: float
 ) -> Ended | None:
-    """Return how a run ended, as its first process or else the engine reports; None if nothing began."""
+    """Return how a run ended, as its first process or else the engine reports; None if nothing began.
+
+    Raises `EngineLostError` if the run had begun, and neither reports its end.
+    """
     if course.stop is not None:
         exit_code = course.exit_code if course.stop is Stop.EXITED else None
         output = course.output.text() + course.complaint
@@ -250,7 +256,7 @@ def _ended(
 
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
-    """Return the input of the first process: the order's length, the order, the folders, the tree."""
+    """Return the input of the first process: the order's length, the order, the folders and the tree."""
     foreign = command.environment.image
     places = MountPaths(
         workspace=f"{WORK}/repo",
@@ -260,7 +266,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         folders={name: f"{SHOWN}/{name}" for name in command.folders},
         results_fd=_RESULTS_FD,
     )
-    # Sent, not mounted: the engine may be on another machine (decision 6).
+    # Sent, not mounted, because the engine may be on another machine (decision 6).
     folders = {name: _packed(command.folders[name], stack) for name in sorted(command.folders)}
     tree = _packed(command.tree, stack)
     order = {
@@ -283,11 +289,15 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
 
 
 def _shares(command: Command, places: MountPaths) -> dict[str, object]:
-    """Return the paths that belong to the command's user, and the folders to which it may add entries."""
+    """Return the parts of the order on what the command may write.
+
+    `own` are the paths that belong to its user, `shared` the folders to which it may add entries, except
+    under the names in `reserved`.
+    """
     own = [places.home]
     writable = command.writable or Writable(paths=(".",))
     if command.programs:
-        # Read-only commands can write nowhere, so no program can be made there (decision 40).
+        # Read-only commands can't write anywhere, so that no program can be created (decision 40).
         own = []
         writable = Writable()
     parts = TreeParts.of(command.tree, writable)
@@ -299,7 +309,7 @@ def _shares(command: Command, places: MountPaths) -> dict[str, object]:
 
 
 def _limits(command: Command, engine: Engine) -> dict[str, int]:
-    """Return the limits that the first process sets, including those that the engine ignores."""
+    """Return the limits that the first process sets, including that on processes if the engine ignores it."""
     limits = command.limits.of_a_process()
     if "processes" in engine.not_enforced:
         limits["RLIMIT_NPROC"] = command.limits.processes
@@ -313,7 +323,7 @@ def _call(command: Command, places: MountPaths) -> dict[str, object]:
 
 
 def _variables(image: ImagePins | None) -> dict[str, str]:
-    """Return the few variables of an image that runs get (decision 78)."""
+    """Return the environment variables that runs get from an image, by name (decision 78)."""
     if image is None:
         return {}
     pairs = (line.partition("=") for line in image.environment)

@@ -1,4 +1,4 @@
-"""Containers for one run each: with every limit, one kept ready, labelled with the owning program.
+"""Makes containers for one run each, with all limits and the owning program's name, and keeps one ready.
 
 A shared container would keep what earlier runs left behind (decision 8).
 """
@@ -54,7 +54,7 @@ def _boot() -> str:
 
 
 def _began(pid: int) -> str:
-    """Return when a process began, as the kernel counts.
+    """Return when a process began, in the kernel's clock ticks since the boot.
 
     The text is `0` if that is unknown, and empty if there is no such process.
     """
@@ -72,7 +72,7 @@ def _began(pid: int) -> str:
 
 
 def this_program() -> str:
-    """Return the name of the running program, which is unique for all time."""
+    """Return the name of the running program, which no other program ever has."""
     return f"v1/{_place()}/{_boot()}/{os.getpid()}/{_began(os.getpid())}"
 
 
@@ -86,7 +86,7 @@ def is_gone(owner: str) -> bool:
         return False
     if parts[:2] != ["v1", _place()]:
         return False
-    # A restart of the machine ends its processes, and their numbers are used again.
+    # A restart of the machine ends its processes, and their ids are reused.
     if parts[2] != _boot():
         return True
     return _began(int(parts[3])) != parts[4]
@@ -124,13 +124,13 @@ _COMMON = "rw,nosuid,nodev"
 
 @dataclass(frozen=True, slots=True)
 class ContainerSettings:
-    """The settings that a container is created with; a waiting one serves any run with the same settings."""
+    """The settings of a container; a waiting container can serve any run that has the same settings."""
 
     image: str
     limits: RunLimits
     folders: tuple[str, ...]
     closed: bool = False
-    """Whether the command may write nowhere."""
+    """Whether the command may not write anywhere."""
     python: str = PYTHON
     """The interpreter of the first process."""
 
@@ -146,13 +146,13 @@ class DockerContainer:
     """The object that the SDK must not release while the stream is in use."""
 
     def discard(self) -> None:
-        """End everything in it and remove it; if the engine fails to do so, a later start removes it."""
+        """End and remove the container; if the engine fails to do so, a later start removes it."""
         with contextlib.suppress(Exception):
             self.stream.close()
         remove(self.engine, self.id)
 
     def kill(self) -> None:
-        """End everything in it at once."""
+        """Kill everything in the container; errors of the engine are ignored."""
         import docker.errors
         import requests
 
@@ -160,7 +160,7 @@ class DockerContainer:
             self.engine.client.api.kill(self.id)
 
     def state(self) -> dict[str, object]:
-        """Return the engine's description of how it ended; empty if there is none."""
+        """Return the engine's description of how the container ended; empty if there is none."""
         import docker.errors
         import requests
 
@@ -172,7 +172,10 @@ class DockerContainer:
 
 
 def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
-    """Create a container, attach to it and start it; a missing image is an error and is never pulled."""
+    """Create a container, attach to it, start it, and return it.
+
+    A missing image raises `docker.errors.ImageNotFound`, and is never pulled.
+    """
     api = engine.client.api
     created = api.create_container(
         settings.image,
@@ -202,9 +205,8 @@ def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
 def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]:
     """Return the settings that isolate a container and limit its resources.
 
-    Its first process is root with the rights to change its user and to give files away, and no other; the
-    command runs as another user without rights. Every writable place is memory, which counts towards the
-    limit.
+    The first process is root, with only the rights to change its user and to give files away; the command
+    runs as another user without rights. Every writable place is in memory, which counts towards the limit.
     """
     from docker.types import LogConfig, Ulimit
 
@@ -223,7 +225,7 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
         # Every writable place is in memory, which counts towards the limit.
         "read_only": True,
         "cap_drop": ["ALL"],
-        # For the first process alone, which becomes another user to start the command (decision 7).
+        # Only for the first process, which becomes another user to start the command (decision 7).
         "cap_add": ["SETUID", "SETGID", "CHOWN"],
         "security_opt": ["no-new-privileges:true"],
         "ipc_mode": "private",
@@ -235,7 +237,7 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
             Ulimit(name="nofile", soft=max(limits.open_files, 1024), hard=max(limits.open_files, 1024)),
         ],
     }
-    if engine.podman:  # its own default may be above what this machine lets it set
+    if engine.podman:  # Podman's default may be higher than this machine allows
         options["ulimits"].append(Ulimit(name="nproc", soft=_PODMAN_PROCESSES, hard=_PODMAN_PROCESSES))
     if "memory" not in engine.not_enforced:
         options |= {"mem_limit": limits.memory, "memswap_limit": limits.memory}
@@ -249,8 +251,8 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
 def remove(engine: Engine, identity: str) -> None:
     """Remove a container, running or not; if that fails now, a later start does it.
 
-    An engine that is just registering the container's end may refuse, and agree a moment later. Podman then
-    agrees but keeps the container, so it is asked only after the container has ended.
+    An engine that is just registering the container's end may refuse at first. Podman instead accepts but
+    keeps the container, so that the removal is requested only after the container has ended.
     """
     import docker.errors
     import requests
@@ -274,7 +276,7 @@ def remove_leftovers(engine: Engine) -> int:
     """Remove the containers of this user's dead programs, and return their number."""
     removed = 0
     for found in engine.client.api.containers(all=True, filters={"label": [f"{KIND}=run"]}):
-        # Of this user on this machine only: an engine may serve others (decision 8).
+        # Only those of this user on this machine: an engine may serve others (decision 8).
         if is_gone(str((found.get("Labels") or {}).get(OWNER, ""))):
             remove(engine, str(found["Id"]))
             removed += 1
@@ -282,7 +284,7 @@ def remove_leftovers(engine: Engine) -> int:
 
 
 class WaitingContainer:
-    """Holds at most one started container; `close` waits for removals and preparations in the background."""
+    """Holds at most one started container for the next run; removes and prepares them in the background."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -292,7 +294,10 @@ class WaitingContainer:
         self._workers: set[threading.Thread] = set()
 
     def take(self, engine: Engine, settings: ContainerSettings) -> DockerContainer | None:
-        """Return the waiting container if it was made for `settings` on `engine`, else None."""
+        """Return the waiting container if it was made for `settings` on `engine`; otherwise discard it.
+
+        Returns None if there is no suitable container.
+        """
         with self._lock:
             held = self._ready
             self._ready = None
@@ -304,7 +309,7 @@ class WaitingContainer:
         return None
 
     def replace(self, used: DockerContainer, settings: ContainerSettings, *, next_one: bool) -> None:
-        """Remove a used container and prepare the next one, in the background."""
+        """Remove a used container in the background and, if `next_one`, prepare another with `settings`."""
         worker = threading.Thread(
             target=self._replace, args=(used, settings, next_one), name="container-next"
         )
@@ -313,9 +318,9 @@ class WaitingContainer:
         worker.start()
 
     def close(self) -> None:
-        """Remove the waiting container, and wait until everything is removed.
+        """Remove the waiting container, and wait for removals and preparations in the background.
 
-        It can be used again afterwards.
+        This object can be used again afterwards.
         """
         with self._lock:
             self._closed = True
@@ -340,7 +345,7 @@ class WaitingContainer:
             self._preparing = True
         made: DockerContainer | None = None
         try:
-            # Outside of the lock: an engine may be slow, and a run can meanwhile start its own container.
+            # Outside of the lock, because an engine may be slow, and a run can meanwhile start a container.
             with engine_errors(used.engine.address):
                 made = start(used.engine, settings)
         except EngineError:

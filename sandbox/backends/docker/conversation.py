@@ -1,4 +1,4 @@
-"""The conversation with a container: sends its work, receives its frames, follows its run to the end."""
+"""The conversation with a container: sends its work, receives its frames and follows its run to the end."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _TICK_S = 0.2
 
 
 class BrokenFramesError(Exception):
-    """The container sent something that its first process does not write."""
+    """The container sent something that its first process never writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFrame:
     """One message from a container.
 
-    Its kind is `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint, or `Z` end of
-    stream.
+    Its kind is `R` for result lines, `O` for output, `E` for the end of the command, `M` if memory ran out,
+    `C` for a complaint, or `Z` for the end of the stream.
     """
 
     kind: str
@@ -50,13 +50,13 @@ class StreamFrame:
 
 
 class Conversation:
-    """Sends the parts of the work, then the bytes of `requests`; receives until the container closes."""
+    """Sends the parts of the work and then the bytes of `requests`, and receives frames at the same time."""
 
     def __init__(
         self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None
     ) -> None:
         self._stream = stream
-        # A copy: if the caller closes its descriptor, the number may soon belong to another pipe.
+        # A copy, because after the caller closes its descriptor, the number may soon belong to another pipe.
         self._requests = None if requests is None else os.dup(requests)
         self._frames: queue.Queue[StreamFrame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
@@ -64,9 +64,9 @@ class Conversation:
             threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
     def next(self, timeout_s: float) -> StreamFrame | None:
-        """Return the next frame, or None if none came in time.
+        """Return the next frame, or None if none came within `timeout_s` seconds.
 
-        The very last one is `Z`, with the error if there was one.
+        The very last frame is a `Z`, with the text of the error if there was one.
         """
         try:
             return self._frames.get(timeout=timeout_s)
@@ -90,7 +90,7 @@ class Conversation:
         self._put(StreamFrame("Z", reason))
 
     def _send(self, parts: Sequence[bytes | IO[bytes]]) -> None:
-        """Send while receiving: a container that refuses its work reports why, and takes no more of it."""
+        """Send the work, in a separate thread: a container that refuses it reports why without reading on."""
         with contextlib.suppress(OSError, ValueError):
             for part in parts:
                 if isinstance(part, bytes):
@@ -123,9 +123,9 @@ class Conversation:
 def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
     """Yield frames until the stream ends; raises `BrokenFramesError` for invalid data.
 
-    The engine wraps a container's output in blocks with a header of eight bytes: the stream in the first of
-    them, the length in the last four. The frames of the first process are inside the blocks of its standard
-    output.
+    The engine wraps a container's output in blocks with a header of eight bytes: the first is the number of
+    the stream, the last four are the length. The frames of the first process are inside the blocks of its
+    standard output.
     """
     held = bytearray()
     while header := _exactly(stream, _HEADER):
@@ -145,7 +145,7 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
 
 
 def _exactly(stream: socket.socket, size: int) -> bytes:
-    """Return `size` bytes, or none at the end of the stream."""
+    """Return `size` bytes; empty if the stream ends before that."""
     parts = []
     left = size
     while left:
@@ -162,7 +162,7 @@ _FRAME_S = 0.05
 
 @dataclass
 class Course:
-    """How far a run has come; `stop` is None if the stream broke off before the run was over."""
+    """How far a run has come; `stop` is None until it ends, and if the stream breaks off before that."""
 
     lines: ResultLines
     output: Tail
@@ -177,7 +177,7 @@ class Course:
 def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken) -> None:
     """Take frames until the run ends or has to be stopped, and set `course.stop`.
 
-    `deadline` is a time of the monotonic clock.
+    `deadline` is a time on the monotonic clock, in seconds.
     """
     takers: dict[str, Callable[[bytes], None]] = {"R": course.lines.add, "O": course.output.add}
     while course.stop is None:

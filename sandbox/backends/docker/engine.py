@@ -18,7 +18,7 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 class EngineError(Exception):
-    """The engine can't be used; `fix` describes the remedy."""
+    """The engine can't be used; `fix` describes the remedy, if there is one."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -37,21 +37,21 @@ class Engine:
     client: DockerClient
     address: str
     version: str
-    """Such as `20.10.24`, or `podman 4.3.1`."""
+    """The version of the engine, such as `20.10.24` or `podman 4.3.1`."""
     machine: str
-    """As `uname -m` prints it: `x86_64`, `aarch64`."""
+    """The processor architecture as `uname -m` prints it, such as `x86_64` or `aarch64`."""
     not_enforced: tuple[str, ...]
-    """The limits that it accepts and ignores, such as `memory`."""
+    """The limits that the engine accepts and ignores, such as `memory`."""
 
     @property
     def podman(self) -> bool:
-        """Whether it is Podman's service, which supports fewer options of temporary file systems."""
+        """Whether the engine is Podman's service, which differs from Docker in some limits and removals."""
         return self.version.startswith("podman")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an engine listens; `tls` as the SDK takes it."""
+    """The address of an engine; `tls` has the SDK's form, and `set_by` names the setting, if any."""
 
     url: str
     tls: TLSConfig | bool = False
@@ -59,11 +59,10 @@ class Address:
 
 
 def find_address(environment: Mapping[str, str] | None = None) -> Address:
-    """Return the address, looked up in the order of the `docker` command.
+    """Return the address of the engine that the settings name.
 
-    DOCKER_HOST comes first, then the context, then the usual socket. CONTAINER_HOST, Podman's own variable,
-    counts after DOCKER_HOST. Raises `EngineError` for a context that does not exist: an engine other than the
-    named one is never used.
+    DOCKER_HOST comes first, then CONTAINER_HOST (Podman's variable), the context, and the usual socket.
+    Raises `EngineError` for invalid TLS settings, and for a context that is missing or can't be read.
     """
     import docker.errors
     import docker.tls
@@ -96,7 +95,10 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
 
 
 def connect() -> Engine:
-    """Connect to the engine of the user's settings. Raises `EngineError`."""
+    """Connect to the engine of the user's settings, and return it.
+
+    Raises `EngineError` if the engine can't be used.
+    """
     import docker
 
     address = find_address()

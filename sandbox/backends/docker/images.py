@@ -1,6 +1,6 @@
-"""Images named by their content: a base with Python, and one on top of it for each environment.
+"""Makes images that are named by their content: a base with Python, and an image on it for each environment.
 
-Nothing is ever pulled, unless `GISTPOINT_DOCKER_BASE=registry` asks for the base from a registry.
+Nothing is ever pulled, unless `GISTPOINT_DOCKER_BASE=registry` requests the base from a registry.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _FOREIGN = "the environment holds code compiled for another system than the engi
 def environment_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
     """Return the id of the image that contains `environment`, built on the engine if necessary.
 
-    `runtime` is the part of this machine that it needs. Raises `EngineError`.
+    `runtime` has the parts of this machine that the environment needs. Raises `EngineError` if there is no
+    base, if the engine can't run the environment's binaries, or if it fails to build the image.
     """
     base = base_image(engine, environment, runtime)
     entries = environment_entries(environment)
@@ -55,20 +56,20 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
                 raise EngineError(
                     _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
                 )
-    # By content and by the base's id, so that equal environments are sent once (decision 6).
+    # Tagged by the content and the base's id, so that equal environments are sent only once (decision 6).
     tag = digest_of([Entry("base", data=base.encode()), *entries])[:32]
     found = known_image(engine, f"{ENVIRONMENT}:{tag}")
     if found is not None:
         return found
     with tempfile.TemporaryFile() as layer:
         write_layer(entries, layer)
-        # The label comes first: it overrides the one that even unfinished steps would inherit from the base.
+        # The label comes first, so that even unfinished steps do not inherit the base's label.
         dockerfile = f'FROM {base}\nLABEL {KIND}="environment"\nADD layer.tar /\n'
         return _build(engine, dockerfile, {"layer.tar": layer}, f"{ENVIRONMENT}:{tag}")
 
 
 def environment_entries(environment: Environment) -> list[Entry]:
-    """Return what an environment's image adds to its base: the environment and the first process."""
+    """Return the entries that an environment's image adds to its base, sorted by path."""
     below = f"{_SHOWN}/environment"
     python = f"/{PYTHON}/bin/python{environment.version}"
     settings = (
@@ -97,8 +98,8 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
     """Return the id of an image in which commands find only `programs`, and only root an interpreter.
 
-    Its base must be made from this machine's parts: the content of a registry's is unknown. Raises
-    `EngineError`.
+    It must be made from this machine's parts, because the content of a registry's image is unknown. Raises
+    `EngineError` if the engine loses the image.
     """
     first = first_process()
 
@@ -109,7 +110,7 @@ def programs_image(engine: Engine, environment: Environment, runtime: Runtime, p
 
 
 def first_process() -> list[Entry]:
-    """Return the program that runs first in a container, and the modules that it imports."""
+    """Return entries for the program that runs first in a container, and for the modules that it imports."""
     names = ("container_entry.py", "tree_states.py")
     return [Entry(f"{_SHOWN}/inside/{name}", data=(_PAYLOAD / name).read_bytes()) for name in names]
 
@@ -120,7 +121,7 @@ def made_here(engine: Engine) -> bool:
 
 
 def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) -> str:
-    """Return the id of the base with this stamp; send it to the engine if it has none."""
+    """Return the id of the base with this stamp; if the engine has none, send it one with `entries`."""
     known = _stamped(engine, stamp)
     if known is not None:
         return known
@@ -139,7 +140,7 @@ def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) ->
 
 
 def remove_images(engine: Engine) -> int:
-    """Remove every image that gistpoint made on this engine, and return their number."""
+    """Remove the images that gistpoint made on this engine and no container uses; return their number."""
     import docker.errors
 
     removed = 0
@@ -154,11 +155,14 @@ def remove_images(engine: Engine) -> int:
 
 
 def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
-    """Build the shipped Dockerfile on the official image, which is pulled only if that was asked for."""
+    """Build the shipped Dockerfile on the official image, and return the id; pull that only if `may_pull`.
+
+    Raises `EngineError` if the official image is missing and may not be pulled.
+    """
     name = f"python:{version}-slim"
     official = known_image(engine, name)
     if official is None:
-        # Nothing is pulled unless that was asked for (decision 6).
+        # Nothing is pulled unless the user has requested that (decision 6).
         if not may_pull:
             raise EngineError(
                 f"a base image can't be made from this machine's Python, and {name} is not on the engine",
@@ -201,7 +205,10 @@ def _build(
     tag: str,
     arguments: Mapping[str, str] | None = None,
 ) -> str:
-    """Build without a network; a base that is named by its id can't be pulled."""
+    """Build an image without a network, and return its id; a base that is named by its id can't be pulled.
+
+    Raises `EngineError` if the build fails.
+    """
     import docker.errors
 
     with tempfile.TemporaryFile() as context:

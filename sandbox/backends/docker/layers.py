@@ -27,24 +27,25 @@ class Entry:
     """One path of a layer: a file with the content of `source` or `data`, a link, or a folder."""
 
     path: str
-    """Relative, with slashes."""
+    """The path relative to the root, with slashes."""
     mode: int = 0o644
     source: Path | None = None
     data: bytes | None = None
     link: str = ""
     modified: int = 0
-    """Seconds since the epoch: compiled bytecode is compared with it."""
+    """The time of the last change, in seconds since the epoch, with which bytecode is compared."""
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """Whether the entry is a folder."""
         return self.source is None and self.data is None and not self.link
 
 
 def with_parents(entries: Iterable[Entry]) -> list[Entry]:
     """Return `entries` sorted, without duplicate paths, with an entry for each folder above them.
 
-    Those have the mode 0755: folders that a tar only implies get mode 0700 from some storage drivers.
+    The added entries have mode 0755, because some storage drivers give mode 0700 to folders that a tar only
+    implies.
     """
     known: dict[str, Entry] = {}
     for entry in entries:
@@ -58,7 +59,7 @@ def with_parents(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def digest_of(entries: Iterable[Entry]) -> str:
-    """Return a digest of paths, modes, times and contents, in hexadecimal."""
+    """Return a SHA-256 digest of the paths, modes, times, links and contents, in hexadecimal."""
     total = hashlib.sha256()
     for entry in entries:
         total.update(f"{entry.path}\0{entry.mode:o}\0{entry.modified}\0{entry.link}\0".encode())
@@ -76,7 +77,7 @@ def write_layer(entries: Iterable[Entry], file: IO[bytes]) -> None:
         for entry in entries:
             info = tarfile.TarInfo(entry.path)
             info.mode = entry.mode
-            # Bytecode is compared with the time of its source.
+            # Kept, because bytecode is compared with the time of its source.
             info.mtime = entry.modified
             if entry.link:
                 info.type = tarfile.SYMTYPE
@@ -95,7 +96,7 @@ def write_layer(entries: Iterable[Entry], file: IO[bytes]) -> None:
 
 
 def folder_entries(folder: Path, below: str) -> list[Entry]:
-    """Return the files and relative links of `folder` as entries below the path `below`."""
+    """Return the folders, files and relative links in `folder` as entries below the path `below`."""
     found = [Entry(below, 0o755)] if below else []
     for place, folders, files in os.walk(folder):
         relative = Path(place).relative_to(folder).as_posix()
@@ -109,7 +110,7 @@ def folder_entries(folder: Path, below: str) -> list[Entry]:
 
 PYTHON = "usr/local"
 RECIPE = "3"
-"""To be changed when the layout of a runtime's parts changes."""
+"""The version of the layout of a runtime's parts, to be increased when that changes."""
 _ETC = {
     "etc/passwd": "root:x:0:0::/:/bin/sh\nsolver:x:10001:10001::/sandbox/home:/bin/sh\n",
     "etc/group": "root:x:0:\nsolver:x:10001:\n",
@@ -126,7 +127,7 @@ def can_be_made(machine: str) -> bool:
 
 
 def _entry_of(path: Path, inner: str) -> Entry | None:
-    """Return the entry of a file, a folder or a link; None for anything else, such as a socket."""
+    """Return the entry of a file, a folder or a relative link; None for anything else, such as a socket."""
     if path.is_symlink():
         target = str(path.readlink())
         # An absolute link would lead to another place in the container.
@@ -154,7 +155,7 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
 
 
 def closed_entries(environment: Environment, runtime: Runtime, programs: Runtime) -> list[Entry]:
-    """Return the same entries, but only root may use those that are not among `programs`.
+    """Return the entries of a root file system in which only root may use files that are not in `programs`.
 
     The first process of a container is root and needs the interpreter; the command runs as another user.
     """
@@ -184,7 +185,7 @@ def _is_binary(part: RuntimePath) -> bool:
 
 
 def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
-    """Put each part at its path on this machine, and a library from elsewhere next to the C library."""
+    """Yield each part at its path on this machine, but libraries from other places next to the C library."""
     known = list(parts)
     c_library_folders = [Path(part.path).parent for part in known if "/libc.so" in part.path]
     libraries = next(iter(c_library_folders), Path("/lib"))

@@ -1,8 +1,8 @@
-"""Images that tasks name: found on the engine, inspected, and prepared for runs by a layer on top.
+"""Finds the images that tasks name, inspects them, and prepares them for runs by adding a layer.
 
-Their content is foreign. Nothing of it runs here; what has to run in a container of it has no network,
-nothing of this machine and no rights but those over its own files. Nothing is pulled unless that is asked for
-(decision 78).
+The content of these images is not trusted. Nothing of it runs on this machine; what has to run in a container
+has no network, sees nothing of this machine, and has no rights except over its own files. Nothing is pulled
+unless the user requests it (decision 78).
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
 def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunContext = UNATTENDED) -> Image:
     """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
 
-    The digest of an image that came from no registry is its id. Raises `EngineError` with the command that
-    would get it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are
-    kept by the engine.
+    The digest of an image that is not from a registry is its id. A missing image is pulled if `pull` is true;
+    otherwise `EngineError` is raised, with the command that would get it. Raises `EngineError` with what
+    prevented the pull, and `CancelledError` if stopped; the engine keeps the layers that have arrived.
     """
     import docker.errors
 
@@ -100,7 +100,7 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
 
 
 def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image:
-    """Pull an image, and report how much of it has arrived."""
+    """Pull and return an image, and report how many MiB have arrived. Raises `EngineError` if that fails."""
     separator = "@" if tag.startswith("sha256:") else ":"
     name = f"{repository}{separator}{tag}"
     run = run.step(f"pulling {visible_line(name)} (MiB)")
@@ -126,7 +126,7 @@ def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image
 def digest_in(image: Image, name: str) -> tuple[str, str]:
     """Return the name without its tag, and the digest by which a registry names the image.
 
-    Without such a digest it is the image's id.
+    If there is no such digest, the image's id is returned instead.
     """
     bare = name.partition("@")[0]
     if ":" in posixpath.basename(bare):
@@ -137,7 +137,10 @@ def digest_in(image: Image, name: str) -> tuple[str, str]:
 
 
 def platform_of(engine: Engine, image: Image) -> str:
-    """Return the platform of an image. Raises `EngineError` if the engine can't run it as it is."""
+    """Return the platform of an image, such as `linux/amd64`.
+
+    Raises `EngineError` if the engine can't run the image, or if the image declares volumes.
+    """
     platform = f"{image.attrs.get('Os')}/{image.attrs.get('Architecture')}"
     if platform not in PLATFORMS:
         raise EngineError(f"the image is for {platform}, and not for {' or '.join(PLATFORMS)}")
@@ -158,13 +161,13 @@ def platform_of(engine: Engine, image: Image) -> str:
 
 
 def variables_of(image: Image) -> dict[str, str]:
-    """Return the environment variables that an image sets."""
+    """Return the environment variables that an image sets, by name."""
     lines = (image.attrs.get("Config") or {}).get("Env") or ()
     return {name: value for name, _, value in (str(line).partition("=") for line in lines)}
 
 
 def passed_on(image: Image) -> tuple[str, ...]:
-    """Return the image's variables that runs get."""
+    """Return the image's environment variables that runs get, as sorted `NAME=VALUE` texts."""
     return tuple(
         f"{name}={value}" for name, value in sorted(variables_of(image).items()) if name in PASSED_ON
     )
@@ -172,7 +175,7 @@ def passed_on(image: Image) -> tuple[str, ...]:
 
 @contextmanager
 def opened(engine: Engine, image: Image) -> Iterator[Opened]:
-    """Create a container of an image to inspect, which is never started, and remove it afterwards."""
+    """Create a container in order to inspect an image, and remove it afterwards; it is never started."""
     identity = _created(engine, str(image.id), ["/nothing"])
     try:
         yield Opened(engine, identity)
@@ -199,7 +202,7 @@ class Opened:
         return True
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file. Raises `EngineError` for one that is too large."""
+        """Return the content of a file. Raises `EngineError` if it is too large, or is not a file."""
         with self._archive(path, _MOST_REPORT) as archive:
             for member in archive:
                 if member.isfile():
@@ -207,7 +210,7 @@ class Opened:
         raise EngineError(f"{path} in the image is no file")
 
     def copy(self, folder: str, target: IO[bytes], *, wanted: Any) -> None:
-        """Copy a folder as a tar, without the members for whose path `wanted` is false.
+        """Copy a folder to `target` as a tar, without the members for whose path `wanted` returns false.
 
         Raises `EngineError` if there is no such folder, or if it is too large.
         """
@@ -239,7 +242,7 @@ class Opened:
 
 
 class _Chunks:
-    """A stream of pieces as a file, up to a bound."""
+    """A stream of byte strings as a readable file, which may have at most `most` bytes."""
 
     def __init__(self, stream: Iterator[bytes], most: int) -> None:
         self._stream = stream
@@ -247,7 +250,7 @@ class _Chunks:
         self._held = b""
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes; fewer only at the end."""
+        """Return `size` bytes; fewer only at the end. Raises `EngineError` if the stream is too large."""
         parts = [self._held]
         missing = size - len(self._held)
         while missing > 0:
@@ -264,7 +267,7 @@ class _Chunks:
         return data[:size]
 
     def drain(self) -> None:
-        """Read to the end, or drop the stream: the engine keeps the container until then."""
+        """Read to the end, or drop a stream that is too large; until then the engine keeps the container."""
         for part in self._stream:
             self._left -= len(part)
             if self._left < 0:
@@ -273,7 +276,7 @@ class _Chunks:
 
 
 def find_python(inside: Opened, image: Image) -> str:
-    """Return the path of the image's interpreter: of the conda environment `testbed`, or on its PATH.
+    """Return the path of the image's interpreter, in the conda environment `testbed` or on its PATH.
 
     Raises `EngineError` if there is neither.
     """
@@ -298,8 +301,9 @@ def find_python(inside: Opened, image: Image) -> str:
 def prepared_image(engine: Engine, pins: ImagePins) -> str:
     """Return the id of the image that runs of a task start from, built if necessary.
 
-    It is the pinned one with a layer on top: a user, gistpoint's first process, an empty workdir, no
-    installation that leads into it. Raises `EngineError`.
+    It is the pinned image with an additional layer: this adds a user and gistpoint's first process, empties
+    the workdir, and removes the installations that lead into it. Raises `EngineError` if the pinned image is
+    missing or can't be used.
     """
     image = find_image(engine, pins.reference)
     platform_of(engine, image)
@@ -310,9 +314,9 @@ def prepared_image(engine: Engine, pins: ImagePins) -> str:
 
 
 def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
-    """Return the findings from the preparation of the image, which is prepared now if it was not.
+    """Return the findings from the preparation of the image, which is prepared now if necessary.
 
-    Raises `EngineError`.
+    Raises `EngineError` if the image can't be prepared, or its report can't be read.
     """
     image = engine.client.images.get(prepared_image(engine, pins))
     with opened(engine, image) as inside:
@@ -325,7 +329,7 @@ def _entries() -> list[Entry]:
 
 
 def _created(engine: Engine, image: str, command: list[str]) -> str:
-    """Create a container with no network, nothing mounted, and no rights but those over files."""
+    """Create a container without a network, mounts, or rights except over files; return its id."""
     api = engine.client.api
     limits: dict[str, Any] = {} if "memory" in engine.not_enforced else {"mem_limit": _MEMORY}
     if "processes" not in engine.not_enforced:
@@ -363,7 +367,7 @@ def _prepare(engine: Engine, image: str, pins: ImagePins, entries: list[Entry], 
         layer = io.BytesIO()
         write_layer(entries, layer)
         api.put_archive(identity, "/", layer.getvalue())
-        # The image's own interpreter runs it, without a network and without a mount (decision 78).
+        # The image's own interpreter runs the program, without a network and without mounts (decision 78).
         with _startable(engine, pins):
             api.start(identity)
         try:

@@ -1,1 +1,1 @@
-"""Files of the bundle that are not modules of gistpoint; they run with Python 3.9."""
+"""The files of the bundle that are not modules of gistpoint; they run with Python 3.9 or newer."""

@@ -1,6 +1,6 @@
 """Supplies names of the standard library that the bundle's modules use and an older Python does not have.
 
-A missing class of syntax trees gets an empty substitute: an older Python never makes such a node.
+A missing class of syntax trees gets an empty substitute, because an older Python never makes such a node.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _NODES = (
 _TYPING = ("TypeAlias", "Self", "Never", "LiteralString", "NotRequired", "Required")
 
 
-class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is its substitute
-    """`enum.StrEnum`, which came with Python 3.11."""
+class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is the substitute for `StrEnum`
+    """A substitute for `enum.StrEnum`, which Python has had since 3.11."""
 
     def __str__(self) -> str:
         return str(self.value)
@@ -27,7 +27,7 @@ class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is its substitute
 
 
 def supply() -> None:
-    """Add the missing names; on Python 3.11 there are none."""
+    """Add the names that are missing in this Python; from Python 3.11 on, none are."""
     if not hasattr(enum, "StrEnum"):
         setattr(enum, "StrEnum", _StrEnum)  # noqa: B010 - missing in the module
     for name in _NODES:

@@ -1,6 +1,6 @@
-"""Replaces msgspec in the bundle, which may need only the standard library: the part that is used.
+"""Replaces the used part of msgspec in the bundle, which may need only the standard library.
 
-Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is coerced.
+Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is converted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class ValidationError(ValueError):
 
 
 class Meta:
-    """Bounds of a value; not checked here."""
+    """The limits of a value, which are not checked in the bundle."""
 
     def __init__(self, **bounds: Any) -> None:
         self.bounds = bounds
@@ -48,7 +48,7 @@ class Struct:
 
     @classmethod
     def fields(cls) -> dict[str, str]:
-        """Return the types of all fields as they are written."""
+        """Return the types of all fields as they are written, by name."""
         found: dict[str, str] = {}
         for base in reversed(cls.__mro__):
             if base is not Struct:
@@ -57,7 +57,10 @@ class Struct:
 
 
 def convert(value: Any, kinds: Any) -> Any:
-    """Return the struct of `kinds`, a class or nested tuples of classes, that `value` describes."""
+    """Return the struct that `value` describes; `kinds` is a class, or a nested tuple of possible classes.
+
+    Raises `MisfitError` if the value fits none of them.
+    """
     if not isinstance(value, dict):
         raise ValidationError("Expected `object`")
     for kind in _flat(kinds):

@@ -1,4 +1,4 @@
-"""The first file of the bundle: unpacks it for this run, because other processes start some files."""
+"""The first file of the bundle: unpacks it for this run, because other processes start some of its files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _main() -> int:
     try:
         with zipfile.ZipFile(sys.path[0]) as bundle:
             bundle.extractall(folder)
-        # The tested code is another user, whose processes start files of the payload here.
+        # The tested code runs as another user, whose processes start files of the payload in this folder.
         Path(folder).chmod(0o755)
         sys.path[0] = folder
         sys.dont_write_bytecode = True
-        # Before the first module of gistpoint: they use these names while they are imported.
+        # Before gistpoint's modules, which use these names while they are imported.
         __import__("later_names")
         from gistpoint.sandbox.verifier.program import main
 
