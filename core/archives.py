@@ -119,7 +119,7 @@ class BoundedTar:
 
 
 def _bounded_headers() -> type[tarfile.TarInfo]:
-    """Return the class for one tar's members, which refuses a header before its content is read."""
+    """Return a class for the members of one tar; it refuses large, sparse or too many headers unread."""
     total = in_a_row = 0
 
     class Header(tarfile.TarInfo):

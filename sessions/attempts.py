@@ -78,7 +78,7 @@ class AttemptSummary:
     def is_of(self, participant: str) -> bool:
         """Whether the person with this pseudonym made the attempt.
 
-        An empty pseudonym stands for anybody who works on this machine without a pseudonym.
+        An empty pseudonym means anybody who works on this machine without a pseudonym.
         """
         if self.actor != PERSON or self.participant != participant:
             return False

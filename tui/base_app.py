@@ -123,7 +123,7 @@ class BaseApp(App[object]):
         self._input_counts_from = 0.0
         """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
         self._ground: Screen[Any] | None = None
-        self.add_mode(self.DEFAULT_MODE, self._lay_ground)
+        self.add_mode(self.DEFAULT_MODE, self._make_bottom_screen)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -166,7 +166,7 @@ class BaseApp(App[object]):
         """Return the screen at the bottom of the stack."""
         raise NotImplementedError
 
-    def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
+    def set_bottom_screen(self, screen: Screen[Any]) -> Screen[Any]:
         """Make a screen the bottom of the stack before it is shown, and return it."""
         self._ground = screen
         if isinstance(screen, BaseScreen):
@@ -185,8 +185,8 @@ class BaseApp(App[object]):
     def ground_drawn(self) -> None:
         """Do nothing. Called whenever the bottom screen has been drawn."""
 
-    def _lay_ground(self) -> Screen[Any]:
-        ground = self.lay_ground(self.first_screen())
+    def _make_bottom_screen(self) -> Screen[Any]:
+        ground = self.set_bottom_screen(self.first_screen())
         # Textual would parse all style sheets again, although no variable has changed.
         ground._css_update_count = self._css_update_count
         return ground
@@ -216,7 +216,7 @@ class BaseApp(App[object]):
 
     def begin_again(self) -> AwaitMount:
         """Show the first screen again, as the new bottom of the stack."""
-        return self.push_screen(self._lay_ground())
+        return self.push_screen(self._make_bottom_screen())
 
     def on_mount(self) -> None:
         """Apply the user's keys, report problems with the settings, and watch themes and signals."""

@@ -61,7 +61,7 @@ class ReviewApp(BaseApp):
             make, self._make = self._make, None
             # `switch_screen` removes a callback, and the first screen has none.
             self.screen._push_result_callback(self, None)
-            self.switch_screen(self.lay_ground(make()))
+            self.switch_screen(self.set_bottom_screen(make()))
             self.call_later(self._catch_up)
 
     async def _catch_up(self) -> None:

@@ -60,7 +60,7 @@ class Pool:
 
     @property
     def solver_means(self) -> tuple[float, ...]:
-        """For each row, the share of the pool's attempts that its solver solved."""
+        """For each row, the share of its solver's attempts in the pool that were solved."""
         outcomes: dict[str, list[float]] = defaultdict(list)
         # The mean is of the solver's group, never of a person: with four to eight attempts, a person's own
         # share contains the outcome that it would explain (decision 86).

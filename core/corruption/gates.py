@@ -67,7 +67,8 @@ def gate(
 
 
 # A corruption that a careful reader sees without thinking is dropped before a test runs, even at the cost of
-# good candidates (decision 30); so is one that the rest of the function still mentions (decision 93).
+# good candidates (decision 30); so is one whose missing part the rest of the function still mentions
+# (decision 93).
 class Gate:
     """The gates of one function; its original is examined once for all of its corruptions."""
 

@@ -152,7 +152,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     """A log open for appending; nobody else writes to it until it is closed."""
 
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
-        """Open or create a log; `lock`, on the log or on a file that stands for it, is held until `close`.
+        """Open or create a log; `lock`, on the log or on a file that represents it, is held until `close`.
 
         Raises OSError if the log can't be opened, and the kind's error for a log of a newer version, which is
         not written to.

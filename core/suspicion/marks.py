@@ -167,7 +167,7 @@ class _Piece:
         return isinstance(above, ast.Call) and above.func is node
 
     def _attribute(self, name: str) -> _Marks:
-        """Mark an attribute that plain values, the library and the submission do not have (decision 115)."""
+        """Mark an attribute that reaches beyond plain values, or that nothing here has (decision 115)."""
         if name in names.REACHING:
             yield SuspicionMark(name)
         elif name in names.FILE_METHODS:

@@ -146,7 +146,7 @@ def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of the written record's members, other than None, that the given record lacks."""
+    """Yield the keys of members, other than None, that the written record has and the given one has not."""
     if isinstance(written, dict):
         for name, value in written.items():
             if name in given:

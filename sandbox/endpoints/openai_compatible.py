@@ -44,7 +44,6 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, most_bytes, abandoned)
 
-    # No redirects, because they would send the conversation to a host that no record names.
     return DefaultHttpxClient(
         follow_redirects=False,
         timeout=timeout_s,

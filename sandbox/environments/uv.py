@@ -239,7 +239,7 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        # Only listed keys: the user's `no-binary` would override `WHEELS_ALONE`, and uv build (decision 38).
+        # Only the listed keys: a user's `no-binary` would override `WHEELS_ALONE` (decision 38).
         elif key not in _KEPT_SETTINGS:
             continue
         elif key not in settings:

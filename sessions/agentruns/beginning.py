@@ -208,7 +208,9 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
 def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
     """Return an existing run and the ports to continue it.
 
-    Raises the errors of `begin_run`, and `UserError` if the run was begun with a model at another server.
+    Raises `AgentRunError` if there is no such run or it can't be read, `EndpointError` if the package of chat
+    endpoints is missing, and `UserError` if the run was begun with a model at another server, or if its cost
+    is limited but can't be computed.
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings

@@ -157,7 +157,7 @@ class Validator:
         return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
 
     def undo(self, task: str) -> ValidationOperation | None:
-        """Withdraw the last verdict or comment that still stands, and return it; None if there is none."""
+        """Withdraw the last verdict or comment in force, and return it; None if there is none."""
         undoable = self.validation(task).undoable
         target = self.store.book.get(undoable[-1]) if undoable else None
         if target is not None:

@@ -36,8 +36,7 @@ def _light(text: str | None, number: str | None) -> Json:
 class RawRecord(NamedTuple):
     """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
 
-    An `inner` record is inside another record, or outside all others; its step is inserted between their
-    steps.
+    The step of an `inner` record, inside another or outside all others, is inserted between their steps.
     """
 
     start: int
@@ -84,11 +83,7 @@ class TooDeepError(TooLongError):
 
 
 class Scanner:
-    """A window that moves over a blob; positions are offsets in the blob.
-
-    Its methods raise `UnreadableError` where the text is cut off or damaged, or a value is too long or nested
-    too deep.
-    """
+    """A window that moves over a blob, by offset. Raises `UnreadableError` for damaged or too long text."""
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
         self.blob = blob

@@ -349,7 +349,7 @@ def is_log(archive: Archive) -> bool:
         return True
     if not archive.damage:
         return False
-    # A damaged log may lack these members.
+    # A damaged log may not have these members.
     return any(name.startswith("samples/") for name in archive.members)
 
 

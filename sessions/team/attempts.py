@@ -407,7 +407,7 @@ def pull_attempts(
     machine: str,
     report: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> tuple[int, int, list[Conflict]]:
-    """Fetch the lines of attempts that are missing from this machine.
+    """Fetch the lines that this machine's attempts do not have, and whole attempts that are not here.
 
     Returns the numbers of attempts and lines, and the conflicts. `report` receives the number of attempts
     done, the number of all and the current one; it may raise to stop, and fetched lines remain.

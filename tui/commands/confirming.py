@@ -76,7 +76,7 @@ def confirm(wanted: ConfirmPasses) -> int:
 
 
 def is_odd(asked: AskedPass) -> bool:
-    """Return whether somebody has to look at a pass: it is contradicted, or could not be checked."""
+    """Return whether somebody has to look at a pass: it is contradicted or not confirmed."""
     return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
 
 

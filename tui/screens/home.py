@@ -285,7 +285,7 @@ class HomeScreen(BaseScreen[None]):
         panes.fit()
         if self._query:
             self._narrow(self._query)
-        self._entitle(self._table)
+        self._update_frame(self._table)
         self._table.focus()
         self.refresh_bindings()
         self.call_after_refresh(self._describe)
@@ -295,12 +295,12 @@ class HomeScreen(BaseScreen[None]):
         """Show the number of rows and their order in the frame, or what is wrong with the query."""
         if event.table is self._table:
             if self._unusable is None:
-                self._entitle(event.table)
+                self._update_frame(event.table)
             else:
                 framed(event.table, self._unusable.message, self._unusable.hint)
             self._describe()
 
-    def _entitle(self, table: Table[Any]) -> None:
+    def _update_frame(self, table: Table[Any]) -> None:
         rows = self.rows
         if rows is None:
             return

@@ -141,7 +141,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.post_message(self.Arranged(self))
 
     def _place(self, at: object, group: str | None) -> int:
-        """Return the row of the record with a key, or else of its group's heading, or else the first row."""
+        """Return the row of the record with the key `at`, else of its group, else of the first record."""
         first: int | None = None
         heading: int | None = None
         for n, row in enumerate(self.rows):

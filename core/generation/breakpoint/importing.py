@@ -160,9 +160,9 @@ def target_of(
 
 
 def _only_definition(index: FileIndex, name: str) -> Definition:
-    """Return the only definition with that name.
+    """Return the only definition with that name, or else the only one whose qualified name ends with it.
 
-    Raises `RefusedRecordError` if there is none, and if there are several, of which the data set takes the
+    Raises `RefusedRecordError` if there is none, or more than one: the data set's own code would take the
     first (decision 35).
     """
     asked = normalised(name)

@@ -234,7 +234,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of a test from `source` inserted into a text; None if the text lacks it."""
+    """Return the guard of a test from `source` inserted into a text; None if the text does not have it."""
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -400,7 +400,7 @@ def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) 
 
 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
-    """Return the text of a gist as it is run; None for an empty gist, or if it lacks a test.
+    """Return the text of a gist as it is run; None for an empty gist, or if a test is missing.
 
     Raises SyntaxError or ValueError for a gist that can't be compiled.
     """

@@ -378,8 +378,8 @@ class RepairHarness(TaskHarness):
         if done is None:
             output = bound.answer(self._context())
             if output.replacement is None:
-                # No test has run, so the call has told nothing: it costs no submission unless the task's
-                # rules say so (decision 3).
+                # No test has run, so the solver has learned nothing from the call. It costs no submission
+                # unless the task's rules say so (decision 3).
                 charged = int(output.refused and bound.tool.submits and self.task.rules.refused_costs_attempt)
                 return CallOutcome(output, Remaining(1, charged))
             self._submit(call, output.replacement, log)

@@ -11,7 +11,7 @@ from typing import Any
 UNSET = object()
 
 
-class ValidationError(ValueError):
+class RecordMismatchError(ValueError):
     """A value does not have the declared type."""
 
 
@@ -62,11 +62,11 @@ def convert(value: Any, kinds: Any) -> Any:
     Raises `MisfitError` if the value fits none of them.
     """
     if not isinstance(value, dict):
-        raise ValidationError("Expected `object`")
+        raise RecordMismatchError("Expected `object`")
     for kind in _flat(kinds):
         if value.get(kind._tag_field) == kind._tag:
             return _struct_from(kind, value)
-    raise ValidationError("Invalid value in the tag")
+    raise RecordMismatchError("Invalid value in the tag")
 
 
 def _struct_from(kind: type[Struct], value: dict[str, Any]) -> Struct:
@@ -74,9 +74,9 @@ def _struct_from(kind: type[Struct], value: dict[str, Any]) -> Struct:
     for name, declared in kind.fields().items():
         found = value.get(name, getattr(kind, name, UNSET))
         if found is UNSET:
-            raise ValidationError(f"Object missing required field `{name}`")
+            raise RecordMismatchError(f"Object missing required field `{name}`")
         if not _CHECKS[declared](found):
-            raise ValidationError(f"Expected `{declared}` - at `$.{name}`")
+            raise RecordMismatchError(f"Expected `{declared}` - at `$.{name}`")
         setattr(made, name, found)
     return made
 

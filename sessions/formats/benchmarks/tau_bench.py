@@ -183,7 +183,7 @@ def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
         "2" if info or "reward" not in trial else "1",
         {**record.inner("reward_info").members, **trial},
     )
-    # tau-bench records the cost of the simulated user among its facts about the trial.
+    # The file has the cost of the simulated user among its facts about the trial.
     of_user = record.number("info", "user_cost") if record.has("info") else record.number("user_cost")
     return replace(
         run,

@@ -136,7 +136,7 @@ def _spent(request: Record) -> tuple[Tokens, float | None]:
 
 
 def _words(value: Json) -> str:
-    """Return a text: of an object its question and choices, or its message, or else the object as JSON."""
+    """Return a value as text: of an object, the question with its choices, the message, or its JSON."""
     inner = Record(value)
     if not inner:
         return as_text(value)

@@ -394,7 +394,7 @@ def _key(message: dict[str, Json]) -> str:
 
 
 def _answered(message: dict[str, Json]) -> set[str]:
-    """Return the ids of the calls that a message answers; the message's key stands for an unknown call."""
+    """Return the ids of the calls that a message answers; the message's key is used for an unknown call."""
     results = parts_of_message(message.get("content")).results
     if role_of(message) == "tool" and not results:
         return {as_str(first(message, "tool_call_id", "toolCallId")) or _key(message)}

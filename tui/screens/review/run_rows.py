@@ -258,7 +258,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
 )
 _KINDS = ("task", "model", "verdict", "ending", "format", "mine")
 GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
-"""The columns by which the key groups runs, in the order in which it cycles; None stands for no groups."""
+"""The columns by which the key groups runs, in the order in which it cycles; None means no groups."""
 
 
 def solved(rows: Sequence[RunRow]) -> str:

@@ -62,7 +62,7 @@ _SHORT = {
 
 
 def bit_of(mark: str) -> int:
-    """Return the bit that stands for a mark in `Survey.bits`."""
+    """Return the bit of a mark in `Survey.bits`."""
     return _BITS[mark]
 
 

@@ -187,7 +187,7 @@ class SolvingKind:
     in_place: Mapping[str, str] = {"list_directory": "files"}
     """The panes that already show the answers of some tools, so that the focus stays in them, by tool.
 
-    An empty name stands for any pane: the tool's answers never open another one.
+    An empty name means any pane: the tool's answers never open another one.
     """
     has_suspects = True
     """Whether functions can be marked as suspects."""

@@ -155,9 +155,9 @@ def test_records_of_the_bundle_are_taken_and_refused_as_msgspec_does(value: obje
             name: getattr(made, name) for name in ("n", "id", "ids", "count", "some") if hasattr(made, name)
         }
 
-    assert issubclass(records.ValidationError, ValueError)
-    ours = read(records.convert, (_OurFirst, (_OurSecond,)), records.ValidationError)
-    assert ours == read(msgspec.convert, _First | _Second, msgspec.ValidationError)
+    assert issubclass(records.RecordMismatchError, ValueError)
+    ours = read(records.convert, (_OurFirst, (_OurSecond,)), records.RecordMismatchError)
+    assert ours == read(msgspec.convert, _First | _Second, msgspec.RecordMismatchError)
 
 
 def test_a_string_enumeration_of_the_bundle_is_written_as_pythons() -> None:
