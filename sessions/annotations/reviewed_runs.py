@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from gistpoint.sessions.annotations.reviews import Review, ReviewBook, annotated_key
+from gistpoint.sessions.annotations.reviews import Review, ReviewBook, RunVerdict, annotated_key
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, Row, review_rows
-from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.records.model import Actor, Run
 from gistpoint.sessions.runs.document import RunDocument
 
 RUN_COLUMNS = ("path", "task", "model", "agent", "outcome", "end_reason")
@@ -24,25 +24,32 @@ class ReviewedRun:
     path: str
     """The path as the user gave it, with `#ID` for one of several runs in a file."""
     header: Run
+    key: str
+    """What identifies the run: copies of its file have the same one."""
     reviews: tuple[Review, ...]
 
     @property
     def model(self) -> str:
-        """The model, or else the agent, or else the kind of actor, such as `person`."""
-        return self.header.model or self.header.agent or self.header.actor.value
+        """The model, or else `person` or the agent; empty if none is recorded."""
+        return self.header.model or ("person" if self.header.actor is Actor.PERSON else self.header.agent)
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """The verdicts of all reviewers, in the order of their names."""
         given = sorted(self.reviews, key=lambda review: review.reviewer)
-        return tuple(review.verdict.in_words for review in given if review.verdict is not None)
+        return tuple(name_of(review.verdict.verdict) for review in given if review.verdict is not None)
 
 
 def reviewed_run(path: str, document: RunDocument, header: Run, book: ReviewBook) -> ReviewedRun:
     """Return a run with its reviews; without one, `reviews` is empty."""
     key = annotated_key(document, book)
     found = (book.review(key, reviewer) for reviewer in book.reviewers)
-    return ReviewedRun(path, header, tuple(review for review in found if _has_content(review)))
+    return ReviewedRun(path, header, key, tuple(review for review in found if _has_content(review)))
+
+
+def name_of(verdict: RunVerdict) -> str:
+    """Return the name of a verdict in words. A reviewer's own words for it do not make it another verdict."""
+    return verdict.value.replace("_", " ")
 
 
 def _has_content(review: Review) -> bool:

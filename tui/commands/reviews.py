@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,7 +12,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.agreement import Agreement, Agreements, agreement
 from gistpoint.sessions.annotations.reviewed_runs import (
     COLUMNS,
@@ -62,26 +61,37 @@ def export(asked: ExportReviews) -> int:
     for name in asked.reviewer:
         _check_known(store, name)
     columns: tuple[str, ...] = REVIEW_COLUMNS
-    found = review_rows(store.book, asked.reviewer)
+    found, code = review_rows(store.book, asked.reviewer), DONE
     if asked.paths:
+        runs, code = _runs(asked.paths, store)
         columns = COLUMNS
-        found = reviewed_rows(_runs(asked.paths, store), store.book, asked.reviewer)
+        found = reviewed_rows(runs, store.book, asked.reviewer)
     lines = csv_lines(found, columns) if asked.to == "csv" else jsonl_lines(found)
     if asked.output is None:
         sys.stdout.writelines(for_output(lines))
-        return DONE
+        return code
     write_whole(asked.output, (line.encode("utf-8", "backslashreplace") for line in lines))
-    return DONE
+    return code
 
 
-def _runs(paths: tuple[str, ...], store: ReviewStore) -> Iterator[ReviewedRun]:
-    """Yield the runs below some paths with their reviews; report on standard error what can't be read."""
-    from gistpoint.tui.commands.runs import read_runs
+def _runs(paths: tuple[str, ...], store: ReviewStore) -> tuple[list[ReviewedRun], int]:
+    """Return the runs below some paths with their reviews, each once, and the exit code for unread files.
+
+    Copies, damaged runs and unreadable files are reported on standard error.
+    """
+    from gistpoint.tui.commands.runs import print_problems, read_runs
 
     problems: list[ListedRun] = []
+    found: dict[str, ReviewedRun] = {}
+    copies = 0
     for listed, document, header in read_runs(paths, problems):
-        yield reviewed_run(listed.name, document, header, store.book)
-    _print_problems(tuple(problem.problem for problem in problems))
+        run = reviewed_run(listed.name, document, header, store.book)
+        copies += run.key in found
+        found.setdefault(run.key, run)
+        _print_problems(tuple(f"{listed.name}: {warning}" for warning in document.warnings[:1]))
+    if copies:
+        _print_problems((f"{plural(copies, 'copy', 'copies')} of runs that are counted already.",))
+    return list(found.values()), print_problems(problems, paths, DONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +104,7 @@ class SummarizeReviews(Request):
 
 def summary(asked: SummarizeReviews) -> int:
     """Print what was judged, and how, by model and by task. Raises `UserError` if there are no runs."""
-    runs = list(_runs(asked.paths, _store()))
+    runs, code = _runs(asked.paths, _store())
     if not runs:
         raise UserError(f"There is no recorded run in {visible_line(', '.join(asked.paths))}.")
     groups = {
@@ -104,17 +114,17 @@ def summary(asked: SummarizeReviews) -> int:
     if asked.json:
         rows = {name: [_counts_as_json(item) for item in found] for name, found in groups.items()}
         print_json("gistpoint.review-summary/1", rows)
-        return DONE
+        return code
     for name, found in groups.items():
         headings = [name, "runs", "judged", "verdicts", "reasons", "labels", "agreed"]
         print_table(headings, [_counts_row(item) for item in found])
         print()
-    return DONE
+    return code
 
 
 def _counts_as_json(counts: ReviewCounts) -> dict[str, object]:
     counted = {"verdicts": counts.verdicts, "reasons": counts.reasons, "labels": counts.labels}
-    return {**asdict(counts), **{name: dict(values) for name, values in counted.items()}}
+    return {**asdict(counts), **{name: dict(_by_count(values)) for name, values in counted.items()}}
 
 
 def _counts_row(counts: ReviewCounts) -> list[str]:
@@ -131,7 +141,12 @@ def _counts_row(counts: ReviewCounts) -> list[str]:
 
 
 def _most_common(counted: Counter[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counted.most_common()) or "-"
+    return ", ".join(f"{name} {count}" for name, count in _by_count(counted)) or "-"
+
+
+def _by_count(counted: Counter[str]) -> list[tuple[str, int]]:
+    """Return names with counts, the most frequent first, and names with the same count in their order."""
+    return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,8 +246,9 @@ SUMMARY = CliCommand(
     summary,
     {"paths": argument("PATH", "files and folders of runs"), "json": JSON},
     about=(
-        "Counts the reviews of runs by model and by task: runs, runs with a verdict, each verdict, each"
-        " reason and label, and how many pairs of reviewers of a run gave the same verdict."
+        "Counts runs by model and by task: all, those with a verdict, those with each verdict, reason and"
+        " label of any reviewer, and how many pairs of reviewers of a run gave the same verdict. Copies of a"
+        " run count once."
     ),
 )
 MERGE = CliCommand(

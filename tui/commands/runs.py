@@ -111,7 +111,7 @@ def listing(wanted: ListRuns) -> int:
     for text in damaged:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
     nothing_read = bool(problems) and not found
-    code = _print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
+    code = print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
     if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
@@ -131,7 +131,7 @@ def _print_profiles(wanted: ListRuns) -> int:
         profiled(listed.name, document, run) for listed, document, run in read_runs(wanted.paths, problems)
     ]
     print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
-    return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
+    return print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
 
 
 def read_runs(
@@ -161,7 +161,7 @@ def _completed(early: Run, run: Run) -> Run:
     return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
 
 
-def _print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
+def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
     """Print what could not be read, and return the exit code; it is `code` if nothing else follows from that.
 
     A named path that can't be read is a user error. A file that is hardly a run, or not a run at all, is a
@@ -334,7 +334,7 @@ def search(wanted: SearchRuns) -> int:
                 print(visible_line(f"{hit.run}{at}:{hit.scope.value}: {hit.line}"))
     if wanted.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
-    return _print_problems(problems, paths, DONE if count else NEGATIVE)
+    return print_problems(problems, paths, DONE if count else NEGATIVE)
 
 
 def _same_line(first: Hit, hit: Hit) -> bool:

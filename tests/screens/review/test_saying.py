@@ -10,7 +10,7 @@ import pytest
 from screens.review.reviewing import TURNS, mini_run, reviewing
 from textual.geometry import Offset
 from textual.selection import Selection
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations import labels, reviews
@@ -205,3 +205,47 @@ def test_a_persons_attempt_is_asked_whether_it_counts() -> None:
     assert RunVerdict.SOLVED in agent.verdicts
     assert {word.means for word in agent.words} <= {*agent.verdicts}
     assert {word.means for word in person.words} <= {*person.verdicts}
+
+
+async def test_a_verdict_is_shown_again_and_what_was_typed_survives_escape(run: Path) -> None:
+    async with reviewing(run, size=(100, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("V")
+        await driver.until_on(VerdictDialog)
+        await driver.press("down", "enter")
+        driver.app.screen.query_one("#reasons-not-solved", Options).pick(1)
+        driver.app.screen.query_one("#note", Input).value = "changed the test"
+        driver.app.screen.query_one(Button).press()
+        await driver.until(lambda: driver.review.run.review.verdict is not None)
+        await driver.press("V")
+        await driver.until_on(VerdictDialog)
+        dialog = driver.app.screen
+        assert dialog.verdict is RunVerdict.NOT_SOLVED
+        assert dialog.query_one("#reasons-not-solved", Options).chosen == {1}
+        assert dialog.query_one("#note", Input).value == "changed the test"
+        dialog.query_one("#note", Input).value = "changed the test, twice"
+        await driver.pilot.pause()
+        await driver.press("escape", "V")
+        await driver.until_on(VerdictDialog)
+        assert driver.app.screen.query_one("#note", Input).value == "changed the test, twice"
+        await driver.press("escape", "c")
+        await driver.until(lambda: driver.app.screen.query("#answer"))
+        driver.app.screen.query_one("#answer", Input).value = "half a comment"
+        await driver.pilot.pause()
+        await driver.press("escape")
+        await driver.until_on(ReviewScreen)
+        await driver.press("c")
+        await driver.until(lambda: driver.app.screen.query("#answer"))
+        assert driver.app.screen.query_one("#answer", Input).value == "half a comment"
+
+
+async def test_a_verdict_that_is_taken_back_names_the_one_before(run: Path) -> None:
+    async with reviewing(run, size=(140, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("W")
+        await driver.until(lambda: driver.review.run.review.verdict is not None)
+        await driver.press("Y")
+        await driver.until(lambda: driver.review.run.review.verdict.verdict is RunVerdict.SOLVED)
+        await driver.press("Y")
+        await driver.until(lambda: "in force again: wrong place changed" in driver.text())
+        assert driver.review.run.review.verdict.verdict is RunVerdict.NOT_SOLVED

@@ -140,3 +140,49 @@ def test_a_summary_counts_verdicts_by_model_and_by_task(tmp_path: Path, capsys: 
     assert cli.main(["reviews", "summary", str(folder)]) == cli.DONE
     assert "task-1\t2\t2\taccept 2, needs second reviewer 1\t-\t-\t1 of 2" in capsys.readouterr().out
     assert cli.main(["reviews", "summary", str(tmp_path / "elsewhere")]) == cli.MISTAKE
+
+
+def test_copies_of_a_run_count_once_and_words_make_no_other_verdict(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "runs"
+    reviewed(folder, "one", "task-1", {"r1": "solved"})
+    file = folder / "one.traj.json"
+    (folder / "copy.traj.json").write_bytes(file.read_bytes())
+    (folder / "link.traj.json").symlink_to(file)
+    store = ReviewStore(Locations.of_user().reviews, FakeClock())
+    key = annotated_key(open_run(file), store.book)
+    Reviewer(store, "r2").verdict(key, RunVerdict.SOLVED, words="right, and for the right reason")
+    named = [str(folder), str(file), str(file)]
+    assert cli.main(["reviews", "summary", *named, "--json"]) == cli.DONE
+    captured = capsys.readouterr()
+    (row,) = json.loads(captured.out)["task"]
+    assert (row["runs"], row["verdicts"], row["agreed"], row["pairs"]) == (1, {"solved": 1}, 1, 1)
+    assert "copies of runs that are counted already" in captured.err
+    assert cli.main(["reviews", "export", *named]) == cli.DONE
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["reviewer"] for row in rows] == ["r1", "r2"]
+
+
+def test_equal_counts_are_in_the_order_of_their_names(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "runs"
+    words = {"r1": "solved", "r2": "accept", "r3": "needs_second_reviewer"}
+    reviewed(folder, "one", "task-1", words)
+    assert cli.main(["reviews", "summary", str(folder)]) == cli.DONE
+    assert "accept 1, needs second reviewer 1, solved 1" in capsys.readouterr().out
+
+
+def test_a_path_that_is_missing_is_a_mistake_for_exports_too(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "runs"
+    reviewed(folder, "one", "task-1", {"r1": "solved"})
+    missing = str(tmp_path / "nowhere")
+    for command in ("summary", "export"):
+        assert cli.main(["reviews", command, str(folder), missing]) == cli.MISTAKE
+        captured = capsys.readouterr()
+        assert "nowhere" in captured.err
+        assert captured.out
+
+
+def test_a_damaged_run_is_named(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "cut.traj"
+    file.write_text('{"trajectory": [1,', encoding="utf-8")
+    cli.main(["reviews", "summary", str(file)])
+    assert "cut.traj" in capsys.readouterr().err

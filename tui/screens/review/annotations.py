@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
@@ -20,7 +21,7 @@ from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
-from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, PickDialog
 from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, VerdictDialog, form_for
 from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
@@ -48,6 +49,10 @@ class ReviewAnnotations:
         self._found_again = False
         self._sets: tuple[LabelSet, ...] = ()
         self._form = OF_AN_AGENT
+        self._drafts: dict[tuple[int, TextRange | None], str] = {}
+        """Comments that were typed and not saved, by step and selection."""
+        self._note = ""
+        """The note of a verdict that was typed and not given."""
         self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
         """The annotations; None until they have been read."""
@@ -294,10 +299,15 @@ class ReviewAnnotations:
 
         def answered(text: str | None) -> None:
             if text and text.strip():
+                self._drafts.pop((step.index, place), None)
                 self._comment(text.strip(), step, place)
 
         what = "what is selected" if place else f"step {step.index + 1}"
-        self._view.open(TextDialog(f"Comment on {what}"), answered)
+        drafts, key = self._drafts, (step.index, place)
+        dialog = CommentDialog(
+            f"Comment on {what}", drafts.get(key, ""), lambda text: drafts.__setitem__(key, text)
+        )
+        self._view.open(dialog, answered)
 
     def _comment(self, text: str, step: Step, place: TextRange | None) -> None:
         def act(reviewer: Reviewer, run: str) -> str:
@@ -337,9 +347,18 @@ class ReviewAnnotations:
 
         def answered(given: GivenVerdict | None) -> None:
             if given is not None:
+                self._note = ""
                 self._give(given)
 
-        self._view.open(VerdictDialog(self._form, self._words), answered)
+        recorded = self.review.verdict if self.review is not None else None
+        current = GivenVerdict.of(recorded) if recorded is not None else None
+        if self._note:
+            current = replace(current or GivenVerdict(next(iter(self._form.verdicts))), note=self._note)
+        self._view.open(VerdictDialog(self._form, self._words, current, self._keep_note), answered)
+
+    def _keep_note(self, text: str) -> None:
+        """Keep the note of a verdict that is not given yet."""
+        self._note = text
 
     def _give(self, given: GivenVerdict) -> None:
         """Record a verdict, or take it back if the same key gave the current one."""
@@ -349,7 +368,9 @@ class ReviewAnnotations:
             current = reviewer.review(run).verdict
             if current is not None and given.words and current.words == given.words:
                 reviewer.delete(current.op)
-                return f"Verdict taken back: {given.words}"
+                earlier = reviewer.review(run).verdict
+                in_force = f"; in force again: {earlier.in_words}" if earlier is not None else ""
+                return f"Verdict taken back: {given.words}{in_force}"
             reviewer.verdict(
                 run,
                 given.verdict,

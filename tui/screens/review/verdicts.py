@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from textual import events, on
@@ -16,6 +16,7 @@ from gistpoint.sessions.annotations.reviews import (
     ExcludeReason,
     FailureReason,
     RunVerdict,
+    RunVerdictGiven,
     VerdictReason,
     VerdictWord,
     reasons_of,
@@ -98,6 +99,11 @@ class GivenVerdict:
     """The name of the verdict's key in `review.toml`; empty if it was chosen in the dialog."""
 
     @classmethod
+    def of(cls, recorded: RunVerdictGiven) -> GivenVerdict:
+        """Return a recorded verdict as it would be entered."""
+        return cls(recorded.verdict, recorded.reasons, recorded.note, recorded.corrected_time_s)
+
+    @classmethod
     def by_word(cls, word: VerdictWord) -> GivenVerdict:
         """Return the verdict of a key."""
         return cls(word.means, reasons_of(word.means, word.reasons), words=word.words)
@@ -113,9 +119,19 @@ class VerdictDialog(Dialog[GivenVerdict]):
 
     verdicts = query_one("#verdicts", Options)
 
-    def __init__(self, form: VerdictForm, words: Sequence[VerdictWord]) -> None:
+    def __init__(
+        self,
+        form: VerdictForm,
+        words: Sequence[VerdictWord],
+        current: GivenVerdict | None = None,
+        keep_note: Callable[[str], None] | None = None,
+    ) -> None:
+        """`current` fills the form. `keep_note` is called with the note after each change of it."""
         super().__init__(form.title)
         self._form, self._words = form, words
+        self._current = current if current is not None and current.verdict in form.verdicts else None
+        self._note = current.note if current is not None else ""
+        self._keep_note = keep_note
 
     def body(self) -> list[Widget]:
         """Return the verdicts, the reasons, the fields for a time and a note, and the list of keys."""
@@ -123,7 +139,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
             Options(list(self._form.verdicts.values()), id="verdicts"),
             *self._lists_of_reasons(),
             Input(placeholder="corrected time in seconds", id="corrected"),
-            Input(placeholder="note", id="note"),
+            Input(self._note, placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
             Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
         ]
@@ -145,10 +161,24 @@ class VerdictDialog(Dialog[GivenVerdict]):
             self.dismiss(GivenVerdict.by_word(word))
 
     def on_mount(self) -> None:
-        """Choose the first verdict and focus the list."""
-        self.verdicts.pick(0)
+        """Choose the current verdict with its reasons, or else the first one, and focus the list."""
+        current = self._current
+        self.verdicts.pick(list(self._form.verdicts).index(current.verdict) if current is not None else 0)
+        if current is not None and current.verdict in _REASONS:
+            reasons = self.query_one(f"#{_list_id(current.verdict)}", Options)
+            for number, reason in enumerate(_REASONS[current.verdict]):
+                if reason in current.reasons:
+                    reasons.pick(number)
+        if current is not None and current.corrected_s is not None:
+            self.query_one("#corrected", Input).value = f"{current.corrected_s:g}"
         self.verdicts.focus()
         self.fit()
+
+    @on(Input.Changed, "#note")
+    def note_changed(self, event: Input.Changed) -> None:
+        """Keep the note, which survives Escape."""
+        if self._keep_note is not None:
+            self._keep_note(event.value)
 
     @property
     def verdict(self) -> RunVerdict:
