@@ -40,8 +40,12 @@ def read_study(folder: Path) -> Study:
     fault.
     """
     if not os.path.lexists(folder / FILE):
+        name = folder.name[:80]
+        is_there = os.path.lexists(folder)
         raise StudyError(
-            f"The folder {folder.name[:80]!r} holds no study: it has no {FILE}.",
+            f"The folder {name!r} is no study: it has no {FILE}."
+            if is_there
+            else f"There is no folder {name!r}.",
             hint="`gistpoint study new DIR` makes one in a new folder.",
         )
     return parse_study(_content(folder / FILE, FILE), lambda name: _text(folder / TEXTS, name))

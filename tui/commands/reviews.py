@@ -214,12 +214,15 @@ def _as_json(found: Agreements) -> dict[str, object]:
 
 def _print(found: Agreements) -> None:
     first, second = visible_line(found.first), visible_line(found.second)
-    print(f"{first} and {second}: {found.runs} runs reviewed by both, {found.steps} steps seen by both")
+    print(
+        f"{first} and {second}: {plural(found.runs, 'run')} reviewed by both,"
+        f" {plural(found.steps, 'step')} seen by both"
+    )
     headings = ["label", "on", "units", "both", "first only", "second only", "neither", "agreed", "kappa"]
     groups = (("steps", found.on_steps), ("runs", found.on_runs))
     print_table(headings, [_row(item, on) for on, group in groups for item in group])
     if found.verdicts:
-        print(f"verdicts: {found.verdicts} runs, kappa {_number(found.verdict_kappa)}")
+        print(f"verdicts: {plural(found.verdicts, 'run')}, kappa {_number(found.verdict_kappa)}")
 
 
 def _row(item: Agreement, on: str) -> list[str]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 
+_CONTINUED = "\n" + " " * 13
+"""What precedes a further line of a printed fact."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
 
 
@@ -276,7 +278,8 @@ def show(wanted: ShowRun) -> int:
         from gistpoint.sessions.runs.rendering import show as lines_of
 
         for line in lines_of(document, wanted.step):
-            print_text(line)
+            # Further lines of a header's value are indented, so that none of them looks like another fact.
+            print_text(line if wanted.step is not None else line.replace("\n", _CONTINUED))
     elif wanted.step is None:
         from gistpoint.sessions.exports.atif import atif_text
 

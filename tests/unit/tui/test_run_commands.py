@@ -10,6 +10,7 @@ import pytest
 from atif import Trajectory
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
+from recorded_runs.dialogues import mini_v2
 
 from gistpoint import object_graph
 from gistpoint.core.attempts.identity import Enrolment
@@ -350,3 +351,13 @@ def test_a_chat_says_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> Non
     )
     assert cli.main(["convert", str(path), "--to", "html"]) == 0
     assert not capsys.readouterr().err
+
+
+def test_a_value_of_several_lines_forges_no_fact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "forged.traj.json"
+    run = {**mini_v2(), "instance_id": "x\nverdict      solved"}
+    file.write_text(json.dumps(run), encoding="utf-8")
+    cli.main(["show", str(file)])
+    lines = capsys.readouterr().out.splitlines()
+    assert "task         x" in lines
+    assert not any(line.startswith("verdict") and "solved" in line for line in lines)

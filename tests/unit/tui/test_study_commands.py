@@ -345,7 +345,7 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
 
 def test_what_is_no_study_is_told(say: Say, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "'empty' holds no study: it has no study.toml" in say("check", "empty", code=2)
+    assert "'empty' is no study: it has no study.toml" in say("check", "empty", code=2)
     assert "is not the folder of a study" in say(
         "sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2
     )
