@@ -337,7 +337,8 @@ def parser() -> CommandParser:
             " codes: 0 done, 1 a negative verdict, 2 a mistake in the call, 130 stopped with Ctrl+C."
         ),
     )
-    top.first, top.sections = FIRST, SECTIONS
+    helps = {row.name: row.help for row in COMMANDS}
+    top.first, top.sections = {name: helps[name] for name in FIRST}, SECTIONS
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
     _add_isolation(top)

@@ -226,15 +226,15 @@ class CommandParser(argparse.ArgumentParser):
 class TopParser(CommandParser):
     """The parser of the program. Its short help names a newcomer's commands, and the others by section."""
 
-    first: Sequence[str] = ()
-    """The commands that come first, each with its help."""
+    first: Mapping[str, str] = {}
+    """The commands that come first, each with its help, so that no parser of theirs is set up."""
     sections: Mapping[str, Sequence[str]] = {}
     """The first words of all commands, by section."""
 
     def format_help(self) -> str:
         """Return the help that fits a small screen."""
         width = max(map(len, self.first))
-        first = [f"  {name:{width}}  {self._help_of(name)}" for name in self.first]
+        first = [f"  {name:{width}}  {text}" for name, text in self.first.items()]
         label = max(map(len, self.sections))
         sections = [f"  {title:{label}}  {', '.join(names)}" for title, names in self.sections.items()]
         return "\n".join(
