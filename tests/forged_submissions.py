@@ -65,7 +65,7 @@ SPELLED = {
     "codecs open": "import codecs\nreturn codecs.open('a').read()",
     "logging": "import logging\nlogging.basicConfig(filename='a', filemode='r')\n"
     "return logging.root.handlers[0].stream.read()",
-    "warnings": "import warnings\nreturn warnings._formatwarnmsg_impl(warnings.WarningMessage('m', UserWarning, 'a', 1))",
+    "warnings": "import warnings\nreturn warnings._formatwarnmsg_impl(warnings.WarningMessage('m', UserWarning, 'a', 1))",  # noqa: E501
     "traceback": "import traceback\nreturn traceback.StackSummary.from_list([('a', n, 'x', None)])[0].line",
     "linecache": "import linecache\nreturn linecache.getline('a', n)",
     "fileinput": "import fileinput\nreturn list(fileinput.input('a'))",
@@ -79,7 +79,7 @@ SPELLED = {
     "type in list": "class A: pass\nz = [type(A)]\nreturn z[0]('V', (), {(1).__eq__.__name__: print})()",
     "type by group": "import itertools\nclass A: pass\nt = [k for k, _ in itertools.groupby([A], type)][0]\n"
     "return t('V', (), {(1).__eq__.__name__: print})()",
-    "type returned": "class A: pass\ndef g(x): return x.__class__\nreturn g(A)('V', (), {(1).__eq__.__name__: print})()",
+    "type returned": "class A: pass\ndef g(x): return x.__class__\nreturn g(A)('V', (), {(1).__eq__.__name__: print})()",  # noqa: E501
     "namespace of class": "class A:\n    vars()[(1).__eq__.__name__] = lambda s, o: True\nreturn A()",
     "set by object": "class A: pass\ntype.__setattr__(A, (1).__eq__.__name__, lambda s, o: True)\nreturn A()",
     "optparse": "import optparse\nclass A: pass\noptparse.OptionParser().parse_args(['-x'], values=A)\nreturn A()",
@@ -101,7 +101,7 @@ SPELLED = {
     "logging.getLogger().addHandler(H())",
     "factory": "import logging\nlogging.setLogRecordFactory(values)",
     "filter": "import logging\nlogging.getLogger().addFilter(lambda r: values.append(r.lineno))",
-    "shown warnings": "import warnings\nwarnings.showwarning = lambda *a: values.append(a)\nwarnings.warn('x', stacklevel=2)",
+    "shown warnings": "import warnings\nwarnings.showwarning = lambda *a: values.append(a)\nwarnings.warn('x', stacklevel=2)",  # noqa: E501
     "method's globals": "import sys\nreturn sys.stdin.read.__func__.__globals__",
     "own globals": "return f.__globals__['x']",
     "builtin's module": "return print.__self__",

@@ -287,7 +287,10 @@ def test_a_candidate_leaves_no_trace_for_the_next(suite: Suite) -> None:
     writes = (
         "import os; [open(os.path.join(p, 'left'), 'w') for p in ('.', '~', os.environ['TMPDIR'])]; return 1"
     )
-    looks = "import os; return 1 + any(os.path.exists(os.path.join(p, 'left')) for p in ('.', '~', os.environ['TMPDIR']))"
+    looks = (
+        "import os; return 1 + any(os.path.exists(os.path.join(p, "
+        "'left')) for p in ('.', '~', os.environ['TMPDIR']))"
+    )
     for body in (writes.replace("'~'", "os.environ['HOME']"), looks.replace("'~'", "os.environ['HOME']")):
         report = suite.prober.decide((suite.target("starts", "return 1", body),))
         assert (report.how, report.ran, report.failed) == ("warm", 2, {})

@@ -175,7 +175,10 @@ def pytest_unconfigure(config):
 
 @on_one_backend
 def test_a_conftest_that_drops_the_failing_test(run):
-    conftest = "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'test_b' not in i.nodeid]\n"
+    conftest = (
+        "def pytest_collection_modifyitems(items):\n"
+        "    items[:] = [i for i in items if 'test_b' not in i.nodeid]\n"
+    )
     ids = frozenset(f"test_a.py::test_{n}" for n in "abc")
     report = run(
         {"conftest.py": conftest, "mod.py": "def f(): pass\n", "test_a.py": GOOD_AND_BAD}, expected=ids

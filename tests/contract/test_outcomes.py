@@ -177,7 +177,10 @@ def test_stop_at_the_first_failure_is_overruled(run):
 
 @on_one_backend
 def test_imports_from_the_named_roots_and_finds_synthetic_metadata(run):
-    test = "from importlib.metadata import version\nimport thing\ndef test_a(): assert version('the-thing') == '1.2.3'\n"
+    test = (
+        "from importlib.metadata import version\nimport thing\n"
+        "def test_a(): assert version('the-thing') == '1.2.3'\n"
+    )
     pins = EnvironmentPins(import_roots=("src",), metadata={"name": "the-thing", "version": "1.2.3"})
     assert run({"src/thing.py": "", "tests/test_a.py": test}, pins=pins).passed == {"tests/test_a.py::test_a"}
 

@@ -172,7 +172,10 @@ def test_removal_from_a_one_line_function_keeps_its_definition(source: str, stub
 
 
 def test_function_is_read_whole_with_decorators_and_not_a_line_more(tmp_path: Path) -> None:
-    source = "class C:\n    @classmethod\n    def f(cls):\n        return 1\n    x = 2\n\n\ndef g():\n    return 3\ny = 4\n"
+    source = (
+        "class C:\n    @classmethod\n    def f(cls):\n"
+        "        return 1\n    x = 2\n\n\ndef g():\n    return 3\ny = 4\n"
+    )
     context = context_of({"m.py": source}, tmp_path)
     method = ask(context, "read_function", function_name="C.f", file_path="m.py").text
     assert method == "m.py::C.f, lines 2-4\n    @classmethod\n    def f(cls):\n        return 1"

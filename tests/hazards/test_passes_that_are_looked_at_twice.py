@@ -54,7 +54,10 @@ def test_an_honest_use_of_such_a_name_counts(maker):
 
 
 def test_a_suite_that_depends_on_its_order_is_not_held_against_it(maker):
-    ordered = "\nSEEN = []\ndef test_first():\n    SEEN.append(pkg.double(1))\ndef test_second():\n    assert SEEN == [2]\n"
+    ordered = (
+        "\nSEEN = []\ndef test_first():\n    SEEN.append(pkg.double(1))\n"
+        "def test_second():\n    assert SEEN == [2]\n"
+    )
     files = {**FILES, "tests/test_pkg.py": FILES["tests/test_pkg.py"] + ordered}
     task = maker.task(files, "pkg.py::double")
     judgement = RepairJudge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))

@@ -185,7 +185,10 @@ def random_design(seed: int, most_people: int = 24) -> Outcome:
     )
     tasks = study_tasks(per_mode * len(modes), modes=modes, sources=sources)
     log = StudyLog(study, tasks)
-    words = f"{people} people, {quota} of {per_mode} each, {sources} libraries, {per_source} of one, {len(conditions)} c."
+    words = (
+        f"{people} people, {quota} of {per_mode} each, {sources} "
+        f"libraries, {per_source} of one, {len(conditions)} c."
+    )
     twice = short = missed = unevenly = 0
     for n in range(people):
         log.enrol(f"P{n:02}")

@@ -38,7 +38,7 @@ UNUSUAL = (
     "from functools import partial, wraps\ndef outer(g):\n    @wraps(g)\n    def inner(*a): return g(*a)\n"
     "    return inner\nreturn outer(partial(pow, 2))(n)",
     "match values:\n    case []: return 0\n    case [x]: return x\n    case [x, *rest]: return x + len(rest)",
-    "match n:\n    case int(k) if k > 0: return k\n    case str() | bytes(): return 0\n    case {'a': x, **rest}: return x",
+    "match n:\n    case int(k) if k > 0: return k\n    case str() | bytes(): return 0\n    case {'a': x, **rest}: return x",  # noqa: E501
     "try:\n    x = values[n]\nexcept (IndexError, KeyError):\n    return None\nelse:\n    return x\nfinally:\n    pass",
     "def g(xs):\n    return xs if len(xs) < 2 else g([x for x in xs[1:] if x < xs[0]]) + [xs[0]]\nreturn g(values)",
     "import bisect\nout = []\nfor x in values: bisect.insort(out, x)\nreturn out",
@@ -48,7 +48,7 @@ UNUSUAL = (
     "from collections import Counter, deque\nreturn deque(Counter(values).most_common(n), maxlen=n)",
     "from collections import OrderedDict, defaultdict\nd = defaultdict(lambda: defaultdict(int))\nd[n][n] += 1\n"
     "return OrderedDict(sorted(d.items()))",
-    "from collections import namedtuple\nPair = namedtuple('Pair', 'left right')\nreturn Pair(values, n)._replace(left=n)",
+    "from collections import namedtuple\nPair = namedtuple('Pair', 'left right')\nreturn Pair(values, n)._replace(left=n)",  # noqa: E501
     "from collections import ChainMap\nreturn ChainMap({}, dict(values)).new_child({n: 1})",
     "import operator\nreturn sorted(values, key=operator.itemgetter(n))",
     "import re\nreturn re.sub(r'(?P<a>\\d+)', lambda m: m.group('a') * n, str(values))",
@@ -89,7 +89,7 @@ UNUSUAL = (
     "return '%s-%05d' % (values, n) + f'{values!r:>{n}}' + format(n, '03d')",
     "return getattr(values, 'name', None) or hasattr(n, 'value')",
     "def g(*args, sep=',', **named):\n    yield from args\n    yield sep\nreturn list(g(*values, sep=';', k=n))",
-    "def g():\n    total = 0\n    while True:\n        x = yield total\n        total += x\ng = g()\nnext(g)\nreturn g.send(n)",
+    "def g():\n    total = 0\n    while True:\n        x = yield total\n        total += x\ng = g()\nnext(g)\nreturn g.send(n)",  # noqa: E501
     "def g():\n    count = 0\n    def inner():\n        nonlocal count\n        count += 1\n        return count\n"
     "    return inner\nreturn g()()",
     "a, *b = values\na, b = b, a\nreturn {**dict(b), 'a': a} | {n: n}",
@@ -100,13 +100,13 @@ UNUSUAL = (
     "for i in range(len(values)):\n    if values[i] == n: break\nelse:\n    raise KeyError(n) from None\nreturn i",
     "try:\n    return values[n]\nexcept LookupError as error:\n    raise ValueError(*error.args).with_traceback("
     "error.__traceback__) from error",
-    "class Wrong(ValueError):\n    def __init__(self, got):\n        super().__init__(f'bad {got}')\n        self.got = got\n"
+    "class Wrong(ValueError):\n    def __init__(self, got):\n        super().__init__(f'bad {got}')\n        self.got = got\n"  # noqa: E501
     "raise Wrong(n)",
     "class Walk:\n    def __init__(self, xs): self.xs = list(xs)\n    def __iter__(self): return self\n"
-    "    def __next__(self):\n        if not self.xs: raise StopIteration\n        return self.xs.pop()\nreturn [*Walk(values)]",
-    "class Stack(list):\n    push = list.append\n    @property\n    def top(self): return self[-1]\ns = Stack()\ns.push(n)\n"
+    "    def __next__(self):\n        if not self.xs: raise StopIteration\n        return self.xs.pop()\nreturn [*Walk(values)]",  # noqa: E501
+    "class Stack(list):\n    push = list.append\n    @property\n    def top(self): return self[-1]\ns = Stack()\ns.push(n)\n"  # noqa: E501
     "return s.top",
-    "class Done(Exception): pass\ntry:\n    for x in values:\n        if x: raise Done\nexcept Done: return True\nreturn False",
+    "class Done(Exception): pass\ntry:\n    for x in values:\n        if x: raise Done\nexcept Done: return True\nreturn False",  # noqa: E501
     "del values[n:]\nvalues[:] = [x for x in values if x]\nreturn values",
     "return int.from_bytes(bytes(values), 'big') if n else b''.join(bytes([x]) for x in values).hex()",
     "return str.join('', map(str.upper, values)).translate(str.maketrans('a', 'b'))",

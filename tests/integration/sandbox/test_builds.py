@@ -120,8 +120,11 @@ def test_setup_py_is_built_by_setuptools(shelf, builds, write):
 
 
 def test_a_backend_that_prepares_metadata_is_asked_for_no_wheel(shelf, builds, write):
-    prepare = "\n\ndef prepare_metadata_for_build_wheel(folder, settings=None):\n    os.mkdir(folder + '/x.dist-info')\n"
-    prepare += "    with open(folder + '/x.dist-info/METADATA', 'w') as file:\n        file.write('Name: prepared\\n')\n"
+    prepare = (
+        "\n\ndef prepare_metadata_for_build_wheel(folder, settings=None):\n"
+        "    os.mkdir(folder + '/x.dist-info')\n"
+    )
+    prepare += "    with open(folder + '/x.dist-info/METADATA', 'w') as file:\n        file.write('Name: prepared\\n')\n"  # noqa: E501
     folder = write(
         built_by_itself("thing", after=prepare + "    return 'x.dist-info'\n\n\ndel build_wheel\n")
     )

@@ -121,7 +121,10 @@ def test_what_is_not_given_is_as_the_request_declares_it(top: CommandParser) -> 
 
 
 def test_every_kind_of_field_is_read_into_its_type(top: CommandParser) -> None:
-    words = "it a b --by wide --share 1 --least -3 --tag x --tag y --pair p q --hard --place there --json --sandbox plain"
+    words = (
+        "it a b --by wide --share 1 --least -3 --tag x --tag y "
+        "--pair p q --hard --place there --json --sandbox plain"
+    )
     assert asked(top, *words.split()) == MeasureThings(
         what="it",
         more=("a", "b"),

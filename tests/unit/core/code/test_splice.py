@@ -107,7 +107,10 @@ def test_tabs_and_spaces_follow_the_file() -> None:
     spaces = (
         "def f(self):\n    # c\n    if 1:\n        return (1,\n                2)\n    return '''\n    x'''"
     )
-    wanted = "class A:\n\tdef f(self):\n\t\t# c\n\t\tif 1:\n\t\t\treturn (1,\n\t\t\t        2)\n\t\treturn '''\n    x'''\n"
+    wanted = (
+        "class A:\n\tdef f(self):\n\t\t# c\n\t\tif 1:\n"
+        "\t\t\treturn (1,\n\t\t\t        2)\n\t\treturn '''\n    x'''\n"
+    )
     assert replaced(tabs, "f", spaces) == wanted
     two = "class A:\n  def f(self): return 1\n  def g(self):\n    return 1\n"
     assert replaced(two, "f", "def f(self):\n\tif 1:\n\t\treturn 2") == two.replace(

@@ -217,7 +217,10 @@ def test_a_parameter_that_may_be_none_is_asked_for_more_than_its_type() -> None:
 
 
 def test_a_variable_that_keeps_the_value_that_it_starts_with_shows() -> None:
-    original = "def f(a):\n    b = -1\n    for c in a:\n        if c.d:\n            b = c\n        c.e()\n    return b\n"
+    original = (
+        "def f(a):\n    b = -1\n    for c in a:\n        if c.d:\n"
+        "            b = c\n        c.e()\n    return b\n"
+    )
     changed = original.replace("        if c.d:\n            b = c\n", "")
     assert gate(Target("m.py", "f", original, changed)) is GateRefusal.ODD
 
@@ -327,7 +330,10 @@ def test_calling_itself_is_not_what_a_function_is_called_after() -> None:
 
 
 def test_docstring_tells_what_was_meant() -> None:
-    original = 'def f(a):\n    """Look for a Literal."""\n    if isinstance(a, Literal):\n        return a.b\n    return a.c'
+    original = (
+        'def f(a):\n    """Look for a Literal."""\n'
+        "    if isinstance(a, Literal):\n        return a.b\n    return a.c"
+    )
     lost = original.replace("    if isinstance(a, Literal):\n        return a.b\n", "")
     assert gate(Target("m.py", "f", original, lost)) is GateRefusal.NAMED
     silent = [text.replace("Look for a Literal.", "Look.") for text in (original, lost)]

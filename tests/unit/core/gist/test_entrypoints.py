@@ -187,7 +187,10 @@ def test_modules_and_files_stand_for_one_another() -> None:
 
 
 def test_the_guard_knows_the_test_and_what_comes_from_pytest() -> None:
-    source = "import pytest\nfrom pytest import raises as r, mark\nfrom x import deco\n\n\n@deco\ndef test_a():\n    pass\n"
+    source = (
+        "import pytest\nfrom pytest import raises as r, mark\n"
+        "from x import deco\n\n\n@deco\ndef test_a():\n    pass\n"
+    )
     guard = guard_of(source, source, "test_a")
     assert guard is not None
     assert (guard.first, guard.last, guard.decorated) == (6, 8, True)
@@ -199,7 +202,10 @@ def test_the_guard_knows_the_test_and_what_comes_from_pytest() -> None:
 
 
 def test_the_original_test_comes_with_its_class_and_decorators() -> None:
-    source = 'class TestA(Base):\n    x = 1\n\n    @mark\n    def test_b(self):\n        """a\n  b"""\n        return 1\n'
+    source = (
+        "class TestA(Base):\n    x = 1\n\n    @mark\n"
+        '    def test_b(self):\n        """a\n  b"""\n        return 1\n'
+    )
     assert original_test(source, "TestA.test_b") == (
         'class TestA(Base):\n    @mark\n    def test_b(self):\n        """a\n  b"""\n        return 1\n'
     )

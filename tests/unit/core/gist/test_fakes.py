@@ -166,7 +166,10 @@ def test_mocks_and_wildcards_are_told_from_lines_that_the_codebase_has_not() -> 
 
 
 def test_a_run_is_watched_for_functions_on_lines_that_the_codebase_has_not() -> None:
-    text = "class Real:\n    def go(self):\n        return 1\n    def __eq__(\n        s, o\n    ):\n        return True\n"
+    text = (
+        "class Real:\n    def go(self):\n        return 1\n"
+        "    def __eq__(\n        s, o\n    ):\n        return True\n"
+    )
     found = watched(["pkg", "a"], line_existence(text + TEST, ORIGINALS, test="test_it"))
     assert found.modules == ("a", "pkg")
     assert found.lines == (4, 5, 7)
