@@ -58,6 +58,9 @@ def _has_content(review: Review) -> bool:
 
 def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequence[str]) -> Iterator[Row]:
     """Yield the annotations of some runs, by run, reviewer and time, with what identifies the run."""
+    by_key: dict[str, list[Row]] = {}
+    for row in review_rows(book, reviewers):
+        by_key.setdefault(str(row["run"]), []).append(row)
     for run in runs:
         known: Row = {
             "path": run.path,
@@ -67,8 +70,7 @@ def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequ
             "outcome": run.header.verdict,
             "end_reason": run.header.exit_status,
         }
-        keys = {review.run for review in run.reviews}
-        yield from (known | row for row in review_rows(book, reviewers) if row["run"] in keys)
+        yield from (known | row for row in by_key.get(run.key, ()))
 
 
 @dataclass(slots=True)

@@ -146,8 +146,10 @@ class Table(Fitted, RecordList, Generic[Row]):
         heading: int | None = None
         for n, row in enumerate(self.rows):
             if isinstance(row, Heading):
-                holds = row.folded and at is not None and any(self._key(inner) == at for inner in row.rows)
-                heading = n if holds or (row.group == group and heading is None) else heading
+                hides_record = row.folded and at is not None and at in map(self._key, row.rows)
+                is_first_of_group = row.group == group and heading is None
+                if hides_record or is_first_of_group:
+                    heading = n
             elif at is not None and self._key(row) == at:
                 return n
             elif first is None:
