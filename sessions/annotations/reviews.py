@@ -352,9 +352,9 @@ AGENT_WORDS = (
     VerdictWord("W", "wrong place changed", RunVerdict.NOT_SOLVED, (FailureReason.WRONG_PLACE,)),
     VerdictWord("K", "kept a wrong theory", RunVerdict.NOT_SOLVED, (FailureReason.WRONG_THEORY,)),
     VerdictWord("H", "half solved", RunVerdict.NOT_SOLVED, (FailureReason.INCOMPLETE,)),
-    VerdictWord("J", "junk: the environment failed", RunVerdict.EXCLUDE, (ExcludeReason.ENVIRONMENT,)),
-    VerdictWord("I", "idle: gave up", RunVerdict.NOT_SOLVED, (FailureReason.GAVE_UP,)),
-    VerdictWord("Q", "question: needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
+    VerdictWord("J", "environment failed", RunVerdict.EXCLUDE, (ExcludeReason.ENVIRONMENT,)),
+    VerdictWord("I", "gave up", RunVerdict.NOT_SOLVED, (FailureReason.GAVE_UP,)),
+    VerdictWord("Q", "needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
 )
 """The verdicts on an agent's run: whether it solved the task, and if not, why."""
 
