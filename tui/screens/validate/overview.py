@@ -169,7 +169,7 @@ def about_validators(validations: Sequence[Validation], width: int) -> list[Line
                 found.append(Line(((f"{validation.reviewer}  ", "bold"), (words, style), (on, MUTED))))
         for comment in validation.comments:
             found += folded(f"✎ {comment.text}", width, "$text-accent", indent="    ")
-    return [*_heading("Verdicts of the validators"), *found, Line()] if found else []
+    return [*_heading("Verdicts of the validators"), *found] if found else []
 
 
 def about_verdict(validation: Validation, width: int) -> list[Line]:
