@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textual import events
+from textual import events, on
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
@@ -29,6 +29,31 @@ class BaseScreen(Screen[ScreenResultType]):
         """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
+
+    # Drawing
+
+    def _compositor_refresh(self) -> None:
+        """Draw the screen, or have the screen on top draw what has changed below it.
+
+        Textual also keeps the changed regions of a screen below, and marks it to be drawn again. Every later
+        change would then repeat them, the whole screen among them: 37 kB a second below a dialog, because of
+        a clock. When the dialog closes, the screen is drawn as a whole anyway.
+        """
+        changed = self._compositor._dirty_regions
+        if self.app.screen is not self and self in self.app._background_screens:
+            regions = list(changed)
+            changed.clear()
+            self._dirty_widgets.clear()
+            if regions:
+                self.app.screen.refresh(*regions)
+        else:
+            super()._compositor_refresh()
+
+    @on(events.DescendantFocus)
+    def hold_cursor(self, event: events.DescendantFocus) -> None:
+        """Keep the cursor of a focused input from blinking, which would draw its line twice a second."""
+        if getattr(event.widget, "cursor_blink", False):
+            event.widget.cursor_blink = False  # type: ignore[attr-defined]
 
     # Input
 

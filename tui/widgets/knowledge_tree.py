@@ -101,6 +101,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         self._knowledge = Knowledge()
         self._suspects: frozenset[str] = frozenset()
         self._use = "tool use"
+        self._filled = False
         self._pointed: TreeEntry | None = None
         """The node that was clicked last; None before a click."""
 
@@ -113,7 +114,7 @@ class KnowledgeTree(Tree[TreeEntry]):
     ) -> None:
         """Show the known nodes. `use` is the unit of the price that unknown nodes show."""
         marked = frozenset(suspects)
-        if (knowledge, marked, use) == (self._knowledge, self._suspects, self._use) and self.root.children:
+        if self._filled and (knowledge, marked, use) == (self._knowledge, self._suspects, self._use):
             return
         self._knowledge, self._suspects, self._use = knowledge, marked, use
         if self.is_mounted:
@@ -125,6 +126,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         return self.cursor_node.data if self.cursor_node is not None else None
 
     def _refill(self) -> None:
+        self._filled = True
         nodes = _walk(self.root)
         opened = {node.data for node in nodes if node.is_expanded and node.data is not None}
         closed = {
