@@ -24,11 +24,14 @@ from gistpoint.sandbox.equivalence.calling import (
     Replayed,
     ReplayOutcome,
 )
-from gistpoint.sandbox.equivalence.varying import Encoded, simpler, size, varied, written
+from gistpoint.sandbox.equivalence.encoded import Encoded, written
+from gistpoint.sandbox.equivalence.hints import hints_of
+from gistpoint.sandbox.equivalence.simplifying import simpler, size
+from gistpoint.sandbox.equivalence.varying import varied
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
-VARIED = 400
+VARIED = 600
 """The largest number of varied inputs for each function."""
 _SLOWER = 4
 """How many times its usual time limit a suite may take while its calls are recorded."""
@@ -164,7 +167,9 @@ class _FunctionComparison:
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
-        made = varied(examples, VARIED)
+        # The repair's own literals too: a repair often errs where it asks for one value, or forgets another.
+        hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
+        made = varied(examples, VARIED, hints)
         more = self._pairs(made, False)
         pairs = [*recorded, *more]
         if not pairs:
