@@ -413,7 +413,7 @@ class _PassCheck:
         if call is None:
             words = "fails, although every call is answered as the true function answers it"
             return _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
-        detail = f"{call.test} fails, and does not make the same calls in each run, so that it contradicts nothing."
+        detail = f"{call.test} fails, but makes other calls in each run, so that it contradicts nothing."
         found = _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_OTHER_DATA,))
         return _with(found, beyond=call)
 
@@ -469,7 +469,8 @@ def _without_number(exchange: Exchange) -> Mapping[str, object]:
 
 
 def _asked(functions: Sequence[FunctionName], exchange: Exchange) -> FunctionName:
-    return functions[exchange.request.get("function", 0)]
+    place: int = exchange.request.get("function", 0)
+    return functions[place]
 
 
 def _shown(

@@ -6,10 +6,10 @@ attribute of an object in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import zip_longest
 
 from gistpoint.sandbox.equivalence.encoded import (
     CONTAINERS,
@@ -71,7 +71,9 @@ class _Place:
 def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: int) -> list[list[Encoded]]:
     """Return at most `most` different inputs, the most ordinary first; they are the same each time."""
     pools = _pools(examples)
-    places = [place for example in spread(examples, _CALLS) for place in _places(example, hints, pools)]
+    absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
+    chosen = spread(examples, _CALLS)
+    places = [place for example in chosen for place in _places(example, hints, pools, absent)]
     used = _round_robin([place for place in places if place.is_used], hints)
     others = _round_robin([place for place in places if not place.is_used], hints)
     found: dict[str, list[Encoded]] = {}
@@ -129,8 +131,13 @@ def _members(value: Encoded) -> list[Encoded]:
     return list(value[1]) if value[0] in CONTAINERS else []
 
 
-def _places(example: Sequence[Encoded], hints: Hints, pools: Pools) -> Iterator[_Place]:
-    """Yield the places of a call's arguments, the arguments themselves first."""
+def _places(
+    example: Sequence[Encoded], hints: Hints, pools: Pools, absent: Collection[int]
+) -> Iterator[_Place]:
+    """Yield the places of a call's arguments, the arguments themselves first.
+
+    `absent` has the numbers of the arguments that are None in some recorded call.
+    """
     whole = list(map(as_input, example))
     below: list[Iterator[_Place]] = []
     for n, value in enumerate(example):
@@ -138,11 +145,26 @@ def _places(example: Sequence[Encoded], hints: Hints, pools: Pools) -> Iterator[
         def replaced(changed: Encoded, n: int = n) -> list[Encoded]:
             return [*whole[:n], changed, *whole[n + 1 :]]
 
-        place = _Place(value, replaced, is_used=True)
+        # Equal arguments are a boundary of whatever compares them.
+        others = [*_beside(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
+        place = _Place(value, replaced, is_used=True, others=others)
         yield place
         below.append(_places_in(place, hints, pools, 1))
     for row in zip_longest(*below):
         yield from (place for place in row if place is not None)
+
+
+def _beside(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
+    """Yield what the other arguments of a call make of one: the same value, or a container that has it."""
+    for other in others:
+        if other[0] == value[0] and other != as_input(value):
+            yield other
+        elif value[0] in "ltez" and other[0] in _tags_in(value):
+            yield [value[0], [*as_input(value)[1], other]]
+
+
+def _tags_in(container: Encoded) -> set[str]:
+    return {part[0] for part in container[1]}
 
 
 def _places_in(place: _Place, hints: Hints, pools: Pools, depth: int) -> Iterator[_Place]:
@@ -206,17 +228,15 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     kind = value[0]
     own = _CANDIDATES.get(kind)
     yield from place.others
-    # None soon, because it is the value that a function is most often asked for without a test.
+    if _NONE in hints.literals:
+        yield _NONE
+    if hints.asks_for_types and kind in _EXTENDED:
+        yield ["k", as_input(value)]
     if own is not None:
-        yield from islice(own(value, hints), 2)
-    yield _NONE
-    if own is not None:
-        yield from islice(own(value, hints), 2, None)
+        yield from own(value, hints)
     if kind == "n":
         yield from hints.literals
     yield from _of_other_kinds(value, hints)
-    if hints.asks_for_types and kind in _EXTENDED:
-        yield ["k", as_input(value)]
 
 
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:
@@ -282,12 +302,15 @@ def _of_bytes(value: Encoded, hints: Hints) -> Iterator[Encoded]:
 
 def _of_containers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     kind, parts = as_input(value)
-    made = [[], parts[:1], parts[:-1], parts[1:], [*parts, *parts[:1]], parts[::-1], [*parts, _NONE]]
+    made = [[], parts[:1], parts[:-1], parts[1:], [*parts, *parts[:1]], parts[::-1]]
     made += [(parts * length)[:length] for length in hints.lengths if parts]
     # The order of a set's members is no part of it.
     made = made if kind in "lt" else made[:4]
     yield from ([kind, list(part)] for part in made)
+    tags = _tags_in(value)
     for literal in hints.literals:
+        if tags and literal[0] not in tags | {"n"}:
+            continue
         yield [kind, [*parts, literal]]
         yield [kind, [literal, *parts[1:]]]
 

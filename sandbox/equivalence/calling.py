@@ -56,8 +56,8 @@ class FunctionSpan:
 
     @property
     def name(self) -> str:
-        """The last part of the function's qualified name."""
-        return self.qualname.rpartition(".")[2]
+        """The last part of the function's qualified name, without a number that tells it from others."""
+        return self.qualname.rpartition(".")[2].partition("#")[0]
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
 from gistpoint.sandbox.equivalence.encoded import (
@@ -25,6 +25,7 @@ from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+_Item = TypeVar("_Item")
 _LONGEST = 12
 _FAR = 10_000
 """The limit on integers that are far from recorded ones; larger ones would often cause endless loops."""
@@ -32,6 +33,8 @@ _FINITE = 1e300
 _LETTERS = 200
 _FEW = 40
 """The largest number of recorded values of one parameter from which values are drawn."""
+_DEEPEST = 3
+"""The number of objects within each other whose attributes are drawn."""
 _AT_BOUNDARIES = 0.5
 """The largest share of the inputs at boundaries."""
 
@@ -58,12 +61,12 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
     places = range(len(examples[0]))
     arguments = st.tuples(*(drawing.strategy([example[n] for example in examples]) for n in places))
     # Arguments often fit together, so half of the inputs are a recorded call with one argument changed.
-    whole = st.sampled_from([list(map(as_input, example)) for example in spread(examples, _FEW)])
+    whole = _one_of([list(map(as_input, example)) for example in spread(examples, _FEW)])
     changed = st.builds(_with_one_changed, whole, st.integers(0, len(places) - 1), arguments)
     inputs = st.one_of(changed, arguments.map(list))
 
     @settings(
-        max_examples=2 * most,  # many are drawn twice
+        max_examples=most,
         derandomize=True,
         database=None,
         deadline=None,
@@ -87,11 +90,29 @@ def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Sequence[E
     return [*recorded[:place], drawn[place], *recorded[place + 1 :]]
 
 
+class _Choice(Generic[_Item]):
+    """Returns the value at a place; `sampled_from` would be shown with all values, which may be large."""
+
+    def __init__(self, values: Sequence[_Item]) -> None:
+        self.values = values
+
+    def __call__(self, place: int) -> _Item:
+        return self.values[place]
+
+
+def _one_of(values: Sequence[_Item]) -> SearchStrategy[_Item]:
+    from hypothesis import strategies as st
+
+    return st.integers(0, len(values) - 1).map(_Choice(values))
+
+
 class _Drawing:
     """Makes strategies for values like recorded ones."""
 
     def __init__(self, hints: Hints) -> None:
         self.hints = hints
+        self.within = 0
+        """How many objects there are around the value whose strategy is being made."""
 
     def strategy(self, values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
         """Return a strategy for values like the recorded ones of one parameter, including them."""
@@ -100,7 +121,7 @@ class _Drawing:
         of_kind: dict[str, list[Encoded]] = {}
         for value in values:
             of_kind.setdefault(value[0], []).append(value)
-        recorded = st.sampled_from(list(map(as_input, spread(values, _FEW))))
+        recorded = _one_of(list(map(as_input, spread(values, _FEW))))
         made = (_STRATEGIES[kind](self, seen) for kind, seen in of_kind.items() if kind in _STRATEGIES)
         return st.one_of([recorded, *(strategy for strategy in made if strategy is not None)])
 
@@ -141,7 +162,7 @@ class _Drawing:
         longest = min(_LONGEST * 4, max(len(value[1]) for value in seen) + 3)
         known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
         plain = st.text(st.sampled_from(string.printable), max_size=longest)
-        recorded = st.sampled_from([value[1] for value in spread(seen, _FEW)])
+        recorded = _one_of([value[1] for value in spread(seen, _FEW)])
         # Random texts rarely mean anything to the function, unlike recorded texts that are edited.
         edited = st.builds(
             lambda text, edit, place, piece: edit(text, place % (len(text) + 1), piece),
@@ -189,7 +210,7 @@ class _Drawing:
         made = st.lists(member, max_size=longest)
         edited = st.builds(
             lambda parts, edit, place, part: edit(list(parts), place % (len(parts) + 1), part),
-            st.sampled_from([as_input(value)[1] for value in spread(seen, _FEW)]),
+            _one_of([as_input(value)[1] for value in spread(seen, _FEW)]),
             st.sampled_from(_LIST_EDITS),
             st.integers(0, _FAR),
             member,
@@ -220,6 +241,9 @@ class _Drawing:
         """
         from hypothesis import strategies as st
 
+        if self.within >= _DEEPEST:
+            return None
+        self.within += 1
         options = []
         for name in dict.fromkeys(value[3] for value in seen):
             held = [value for value in seen if value[3] == name and attributes_of(value)]
@@ -236,7 +260,8 @@ class _Drawing:
             if pairs:
                 pair = st.one_of(pairs)
                 changes = st.lists(pair, min_size=1, max_size=2, unique_by=lambda made: str(made[0]))
-                options.append(st.builds(with_attributes, st.sampled_from(spread(held, _FEW)), changes))
+                options.append(st.builds(with_attributes, _one_of(spread(held, _FEW)), changes))
+        self.within -= 1
         return st.one_of(options) if options else None
 
 
