@@ -157,8 +157,12 @@ def test_a_pass_by_a_tolerant_comparison_is_noted(confirm: Confirm) -> None:
     found = confirm("priced", "return Money(0, 10**9)")
     assert found.result is Confirmed.CONFIRMED, found
     assert found.beyond is not None
-    assert found.beyond.test == "tests/test_shop.py::test_priced[1]"
-    assert "amount=2" in found.beyond.original
+    assert found.beyond.test.startswith("tests/test_shop.py::test_priced[")
+    assert found.beyond.original in (
+        "Money(amount=2, off=0)",
+        "Money(amount=4, off=0)",
+        "Money(amount=6, off=0)",
+    )
     assert "amount=0" in found.beyond.submission
     assert any("which this test does not show" in line for line in confirmation_lines(found))
 
