@@ -16,6 +16,7 @@ from gistpoint.sandbox.equivalence.encoded import (
     Encoded,
     as_input,
     attributes_of,
+    members,
     spread,
     with_attributes,
 )
@@ -114,21 +115,13 @@ def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:
             if len(pool) < _POOL:
                 pool.setdefault(repr(as_input(part)), as_input(part))
             take(part)
-        for part in _members(value):
+        for part in members(value):
             take(part)
 
     for example in examples:
         for value in example:
             take(value)
     return {key: list(pool.values()) for key, pool in found.items()}
-
-
-def _members(value: Encoded) -> list[Encoded]:
-    if value[0] == "d":
-        return [part for pair in value[1] for part in pair]
-    if value[0] == "x":
-        return list(value[2])
-    return list(value[1]) if value[0] in CONTAINERS else []
 
 
 def _places(
@@ -236,7 +229,10 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
         yield from own(value, hints)
     if kind == "n":
         yield from hints.literals
-    yield from _of_other_kinds(value, hints)
+    for converted in _of_other_kinds(value, hints):
+        yield converted
+        if hints.asks_for_types and converted[0] in _EXTENDED:
+            yield ["k", converted]
 
 
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:

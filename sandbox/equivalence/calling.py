@@ -73,6 +73,8 @@ class RecordedCalls:
     """
     arguments: list[str] = field(default_factory=list)
     """The arguments of each call, pickled, in base64; they are never unpickled outside the sandbox."""
+    incomplete: set[int] = field(default_factory=set)
+    """The numbers of the calls whose arguments lack something that could not be pickled."""
     passed_over: int = 0
     why: str = ""
     """Why the arguments of the last call that was passed over could not be kept."""
@@ -139,6 +141,8 @@ class CallRunner:
                 case "call":
                     calls = found[record["target"]]
                     calls.module, calls.shape = record["module"], record["shape"]
+                    if record["absent"]:
+                        calls.incomplete.add(len(calls.arguments))
                     calls.arguments.append(record["arguments"])
                 case "passed_over":
                     for calls, count, why in zip(found, record["counts"], record["why"], strict=True):

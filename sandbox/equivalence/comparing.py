@@ -24,7 +24,7 @@ from gistpoint.sandbox.equivalence.calling import (
     Replayed,
     ReplayOutcome,
 )
-from gistpoint.sandbox.equivalence.encoded import Encoded, written
+from gistpoint.sandbox.equivalence.encoded import Encoded, calls_in, written
 from gistpoint.sandbox.equivalence.hints import hints_of
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import varied
@@ -211,9 +211,18 @@ class _FunctionComparison:
             if not recorded and known.kind != "value":
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
+            has_exception = not known.kind == found.kind == "value"
+            # The exception may be about what could not be pickled, which a right repair may need too.
+            if has_exception and self._is_incomplete(given):
+                continue
             values = self.described.get(given) if isinstance(given, int) else given
             pairs.append(_Pair(values, n, known, found, recorded))
         return pairs
+
+    def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:
+        """Whether something in an input's arguments could not be pickled when it was recorded."""
+        calls = {given} if isinstance(given, int) else {call for value in given for call in calls_in(value)}
+        return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
         """Return the smallest difference, simplified step by step as long as it remains a difference."""

@@ -5,7 +5,7 @@ Nothing of a repository may be unpickled outside of the sandbox, so inputs are m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 _Item = TypeVar("_Item")
@@ -30,6 +30,28 @@ def spread(values: Sequence[_Item], most: int) -> Sequence[_Item]:
 def attributes_of(value: Encoded) -> list[list[Any]]:
     """Return the pairs of names and encoded values of an object's attributes; empty if it has none."""
     return value[_PLAIN_OBJECT] if len(value) > _PLAIN_OBJECT else []
+
+
+def members(value: Encoded) -> list[Encoded]:
+    """Return the members of a container, without the attributes of objects."""
+    match value[0]:
+        case "d":
+            return [part for pair in value[1] for part in pair]
+        case "x":
+            return list(value[2])
+        case "k":
+            return [value[1]]
+        case kind if kind in CONTAINERS:
+            return list(value[1])
+    return []
+
+
+def calls_in(value: Encoded) -> Iterator[int]:
+    """Yield the numbers of the recorded calls that the objects in a value are from."""
+    if value[0] == "o":
+        yield value[1]
+    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == "o")):
+        yield from calls_in(part)
 
 
 def as_input(value: Encoded) -> Encoded:

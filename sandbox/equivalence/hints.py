@@ -44,7 +44,7 @@ class Hints:
     kinds: frozenset[str] = frozenset()
     """The tags of the built-in types that are named."""
     names: frozenset[str] = frozenset()
-    """The names of the attributes that are used."""
+    """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
     asks_for_types: bool = False
 
     @property
@@ -89,6 +89,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
+    names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
     return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks)
 
 

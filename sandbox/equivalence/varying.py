@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import string
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -55,6 +56,7 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
     """Return inputs drawn by Hypothesis, by their texts."""
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
+    from hypothesis.errors import HypothesisWarning
 
     found: list[list[Encoded]] = []
     drawing = _Drawing(hints)
@@ -81,7 +83,10 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
     def collect(drawn: list[Encoded]) -> None:
         found.append(drawn)
 
-    collect()
+    with warnings.catch_warnings():
+        # About the texts that show a strategy, which are as long as the values that it was made from.
+        warnings.simplefilter("ignore", HypothesisWarning)
+        collect()
     return {repr(item): item for item in found}
 
 

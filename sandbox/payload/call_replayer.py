@@ -13,7 +13,7 @@ date, a time or an exact number (the name of its class, and the arguments that m
 class extends the built-in class of the encoded value in it, and `o` any other object: the call it was
 recorded in, the path to it in the arguments, and the name of its class. After these, an object of a class of
 the repository has a list of attributes, each a pair of a name and an encoded value: all that vary, if it is
-described, and those to be set, if it is an input.
+described, and those to be set, if it is an input. The item of a dictionary is an attribute `[key]`.
 """
 
 from __future__ import annotations
@@ -140,6 +140,12 @@ _GIVEN: set[int] = set()
 """Ids of functions among a call's arguments; a closure that the call itself makes can't be compared."""
 
 
+class _Made:
+    """Whether the closures that a call makes may be compared by their names."""
+
+    by_name = False
+
+
 def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -159,6 +165,27 @@ def _children(value: Any) -> list[Any]:
         # The order of a set depends on the hash seed of its process.
         return sorted(value, key=lambda part: canonical(part, 0, ()))
     return list(value)
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """Return what an object holds: its attributes by name, and items of a dictionary as `[key]`.
+
+    Only items whose keys are texts are returned.
+    """
+    found: dict[str, Any] = dict(sides.attributes_of(value))
+    if isinstance(value, dict):
+        found.update((f"[{key}]", part) for key, part in dict.items(value) if type(key) is str)
+    return found
+
+
+def _hold(value: Any, wanted: dict[str, Any]) -> None:
+    """Replace some of what an object holds, without running any code of its class."""
+    items = {name[1:-1]: part for name, part in wanted.items() if name.startswith("[")}
+    attributes = {name: part for name, part in wanted.items() if not name.startswith("[")}
+    if attributes:
+        sides.set_attributes(value, {**sides.attributes_of(value), **attributes})
+    for key, part in items.items():
+        dict.__setitem__(value, key, part)
 
 
 class Describer:
@@ -201,9 +228,9 @@ class Describer:
         return [self.encoded(part, [*way, place], above) for place, part in enumerate(_children(value))]
 
     def attributes_of(self, value: Any, way: list[Any], above: tuple[int, ...]) -> list[list[Any]]:
-        """Return the names and encoded values of the attributes that an object holds itself."""
+        """Return the names and encoded values of what an object holds itself."""
         found = []
-        for name, part in sorted(sides.attributes_of(value).items()):
+        for name, part in sorted(_held(value).items()):
             self.attributes += 1
             if self.attributes > _MOST_ATTRIBUTES:
                 break
@@ -282,11 +309,9 @@ class _Arguments:
             self.calls[call] = self.recorded.of_call(call)
         found: Any = self.calls[call]
         for step in way:
-            found = sides.attributes_of(found)[step] if isinstance(step, str) else _children(found)[step]
+            found = _held(found)[step] if isinstance(step, str) else _children(found)[step]
         if attributes:
-            wanted = sides.attributes_of(found)
-            wanted.update((name, self.decoded(part)) for name, part in attributes)
-            sides.set_attributes(found, wanted)
+            _hold(found, {name: self.decoded(part) for name, part in attributes})
         return found
 
 
@@ -306,7 +331,8 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     inner = (*above, id(value))
     if kind in _PLAIN:
         return _container(value, depth, inner)
-    if type(value) is types.FunctionType and value.__closure__ is not None and id(value) not in _GIVEN:
+    is_closure = type(value) is types.FunctionType and value.__closure__ is not None
+    if is_closure and id(value) not in _GIVEN and not _Made.by_name:
         raise Unequal
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
         return f"<{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}>"
@@ -431,12 +457,15 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
             except Exception:
                 shown = type(error).__name__
         # The arguments after the call count too, because changing them is part of a function's behaviour.
+        # A closure that the call has left in them is no answer, so that its name is enough.
+        _Made.by_name = True
         after = canonical(values, 0, ())
     except Late:
         return {"kind": "late", "shown": "no answer in time", "hash": ""}
     except BaseException as error:
         return {"kind": "lost", "shown": type(error).__name__, "hash": ""}
     finally:
+        _Made.by_name = False
         signal.setitimer(signal.ITIMER_REAL, 0)
     digest = hashlib.sha256(f"{kind}\0{text}\0{after}".encode("utf-8", "backslashreplace")).hexdigest()
     alone = hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "backslashreplace")).hexdigest()

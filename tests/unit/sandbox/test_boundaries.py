@@ -67,7 +67,7 @@ def test_a_source_suggests_its_literals_types_and_attributes(hints: Hints) -> No
     values = [written(value) for value in hints.literals]
     assert set(values) == {"None", "0", "'x-'", "'y-'", "7", "2.5", "'kilo'", "'mega'"}
     assert (hints.kinds, hints.asks_for_types) == ({"y"}, True)
-    assert "items" in hints.names
+    assert {"items", "[x-]"} <= hints.names
     assert {6, 7, 8} <= set(hints.lengths)
 
 
@@ -125,6 +125,25 @@ def test_an_object_is_rebuilt_without_its_methods() -> None:
     first, second = Recorded([]).of_input(given)
     assert (first.label, first.size, first.itself) == ("z", second, first)
     assert second.left == 9
+
+
+class Config(dict):  # type: ignore[type-arg]
+    def __setitem__(self, key: object, value: object) -> None:
+        raise TypeError("it is closed")
+
+
+def test_items_of_a_dictionary_of_the_repository_are_attributes() -> None:
+    config = Config({"debug": None, 3: 4})
+    describer = Describer(0, is_of_tree=lambda kind: kind is Config)
+    encoded = describer.encoded(config, [0])
+    assert attributes_of(encoded) == [["[debug]", ["n"]]]
+
+    class Recorded(RecordedArguments):
+        def of_call(self, number: int) -> list[Any]:
+            return [config]
+
+    (found,) = Recorded([]).of_input([[*encoded[:4], [["[debug]", ["b", True]]]]])
+    assert found == {"debug": True, 3: 4}
 
 
 @pytest.mark.parametrize(
