@@ -132,7 +132,10 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.contradiction is not None:
         lines += _call_lines("A test that counts fails:", confirmation.contradiction)
     if confirmation.beyond is not None:
-        lines += _call_lines("No test asks for it, but on this input the two differ:", confirmation.beyond)
+        why = "No test asks for it, but on this input the two differ:"
+        if confirmation.beyond.test:
+            why = "A call of a test is answered with other data, which this test does not show:"
+        lines += _call_lines(why, confirmation.beyond)
     if confirmation.marks:
         lines.append(f"seen in it: {', '.join(confirmation.marks)}")
     if confirmation.calls:

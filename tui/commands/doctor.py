@@ -24,18 +24,23 @@ from gistpoint.core.plugins import (
 )
 from gistpoint.core.requests import Request
 from gistpoint.core.text import visible
+from gistpoint.core.trees import SourceTree
 from gistpoint.core.user_settings import read_user_settings
-from gistpoint.sandbox.attacks.table import Attack, Expected
-from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
+from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected
+from gistpoint.sandbox.attacks.trying import ANSWERED, ANSWERED_TESTS, AttackFinding, self_test
 from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.confirmation import ForgeryTrial
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
+from gistpoint.sandbox.testruns import EnvironmentSource
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
+_ANSWER_LIMIT_S = 60.0
+"""The time limit of a run in which a function's answers are forged."""
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent`"
     " withdraws that."
@@ -93,10 +98,16 @@ def _is_usable(found: tuple[Diagnosis, ...], working: Mapping[str, Backend], wis
 def _self_tested(working: Mapping[str, Backend], cache: Path, *, quiet: bool) -> list[_Tried]:
     tried: list[_Tried] = []
     with ProgressLine(quiet=quiet) as progress:
-        for attack, findings in self_test(working, cache):
+        for attack, findings in self_test(working, cache, _answer_trial):
             progress.stage(attack.what)
             tried.append((attack, findings))
     return tried
+
+
+def _answer_trial(backend: Backend, environments: EnvironmentSource, tree: SourceTree) -> ForgeryTrial:
+    return ForgeryTrial(
+        backend, environments, tree, ANSWERED, ANSWERED_TESTS, limits=SMALL, timeout_s=_ANSWER_LIMIT_S
+    )
 
 
 def _document(

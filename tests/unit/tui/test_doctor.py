@@ -154,7 +154,8 @@ def test_an_attack_that_comes_out_otherwise_is_told(home, only, monkeypatch, cap
     wanted = [attack for attack in ATTACKS if attack.name in ("home", "loop")]
     real = trying.self_test
     monkeypatch.setattr(
-        "gistpoint.tui.commands.doctor.self_test", lambda backends, cache: real(backends, cache, wanted)
+        "gistpoint.tui.commands.doctor.self_test",
+        lambda backends, cache, answers: real(backends, cache, answers, wanted),
     )
     assert cli.main(["doctor", "--self-test"]) == 1
     told = capsys.readouterr().out
