@@ -15,6 +15,7 @@ from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.attempts.state import AttemptState, Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Request
@@ -37,13 +38,13 @@ from gistpoint.sessions.attempt_outcomes import (
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
-from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.titles import mode_words
 
 
 def attempt_store() -> AttemptStore:
@@ -226,6 +227,12 @@ def _actor(summary: AttemptSummary) -> str:
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
+def task_titles() -> TaskTitles:
+    """Return the titles of the tasks of the user and of the demo, for their authors."""
+    locations = Locations.of_user()
+    return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
+
+
 def stored_tasks() -> dict[str, Task]:
     """Return the tasks of the user and of the demo, by id."""
     locations = Locations.of_user()
@@ -243,7 +250,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
 
     def titled(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)
-        return attempt.task_id[:12] if task is None else title_of(task)
+        return attempt.task_id[:12] if task is None else author_title(task)
 
     def mode(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)

@@ -61,11 +61,12 @@ def demo(wanted: DemoRequest) -> int:
     if wanted.play:
         return _play(services, wanted.task or "", wanted.speed)
     entries = list(unpack_demo(services.locations.demo))
-    from gistpoint.tui.titles import mode_words, title_of
+    from gistpoint.core.kinds.titles import author_title
+    from gistpoint.tui.titles import mode_words
 
     print_table(
         ["name", "what", "mode", "failing", "id"],
-        [[d.name, title_of(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
+        [[d.name, author_title(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
     print(
         f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
