@@ -158,8 +158,8 @@ class JobTable:
         """Return the elapsed time in words, with an estimate of the remaining time if there is one."""
         passed = time.monotonic() - self._began
         left = time_left(passed, ended - self._ended_before, jobs - ended)
-        words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
-        return f"{duration(1000 * passed, rounded=True)}{words}."
+        words = f", about {duration(1000 * left)} left" if left else ""
+        return f"{duration(1000 * passed)}{words}."
 
     def _table(
         self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()

@@ -118,7 +118,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
         f" {plural(len(state.submissions), 'submission')}, ",
         end="",
     )
-    print(f"{duration(state.clock.active, rounded=True)} at this speed")
+    print(f"{duration(state.clock.active)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 
 
