@@ -76,7 +76,7 @@ class TaskStore:
         a demo task, a title, or the two words that stand for a task. An archive is added to the store. All
         commands find tasks by this function alone (decision 128).
         """
-        path = _existing(name)
+        path = existing_path(name)
         if path is not None and path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
         if path is not None and (path / TASK_FILE).is_file():
@@ -250,7 +250,7 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
     return TaskSet(shown or "all tasks", tuple(tasks.values()), problems)
 
 
-def _existing(name: str) -> Path | None:
+def existing_path(name: str) -> Path | None:
     """Return the path with a name; None if there is none, as for a title that is too long to be a path."""
     path = path_of(name)
     try:
@@ -260,7 +260,7 @@ def _existing(name: str) -> Path | None:
 
 
 def _named(name: str, store: TaskStore) -> list[Task | str]:
-    path = _existing(name)
+    path = existing_path(name)
     if path is None:
         return [store.find(name)]
     if path.is_dir() and not (path / TASK_FILE).is_file():
@@ -293,7 +293,7 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
         name = _COMMENT.split(line, maxsplit=1)[0].strip()
         if not name:
             continue
-        folder = _existing(str(path.parent / name))
+        folder = existing_path(str(path.parent / name))
         try:
             is_task = folder is not None and (folder / TASK_FILE).is_file()
             found.append(read_task(path.parent / name) if is_task else store.find(name))

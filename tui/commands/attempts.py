@@ -39,7 +39,7 @@ from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
 from gistpoint.sessions.tasks import TaskStore, TaskTitles
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, TASK_HELP
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
@@ -55,18 +55,24 @@ def attempt_store() -> AttemptStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAttempts(Request):
-    """A request to list the attempts on this machine."""
+    """A request to list the attempts on this machine, or only those at one task."""
 
+    task: str = ""
     json: bool = False
 
 
 def listing(wanted: ListAttempts) -> int:
     """Print the attempts, the newest first."""
     store = attempt_store()
+    task = task_named(wanted.task).id if wanted.task else ""
     if wanted.json:
-        print_json("gistpoint.attempts/1", attempt_rows(list(store.summaries())))
+        every = [summary for summary in store.summaries() if task in ("", summary.task_id)]
+        print_json("gistpoint.attempts/1", attempt_rows(every))
         return DONE
-    summaries = list(store.outlines())
+    summaries = [summary for summary in store.outlines() if task in ("", summary.task_id)]
+    if not summaries and task:
+        print("There are no attempts at this task yet.")
+        return DONE
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
@@ -227,6 +233,12 @@ def _actor(summary: AttemptSummary) -> str:
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
+def task_named(name: str) -> Task:
+    """Return the task of the user or of the demo with a name. Raises `TaskError` if there is none."""
+    locations = Locations.of_user()
+    return TaskStore(locations.tasks, demo=locations.demo).find(name)
+
+
 def task_titles() -> TaskTitles:
     """Return the titles of the tasks of the user and of the demo, for their authors."""
     locations = Locations.of_user()
@@ -325,7 +337,11 @@ _SETTLED = OptionTable(
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
-LIST = CliCommand(ListAttempts, listing, {"json": JSON})
+LIST = CliCommand(
+    ListAttempts,
+    listing,
+    {"task": option(f"only those at one task: {TASK_HELP}", metavar="TASK"), "json": JSON},
+)
 SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
 ACCEPT = CliCommand(
     AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned."

@@ -142,7 +142,7 @@ DEMO = CliCommand(
     DemoRequest,
     demo,
     {
-        "task": argument("TASK", f"{_NAMES}, or an id; without it the home screen opens"),
+        "task": argument("TASK", f"{_NAMES}, an id or a title; without it the home screen opens"),
         "play": option("play a recorded attempt"),
         "speed": option("how many times as fast as it was recorded"),
         "lines": LINES,

@@ -33,7 +33,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import CliCommand, argument, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
@@ -331,7 +331,7 @@ SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("the public par
 DELETE = CliCommand(
     DeleteTask,
     delete,
-    {"task": argument("TASK", "id or its beginning"), "yes": option("don't ask")},
+    {"task": TASK, "yes": option("don't ask")},
 )
 CHECK = CliCommand(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
 BASELINE = CliCommand(
