@@ -5,12 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
-def duration(ms: float, *, rounded: bool = False) -> str:
-    """Return a duration in milliseconds as `m:ss`, or `h:mm:ss` from an hour on; `0:00` if negative.
+def whole_seconds(ms: float) -> int:
+    """Return the completed seconds of a duration in milliseconds; 0 if it is negative.
 
-    Clocks on screens show completed seconds; printed totals and estimates are `rounded`.
+    All lengths of time are cut in this way, as a running clock has to: otherwise, a list would show another
+    time than the screen of the same attempt.
     """
-    seconds = max(0, round(ms / 1000) if rounded else round(ms) // 1000)
+    return max(0, round(ms) // 1000)
+
+
+def duration(ms: float) -> str:
+    """Return a duration in milliseconds as `m:ss`, or `h:mm:ss` from an hour on; `0:00` if negative."""
+    seconds = whole_seconds(ms)
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.demo.tasks import demo_task, demo_tasks
+from gistpoint.core.demo.tasks import demo_named, demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task
+from gistpoint.core.kinds.titles import author_title, tasks_called, tasks_like
 from gistpoint.core.locations import Locations, path_of, read_regular_text
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.names import word_name
 from gistpoint.sessions.journal import JOURNAL, first_event
 
 
@@ -69,31 +72,30 @@ class TaskStore:
     def find(self, name: str) -> Task:
         """Return the task with a name. Raises `TaskError` if there is none or more than one.
 
-        A name is an id, an unambiguous prefix of one, the path of a folder or `.tar.zst` archive, or the name
-        of a demo task. An archive is added to the store.
+        A name is an id, an unambiguous prefix of one, the path of a folder or `.tar.zst` archive, the name of
+        a demo task, a title, or the two words that stand for a task. An archive is added to the store. All
+        commands find tasks by this function alone (decision 128).
         """
-        path = path_of(name)
-        if path.name.endswith(".tar.zst") and path.is_file():
+        path = existing_path(name)
+        if path is not None and path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
-        if (path / TASK_FILE).is_file():
+        if path is not None and (path / TASK_FILE).is_file():
             return self._opened(path)
-        found: dict[str, Task] = {}
-        for task in self.tasks():
-            if isinstance(task, Task) and name and task.id.startswith(name):
-                found.setdefault(task.id, task)
+        known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
+        typed = name.casefold()
+        begun = [task for task in known if typed and task.id.startswith(typed)]
+        if not begun and self._demo is not None and (shipped := demo_named(name)):
+            return demo_task(shipped, self._demo)
+        found = begun or tasks_called(name, known)
         if len(found) == 1:
-            return read_task(next(iter(found.values())).folder)
+            return read_task(found[0].folder)
         if found:
+            what = "is the beginning of {} tasks' ids" if begun else "is the name of {} tasks"
             raise TaskError(
-                f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of the id."
+                f"{name} {what.format(len(found))}: {_candidates(found)}.",
+                hint="Give more of the id." if begun else "Give the two words, or the id.",
             )
-        named = [demo.name for demo in demo_tasks()] if self._demo is not None else []
-        if self._demo is not None and name in named:
-            return demo_task(name, self._demo)
-        raise TaskError(
-            f"There is no task {name!r}.{did_you_mean(name, named)}",
-            hint="`gistpoint task list` shows all tasks.",
-        )
+        raise _unknown(name, known, demo=self._demo is not None)
 
     def remove(self, task: Task) -> None:
         """Delete a task in the first folder, and record its id. Raises `TaskError` for a task elsewhere."""
@@ -163,6 +165,44 @@ class TaskStore:
         return task
 
 
+class TaskTitles:
+    """Authors' titles of tasks by id, for lists that know only ids. Tasks are read when one is needed."""
+
+    def __init__(self, store: TaskStore) -> None:
+        self._store = store
+        self._known: dict[str, str] | None = None
+
+    def __call__(self, task_id: str) -> str:
+        """Return the title of a task; the beginning of its id if it is not stored here."""
+        if self._known is None:
+            self._known = {t.id: author_title(t) for t in self._store.tasks() if isinstance(t, Task)}
+        return self._known.get(task_id) or task_id[:12]
+
+
+_LISTED = 5
+"""The most candidates in a message."""
+
+
+def _candidates(tasks: Sequence[Task]) -> str:
+    """Return the tasks that a name may mean, each by its two words, its id and its title."""
+    listed = [f"{word_name(task.id)} ({task.short_id}, {author_title(task)})" for task in tasks[:_LISTED]]
+    if len(tasks) > _LISTED:
+        listed.append(f"and {len(tasks) - _LISTED} more")
+    return ", ".join(listed)
+
+
+def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
+    """Return the error for a name that no task has, with those that may be meant."""
+    hint = "`gistpoint task list` shows all tasks."
+    alike = tasks_like(name, known)
+    if alike:
+        return TaskError(f"There is no task {name!r}. Similar titles: {_candidates(alike)}.", hint=hint)
+    named = [task.name for task in demo_tasks()] if demo else []
+    for task in known:
+        named += [word_name(task.id), author_title(task)]
+    return TaskError(f"There is no task {name!r}.{did_you_mean(name, named)}", hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSet:
     """Tasks in the order of their set, each once, and a sentence for each one that can't be read."""
@@ -210,8 +250,19 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
     return TaskSet(shown or "all tasks", tuple(tasks.values()), problems)
 
 
-def _named(name: str, store: TaskStore) -> list[Task | str]:
+def existing_path(name: str) -> Path | None:
+    """Return the path with a name; None if there is none, as for a title that is too long to be a path."""
     path = path_of(name)
+    try:
+        return path if path.exists() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _named(name: str, store: TaskStore) -> list[Task | str]:
+    path = existing_path(name)
+    if path is None:
+        return [store.find(name)]
     if path.is_dir() and not (path / TASK_FILE).is_file():
         entries = [_read(entry) for entry in TaskStore(path).tasks()]
         if not entries:
@@ -228,6 +279,10 @@ def _read(entry: Task | BrokenTask) -> Task | str:
     return f"{entry.folder.name}: {entry.problem}"
 
 
+_COMMENT = re.compile(r"(?:^|(?<=\s))#|(?<=[0-9a-f]{12})#")
+"""The beginning of a comment. A `#` within a title is none: it counts definitions of the same name."""
+
+
 def _listed(path: Path, store: TaskStore) -> list[Task | str]:
     try:
         lines = read_regular_text(path).splitlines()
@@ -235,12 +290,13 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
         raise TaskError(f"{path} can't be read as a list of tasks: {error}.") from error
     found: list[Task | str] = []
     for number, line in enumerate(lines, 1):
-        name = line.partition("#")[0].strip()
+        name = _COMMENT.split(line, maxsplit=1)[0].strip()
         if not name:
             continue
-        folder = path.parent / name
+        folder = existing_path(str(path.parent / name))
         try:
-            found.append(read_task(folder) if (folder / TASK_FILE).is_file() else store.find(name))
+            is_task = folder is not None and (folder / TASK_FILE).is_file()
+            found.append(read_task(path.parent / name) if is_task else store.find(name))
         except UserError as error:
             found.append(f"{path.name}, line {number}: {error}")
     if not found:

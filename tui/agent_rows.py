@@ -21,6 +21,8 @@ class JobRow:
     state: AttemptState = field(default_factory=AttemptState)
     live: bool = False
     """Whether a process is working on the run."""
+    title: str = ""
+    """The title of the task, for the person who runs the model."""
     sent: bool = False
     """Whether a worker of a cluster has the job."""
 
@@ -99,7 +101,7 @@ def _number(text: str) -> str:
 
 COLUMNS: tuple[Column[JobRow], ...] = (
     Column("job", lambda r: str(r.number), lambda r: r.number, width=4, right=True, rank=1),
-    Column("task", lambda r: r.job.job.task[:4], width=4, rank=2),
+    Column("task", lambda r: r.title or r.job.job.task[:12], rank=2),
     Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
     Column("state", doing, width=24, style=_style, rank=3),
     Column(

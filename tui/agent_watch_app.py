@@ -16,6 +16,7 @@ from gistpoint.sessions.agentruns.control import has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower, RunFollower
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.sessions.services import Services
+from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen, GiveAsked, TakeAsked
 from gistpoint.tui.screens.agents.run import RunWatchScreen
@@ -41,13 +42,14 @@ class AgentWatchApp(BaseApp):
         super().__init__(locations, "screens/agents/agents.tcss")
         self._run, self._attempt, self._services, self._left = run, attempt, services, left
         self._runs = AgentRunStore(locations.runs)
+        self._titled = TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
         self.taken = ""
         """The id of the attempt that a person takes over; empty if there is none."""
 
     def first_screen(self) -> Screen[None]:
         """Return the screen with the table of the run, or with the attempt."""
         if self._run is not None:
-            return RunWatchScreen(RunFollower(self._run, self.locations.attempts))
+            return RunWatchScreen(RunFollower(self._run, self.locations.attempts), self._titled)
         return self._screen_of(self._attempt)
 
     def on_mount(self) -> None:
@@ -58,7 +60,7 @@ class AgentWatchApp(BaseApp):
     def _screen_of(self, attempt: str) -> Screen[None]:
         left, self._left = self._left, False
         follower = JournalFollower(self.locations.attempts / attempt)
-        return AttemptWatchScreen(follower, SystemTime(), self._runs, ask_back=left)
+        return AttemptWatchScreen(follower, SystemTime(), self._runs, self._titled, ask_back=left)
 
     @on(RunWatchScreen.AttemptAsked)
     def attempt_asked(self, message: RunWatchScreen.AttemptAsked) -> None:

@@ -274,9 +274,11 @@ class GistpointApp(BaseApp):
             self._open_attempt(name, opening)
 
     def _choose_for(self, task: Task, opening: Opening) -> None:
-        from gistpoint.tui.titles import mode_words, title_of
+        from gistpoint.core.kinds.titles import title_in_attempt
+        from gistpoint.tui.titles import mode_words
 
-        self.call_from_thread(self._show_task, opening, title_of(task), mode_words(task))
+        title = title_in_attempt(task, self.services.enrolment)
+        self.call_from_thread(self._show_task, opening, title, mode_words(task))
         if self._play is not None or self._new:
             self._new = False  # later openings in the same window ask again
             self._start(task, opening)
@@ -294,8 +296,8 @@ class GistpointApp(BaseApp):
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
         if not self._opened(opening):
             return
+        from gistpoint.core.kinds.titles import title_in_attempt
         from gistpoint.core.readable import duration, when
-        from gistpoint.tui.titles import title_of
         from gistpoint.tui.view_models import used_words
 
         begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
@@ -308,7 +310,8 @@ class GistpointApp(BaseApp):
             elif choice == "start":
                 self._begin(partial(self._start, task))
 
-        self.push_screen(PickDialog(f"{title_of(task)}: an attempt has not ended", choices), answered)
+        title = title_in_attempt(task, latest.state.header)
+        self.push_screen(PickDialog(f"{title}: an attempt has not ended", choices), answered)
 
     def _start(self, task: Task, opening: Opening) -> None:
         held = self.services.start(task, opening=opening, replay=self._play is not None)

@@ -17,6 +17,7 @@ from gistpoint.core.attempts.state import AttemptResult, Standing, Submission, s
 from gistpoint.core.kinds.confirming import standing
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.kinds.titles import answer_title, author_title, searched_words
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.model import Task
@@ -25,7 +26,7 @@ from gistpoint.sessions.services import Services, is_our_demo
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.attempt_charts import score_cell
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words, revealed_title, title_of
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import end_words, used_words
 
 SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
@@ -246,7 +247,7 @@ class HomeReader:
                 self._problems.append(f"{item.folder.name}: {item.problem}")
                 continue
             self._tasks[item.id] = item
-            self._titles.setdefault(item.id, title_of(item))
+            self._titles.setdefault(item.id, author_title(item))
             give()
         give(at_once=True)
         for summary in self._services.attempts.outlines():
@@ -275,7 +276,7 @@ class HomeReader:
         if task is not None and summary.state.ended and self._is_mine(summary):
             if task.id not in _FUNCTIONS:
                 _FUNCTIONS[task.id] = target_names(task)
-            self._titles[task.id] = revealed_title(task, _FUNCTIONS[task.id])
+            self._titles[task.id] = answer_title(task, _FUNCTIONS[task.id])
 
     def _shown(self, *, complete: bool) -> HomeRows:
         """Return the rows as far as they are loaded."""
@@ -474,7 +475,7 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
             "new": lambda r: not r.mine,
         },
     ),
-    _column("Task", lambda r: r.title, rank=2, text=lambda r: f"{r.title} {r.task.id}"),
+    _column("Task", lambda r: r.title, rank=2, text=lambda r: searched_words(r.task, r.title)),
     _column("Mode", lambda r: mode_words(r.task), rank=3, style=lambda r: "$foreground 60%"),
     _column(
         "Best",
@@ -506,6 +507,13 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
 )
 """The columns for tasks. Those without a rank are shown only if the table fills the screen."""
 
+
+def _attempt_words(entry: AttemptEntry) -> str:
+    """Return the text in which a filter searches for an attempt."""
+    about = entry.attempt.task_id if entry.task is None else searched_words(entry.task, entry.title)
+    return f"{about} {entry.key}"
+
+
 ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column(
         "",
@@ -525,7 +533,7 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
         sort=lambda r: r.attempt.started_utc_ms,
         rank=2,
     ),
-    _column("Task", lambda r: r.title, text=lambda r: f"{r.title} {r.attempt.task_id} {r.key}", rank=3),
+    _column("Task", lambda r: r.title, text=lambda r: _attempt_words(r), rank=3),
     _column("Who", lambda r: cut(who(r), _WHO), rank=4),
     _column(
         "Best",

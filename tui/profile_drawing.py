@@ -122,7 +122,7 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
     mark = "~" if run.cost is None else tilde_of(run, "cost")
     facts = [
         f"{plural(profile.steps, 'step')}, {profile.worked:,} with a call",
-        duration(1000 * seconds, rounded=True) if seconds is not None else "",
+        duration(1000 * seconds) if seconds is not None else "",
         f"{thousands(many, exact=True)} tokens" if many else "",
         f"{mark}{money(cost)}" if cost and not hides else "",
     ]
@@ -176,7 +176,7 @@ def _words(profile: Profile) -> dict[str, str]:
     words: dict[str, str] = {"found": "①②③"}
     for work, share in profile.shares.items():
         words[work] = plural(share.steps, "step") + (
-            f" {duration(1000 * share.seconds, rounded=True)}" if share.seconds >= 1 else ""
+            f" {duration(1000 * share.seconds)}" if share.seconds >= 1 else ""
         )
     if profile.failing.count:
         words["failed"] = plural(profile.failing.count, "step")

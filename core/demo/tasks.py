@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ import msgspec
 
 from gistpoint.core.errors import TaskError, did_you_mean
 from gistpoint.core.tasks.model import Mode, Task, shown_mode
+from gistpoint.core.tasks.names import DEMO_LIBRARY, folded_name
 
 PACKAGE = "gistpoint.core.demo"
-LIBRARY = "sporvei"
+LIBRARY = DEMO_LIBRARY
 SECRET = b"the answers of the demo come with gistpoint"
 """The secret from which the salts of the demo's ids are made.
 
@@ -62,15 +62,10 @@ def demo_tasks() -> tuple[DemoTask, ...]:
     return msgspec.convert(_json("recipe.json")["tasks"], tuple[DemoTask, ...])
 
 
-_tasks = cache(demo_tasks)
-
-
-def demo_title(task: Task) -> str:
-    """Return the title of one of the demo's tasks; empty for any other task."""
-    if not task.demo or (task.source.kind, task.source.name) != ("demo", LIBRARY):
-        return ""
-    alike = (demo for demo in _tasks() if demo.mode == task.mode and (len(demo.targets) > 1) is task.several)
-    return next((demo.title for demo in alike), "")
+def demo_named(name: str) -> str:
+    """Return the name of the demo's task with a name or title, in whatever case; empty if there is none."""
+    wanted = folded_name(name)
+    return next((t.name for t in demo_tasks() if wanted in map(folded_name, (t.name, t.title))), "")
 
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
@@ -94,16 +89,21 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 
 def demo_task(name: str, into: Path) -> Task:
-    """Return a task of the demo by its name, an alias or at least the first four characters of its id.
+    """Return a task of the demo by a name, an alias, a title or at least four characters of its id.
 
     Raises `TaskError`, which lists the names, if there is no such task.
     """
     from gistpoint.core.kinds.folder import read_task
+    from gistpoint.core.kinds.titles import tasks_called
 
     tasks = list(unpack_demo(into))
+    typed = name.casefold()
     for demo, task in tasks:
-        if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):
+        if typed in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(typed)):
             return read_task(task.folder)
+    called = tasks_called(name, [task for _, task in tasks])
+    if len(called) == 1:
+        return read_task(called[0].folder)
     known = ", ".join(f"{demo.name} ({demo.shown_mode})" for demo, _ in tasks)
     meant = did_you_mean(name, [word for demo, _ in tasks for word in (demo.name, *demo.aliases)])
     raise TaskError(f"The demo has no task {name!r}; it has {known}.{meant}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -299,9 +299,26 @@ class TaskKind(ABC, Generic[J]):
         """Return a task's instruction in a sentence that gives nothing away."""
         return f"A task of the mode {task.mode}."
 
-    def title(self, task: Task, short: str) -> str:
-        """Return the name of a task for its solver; `short` is the beginning of its id."""
-        return f"{str(task.mode).capitalize()} {short}"
+    def title(self, task: Task, name: str) -> str:
+        """Return the title of a task for its solver, who may not learn its source.
+
+        `name` are the two words and the digit that stand for the task.
+        """
+        return f"{str(task.mode).capitalize()} {name}"
+
+    def subject(self, task: Task) -> str:
+        """Return what a task is about, after its library, in titles for authors, validators and reviewers.
+
+        It names nothing that a solver has to find, because authors also solve the tasks of their lists.
+        """
+        return str(task.mode)
+
+    def answered(self, task: Task, functions: Sequence[str]) -> str:
+        """Return what a task is about, in titles for those who know its answer.
+
+        `functions` are those of the answer, as `path::qualname`; empty if they are not known.
+        """
+        return self.subject(task)
 
     score_rule = "The brief says what counts."
     """The rule of a score, in one or two sentences."""

@@ -18,6 +18,7 @@ from tiny_tasks import Maker
 from gistpoint.core.code.index import index_source
 from gistpoint.core.generation.intake import prove, take_in
 from gistpoint.core.generation.making import write_proven
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Mode, Target, Task
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -141,7 +142,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(
 
         go_on(terminal, tasks[1])
         terminal.press("!")
-        terminal.wait_for(f"check of Repair {tasks[1].id[:4]}: clean")
+        terminal.wait_for(f"check of {author_title(tasks[1])}: clean")
         terminal.press("f6")
         terminal.wait_for("original scores 1")
         judge(terminal, "1", "Accept")

@@ -6,10 +6,10 @@ from builders import CHECKS
 from fakes import FakeRunner
 from screens.driving import LARGE, solving
 
+from gistpoint.core.kinds.titles import title_in_attempt
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.titles import title_of
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 
 
@@ -97,7 +97,7 @@ async def test_budgets_are_always_in_sight(tmp_path: Path) -> None:
         for key in ("f2", "f3", "f4", "f5", "f6", "f7", "f8"):
             await driver.press(key)
             first = driver.text().split("\n")[0]
-            assert title_of(driver.attempt.task) in first
+            assert title_in_attempt(driver.attempt.task, driver.attempt.state.header) in first
             assert "16 left" in first
             assert "4 left ●●●●" in first
         assert driver.solve.query_one(BudgetBar).region.height == 1

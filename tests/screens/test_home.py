@@ -13,6 +13,7 @@ from screens.driving import LARGE, Driver, driving
 from textual import events
 
 from gistpoint.core.attempts.events import GiveUpCode
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
@@ -24,7 +25,6 @@ from gistpoint.sessions.team.pusher import Pusher
 from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, load_rows
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.tables import Column, arranged, parse_query
-from gistpoint.tui.titles import title_of
 
 
 def standing(row: object) -> tuple[str, ...]:
@@ -374,7 +374,7 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
     assert standing(row) == ("‖", "0.200", "‖ 0.200", "1")
     assert row.unfinished is not None
     assert (row.unfinished.attempt_id, row.others) == (tried.attempt_id, 1)
-    assert row.title == title_of(task)
+    assert row.title == author_title(task)
     opened = services.start(task)
     opened.attempt.call("submit_attempt", {"func_code": REPAIR})
     opened.close()
@@ -383,10 +383,10 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
     rows = load_rows(services)
     row = next(row for row in rows.tasks if row.key == task.id)
     assert standing(row) == ("✔", "1.000", "‖ –", "3")
-    assert row.title == "shop discount"
+    assert row.title == "shop · discount removed"
     other = replace(services, enrolment=replace(services.enrolment, participant="p07"))
     (seen,) = (row for row in load_rows(other).tasks if row.key == task.id)
-    assert (seen.title, seen.mine, seen.others) == (title_of(task), (), 4)
+    assert (seen.title, seen.mine, seen.others) == (author_title(task), (), 4)
     who = {row.key: cell(ATTEMPT_COLUMNS, row, "Actor") for row in rows.attempts}
     assert who[played.attempt_id] == "replay"
     assert sorted(who.values()) == ["person", "person", "person", "replay"]

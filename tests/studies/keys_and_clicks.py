@@ -39,6 +39,7 @@ from gistpoint.core.demo.tasks import unpack_demo  # noqa: E402
 from gistpoint.core.kinds.folder import read_answer  # noqa: E402
 from gistpoint.core.kinds.gist.answer import GistAnswer  # noqa: E402
 from gistpoint.core.kinds.gist.model import GistTask  # noqa: E402
+from gistpoint.core.kinds.titles import author_title  # noqa: E402
 from gistpoint.core.requests import IsolationChoice  # noqa: E402
 from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
 from gistpoint.object_graph import build_services  # noqa: E402
@@ -46,7 +47,6 @@ from gistpoint.sessions.services import Services  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
 from gistpoint.tui.screens.solve.screen import SolveScreen  # noqa: E402
 from gistpoint.tui.screens.summary import SummaryScreen  # noqa: E402
-from gistpoint.tui.titles import title_of  # noqa: E402
 from gistpoint.tui.widgets.function_editor import FunctionEditor  # noqa: E402
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402
 from gistpoint.tui.widgets.line_view import LineView  # noqa: E402
@@ -326,7 +326,7 @@ class ByKeys:
     async def solve(self) -> None:
         """Solve the task, from home to home."""
         person, press = self.person, self.person.press
-        title = title_of(self.task)[:20]
+        title = author_title(self.task)[:20]
         await person.until(lambda: title in text_of(person.app))
         while not any("▸" in row and title in row for row in text_of(person.app).split("\n")):
             await press("choose the task", "down")
@@ -424,7 +424,7 @@ class ByMouse:
     async def solve(self) -> None:
         """Solve the task, from home to home."""
         person, click = self.person, self.person.click
-        title = title_of(self.task)[:20]
+        title = author_title(self.task)[:20]
         await person.until(lambda: title in text_of(person.app))
         await click("start the task", f"  {title}", times=2)
         await person.at_work()
@@ -580,7 +580,7 @@ def main() -> None:
     columns, _, lines = given.size.partition("x")
     with tempfile.TemporaryDirectory() as own:
         os.environ["GISTPOINT_HOME"] = own
-        titles = [title_of(task) for task in services_of(given.folders)[1]]
+        titles = [author_title(task) for task in services_of(given.folders)[1]]
     for way in (ByKeys, ByMouse):
         done = {}
         for number, title in enumerate(titles):

@@ -17,6 +17,7 @@ from gistpoint.core.running import time_left
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
 from gistpoint.tui.commands.output import drawn_on
 from gistpoint.tui.tables import Column, columns_for
@@ -58,9 +59,12 @@ class JobDisplay(Protocol):
 class JobLines:
     """Prints a line to standard error for each job that has ended or halted."""
 
-    def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
-        """With `quiet`, nothing is printed, because another program reads the output."""
-        self._quiet = quiet
+    def __init__(self, run: AgentRun, titled: TaskTitles, *, quiet: bool = False) -> None:
+        """`titled` returns the titles of tasks.
+
+        With `quiet`, nothing is printed, because another program reads the output.
+        """
+        self._quiet, self._titled = quiet, titled
         self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
         self._lock = Lock()
         self._reported: dict[str, JobStatus] = {}
@@ -82,7 +86,8 @@ class JobLines:
             if self._reported.get(job.job.key) is job.status:
                 return
             self._reported[job.job.key] = job.status
-            row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState())
+            title = self._titled(job.job.task)
+            row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState(), title=title)
             print(
                 f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}",
                 file=sys.stderr,
@@ -100,7 +105,7 @@ class JobLines:
 def _line(row: JobRow, jobs: int) -> str:
     """Return the line for a job that has ended or halted."""
     state, usage = row.state, row.state.spent.usage
-    words = [f"{row.number}/{jobs} {row.job.job.task[:12]} repeat {row.job.job.repeat}: {doing(row)}"]
+    words = [f"{row.number}/{jobs} {row.title} repeat {row.job.job.repeat}: {doing(row)}"]
     if row.begun:
         words.append(f"{len(state.turns)} turns, {len(state.calls)} calls, {usage.tokens:,} tokens")
     if usage.cost_usd is not None:
@@ -111,8 +116,9 @@ def _line(row: JobRow, jobs: int) -> str:
 class JobTable:
     """A table on the terminal with the jobs at work and counts by status, drawn several times a second."""
 
-    def __init__(self, run: AgentRun) -> None:
-        self._run = run
+    def __init__(self, run: AgentRun, titled: TaskTitles) -> None:
+        """`titled` returns the titles of tasks."""
+        self._run, self._titled = run, titled
         self._live: Live | None = None
         self._drawn_at = 0.0
         self._began = time.monotonic()
@@ -152,8 +158,8 @@ class JobTable:
         """Return the elapsed time in words, with an estimate of the remaining time if there is one."""
         passed = time.monotonic() - self._began
         left = time_left(passed, ended - self._ended_before, jobs - ended)
-        words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
-        return f"{duration(1000 * passed, rounded=True)}{words}."
+        words = f", about {duration(1000 * left)} left" if left else ""
+        return f"{duration(1000 * passed)}{words}."
 
     def _table(
         self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()
@@ -170,6 +176,7 @@ class JobTable:
                 states.get(job.job.key) or AttemptState(),
                 live=job.status is JobStatus.BEGUN,
                 sent=job.job.key in sent,
+                title=self._titled(job.job.task),
             )
             for number, job in enumerate(jobs, start=1)
         ]

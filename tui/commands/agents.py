@@ -35,9 +35,10 @@ from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, f
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus
 from gistpoint.sessions.services import Services
+from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
-from gistpoint.tui.commands.attempts import attempt_store
+from gistpoint.tui.commands.attempts import attempt_store, task_titles
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option, reader_of
 from gistpoint.tui.commands.output import (
@@ -121,7 +122,9 @@ def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url
     if not wanted.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
     display = (
-        JobTable(found) if sys.stdout.isatty() and not wanted.json else JobLines(found, quiet=wanted.json)
+        JobTable(found, task_titles())
+        if sys.stdout.isatty() and not wanted.json
+        else JobLines(found, task_titles(), quiet=wanted.json)
     )
     runner: AgentRunner | ClusterRunner
     if address := wanted.pace.cluster:
@@ -196,8 +199,10 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
     for message in first.messages:
         print_text(f"--- {message.role}\n{message.content}\n")
     print_text(f"--- tools\n{', '.join(str(tool['name']) for tool in first.tools) or 'none'}\n")
+    titled = task_titles()
     columns: tuple[Column[AgentJob], ...] = (
         Column("task", lambda job: job.task[:12]),
+        Column("title", lambda job: titled(job.task)),
         Column("no", lambda job: str(job.repeat)),
         Column("prompt", lambda job: requests[job.task].sha256[:12]),
         Column("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
@@ -305,7 +310,7 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
         settings = msgspec.to_builtins(found.settings)
         print_json("gistpoint.agent_run/1", {"run": found.name, "settings": settings, **figures.as_json()})
         return
-    print_records(_ATTEMPTS, figures.attempts)
+    print_records(_attempt_columns(task_titles()), figures.attempts)
     settings = found.settings
     about = {
         "run": found.name,
@@ -325,8 +330,16 @@ def _counted(value: float | None, form: str = ",.0f") -> str:
     return "" if value is None else format(value, form)
 
 
-_ATTEMPTS: tuple[Column[AttemptFigures], ...] = (
-    Column("task", lambda r: r.task[:12]),
+def _attempt_columns(titled: TaskTitles) -> tuple[Column[AttemptFigures], ...]:
+    """Return the columns for a run's attempts, with the titles of their tasks for those who run it."""
+    first: tuple[Column[AttemptFigures], ...] = (
+        Column("task", lambda r: r.task[:12]),
+        Column("title", lambda r: titled(r.task)),
+    )
+    return (*first, *_FIGURES)
+
+
+_FIGURES: tuple[Column[AttemptFigures], ...] = (
     Column("no", lambda r: str(r.repeat)),
     Column("result", lambda r: r.result or r.status),
     Column("reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),

@@ -13,7 +13,7 @@ from gistpoint.core.requests import Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
 from gistpoint.tui.commands.options import Option, OptionTable, argument, option
 
-TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
+TASK_HELP = "id or its beginning, title, two-word name, folder or .tar.zst"
 TASK = argument("TASK", TASK_HELP)
 
 

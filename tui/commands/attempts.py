@@ -15,6 +15,7 @@ from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.attempts.state import AttemptState, Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Request
@@ -37,13 +38,13 @@ from gistpoint.sessions.attempt_outcomes import (
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
-from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.sessions.tasks import TaskStore, TaskTitles
+from gistpoint.tui.commands.arguments import JSON, TASK_HELP
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.titles import mode_words
 
 
 def attempt_store() -> AttemptStore:
@@ -54,18 +55,24 @@ def attempt_store() -> AttemptStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAttempts(Request):
-    """A request to list the attempts on this machine."""
+    """A request to list the attempts on this machine, or only those at one task."""
 
+    task: str = ""
     json: bool = False
 
 
 def listing(wanted: ListAttempts) -> int:
     """Print the attempts, the newest first."""
     store = attempt_store()
+    task = task_named(wanted.task).id if wanted.task else ""
     if wanted.json:
-        print_json("gistpoint.attempts/1", attempt_rows(list(store.summaries())))
+        every = [summary for summary in store.summaries() if task in ("", summary.task_id)]
+        print_json("gistpoint.attempts/1", attempt_rows(every))
         return DONE
-    summaries = list(store.outlines())
+    summaries = [summary for summary in store.outlines() if task in ("", summary.task_id)]
+    if not summaries and task:
+        print("There are no attempts at this task yet.")
+        return DONE
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
@@ -154,8 +161,8 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
         *_confirmation_rows(state),
         *([["flags", ", ".join(state.last.flags)]] if state.last is not None and state.last.flags else []),
         *[["reviewed", f"{given.reviewer}: {_verdict_words(given)}"] for given in reviews],
-        *[[activity.value, duration(state.clock.of(activity), rounded=True)] for activity in ClockActivity],
-        ["active", duration(state.clock.active, rounded=True)],
+        *[[activity.value, duration(state.clock.of(activity))] for activity in ClockActivity],
+        ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
         ["last score", _score(state.last)],
@@ -226,6 +233,18 @@ def _actor(summary: AttemptSummary) -> str:
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
+def task_named(name: str) -> Task:
+    """Return the task of the user or of the demo with a name. Raises `TaskError` if there is none."""
+    locations = Locations.of_user()
+    return TaskStore(locations.tasks, demo=locations.demo).find(name)
+
+
+def task_titles() -> TaskTitles:
+    """Return the titles of the tasks of the user and of the demo, for their authors."""
+    locations = Locations.of_user()
+    return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
+
+
 def stored_tasks() -> dict[str, Task]:
     """Return the tasks of the user and of the demo, by id."""
     locations = Locations.of_user()
@@ -243,7 +262,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
 
     def titled(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)
-        return attempt.task_id[:12] if task is None else title_of(task)
+        return attempt.task_id[:12] if task is None else author_title(task)
 
     def mode(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)
@@ -257,7 +276,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
         Column("role", lambda attempt: attempt.role),
         Column("participant", lambda attempt: attempt.participant or "–"),
         Column("started", lambda attempt: stamp(attempt.started_utc_ms)),
-        Column("active", lambda attempt: duration(attempt.state.clock.active, rounded=True)),
+        Column("active", lambda attempt: duration(attempt.state.clock.active)),
         Column("calls", lambda attempt: str(attempt.calls)),
         Column("last", lambda attempt: _score(attempt.state.last)),
         Column("best", lambda attempt: _score(attempt.state.best)),
@@ -318,7 +337,11 @@ _SETTLED = OptionTable(
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
-LIST = CliCommand(ListAttempts, listing, {"json": JSON})
+LIST = CliCommand(
+    ListAttempts,
+    listing,
+    {"task": option(f"only those at one task: {TASK_HELP}", metavar="TASK"), "json": JSON},
+)
 SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
 ACCEPT = CliCommand(
     AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned."

@@ -7,7 +7,9 @@ command.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -57,6 +59,8 @@ class CommandParser(argparse.ArgumentParser):
     """The names of its subcommands; empty if it has none."""
     shown: Collection[str] = ()
     """The options that `--help` shows, by field; empty for all. `--help-all` also shows the others."""
+    rare: Sequence[str] = ()
+    """The subcommands that `--help` names without explaining them."""
 
     _named: dict[str, Any] | None = None
 
@@ -111,7 +115,9 @@ class CommandParser(argparse.ArgumentParser):
         return [action for action in found if action.dest in _ISOLATION]
 
     def format_help(self) -> str:
-        """Return the help with only the options that most calls need."""
+        """Return the help with only the options, or commands, that most calls need."""
+        if self.rare:
+            return self._group_help()
         rare = self._rare()
         if not rare:
             return self.whole_help()
@@ -128,6 +134,24 @@ class CommandParser(argparse.ArgumentParser):
                 action.help = text
             for group, description in groups:
                 group.description = description
+
+    def _group_help(self) -> str:
+        """Return the help of a word that begins many commands, short enough for a small screen."""
+        explained = {name: text for name, text in self.commands().items() if name not in self.rare}
+        width = max(map(len, explained))
+        named = textwrap.fill(", ".join(self.rare), shutil.get_terminal_size().columns - 2)
+        return "\n".join(
+            [
+                f"usage: {self.prog} [OPTION...] COMMAND ...",
+                "",
+                "commands:",
+                *(f"  {name:{width}}  {text}" for name, text in explained.items()),
+                "",
+                "more commands, which --help-all explains:",
+                textwrap.indent(named, "  "),
+                "",
+            ]
+        )
 
     def whole_help(self) -> str:
         """Return the help with all options. Its usage names only the arguments that a call must give."""
@@ -329,6 +353,8 @@ class CommandRow(NamedTuple):
     """Whether the command opens a screen."""
     shown: tuple[str, ...] = ()
     """The options that its short help shows, by field; empty for all."""
+    rare: bool = False
+    """Whether the short help of its group names it without explaining it."""
 
     def load(self) -> Options:
         """Import the module of the command, and return the function that adds its options."""
@@ -340,10 +366,15 @@ class CommandRow(NamedTuple):
 def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Mapping[str, str]) -> None:
     """Add all commands to a parser. `groups` contains the help on words that begin several commands."""
     found: dict[str, Any] = {"": _subparsers(top, required=False)}
+    parsers = {"": top}
     for command in commands:
         group, _, name = command.name.rpartition(" ")
         if group not in found:
-            found[group] = _subparsers(found[""].add_parser(group, help=groups[group]), required=True)
+            of_group = parsers[group] = found[""].add_parser(group, help=groups[group])
+            of_group.add_argument("--help-all", action=WholeHelp, help=argparse.SUPPRESS)
+            found[group] = _subparsers(of_group, required=True)
+        if command.rare:
+            parsers[group].rare = (*parsers[group].rare, name)
         parser = found[group].add_parser(name, **({"help": command.help} if command.help else {}))
         parser.load, parser.screen, parser.shown = command.load, command.screen, command.shown
 

@@ -66,14 +66,15 @@ def _completer_of(action: argparse.Action) -> Callable[..., dict[str, str]] | No
 
 
 def _tasks() -> Iterator[tuple[str, str]]:
+    from gistpoint.core.kinds.titles import author_title
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.tasks import TaskStore
-    from gistpoint.tui.titles import mode_words, title_of
+    from gistpoint.tui.titles import mode_words
 
     locations = Locations.of_user()
     for task in TaskStore(locations.tasks, demo=locations.demo).tasks():
         if isinstance(task, Task):
-            yield task.short_id, f"{title_of(task)}, {mode_words(task)}"
+            yield task.short_id, f"{author_title(task)}, {mode_words(task)}"
 
 
 def _attempts() -> Iterator[tuple[str, str]]:

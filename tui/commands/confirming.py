@@ -27,7 +27,7 @@ from gistpoint.sessions.confirming import (
     object_to,
     unconfirmed_attempts,
 )
-from gistpoint.tui.commands.arguments import ISOLATION, JSON
+from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument, option
@@ -172,7 +172,7 @@ OBJECT = CliCommand(
 CONTROL = CliCommand(
     ControlTasks,
     control,
-    {"tasks": argument("TASK", "ids or their beginnings"), "json": JSON, "isolation": ISOLATION},
+    {"tasks": argument("TASK", TASK_HELP), "json": JSON, "isolation": ISOLATION},
     about=(
         "Puts the true function, the corrupted one and one that returns nothing to the suite, in a process"
         " that has no test, and keeps the results next to the answer. The exit code is 1 if passes of a task"

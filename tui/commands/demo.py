@@ -61,11 +61,12 @@ def demo(wanted: DemoRequest) -> int:
     if wanted.play:
         return _play(services, wanted.task or "", wanted.speed)
     entries = list(unpack_demo(services.locations.demo))
-    from gistpoint.tui.titles import mode_words, title_of
+    from gistpoint.core.kinds.titles import author_title
+    from gistpoint.tui.titles import mode_words
 
     print_table(
         ["name", "what", "mode", "failing", "id"],
-        [[d.name, title_of(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
+        [[d.name, author_title(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
     print(
         f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
@@ -117,7 +118,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
         f" {plural(len(state.submissions), 'submission')}, ",
         end="",
     )
-    print(f"{duration(state.clock.active, rounded=True)} at this speed")
+    print(f"{duration(state.clock.active)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 
 
@@ -141,7 +142,7 @@ DEMO = CliCommand(
     DemoRequest,
     demo,
     {
-        "task": argument("TASK", f"{_NAMES}, or an id; without it the home screen opens"),
+        "task": argument("TASK", f"{_NAMES}, an id or a title; without it the home screen opens"),
         "play": option("play a recorded attempt"),
         "speed": option("how many times as fast as it was recorded"),
         "lines": LINES,

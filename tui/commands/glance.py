@@ -45,7 +45,7 @@ from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
 _SET = (
-    "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with an id or a path a line,"
+    "tasks by id, title, two-word name, folder or .tar.zst, folders of tasks, files with one of these a line,"
     " folders of studies"
 )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError, extra_hint
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import build_services
 from gistpoint.sessions.served import ServeAttempt, ServedAttempt, served_attempt
+from gistpoint.sessions.tasks import existing_path
 from gistpoint.tui.commands.arguments import ISOLATION, TASK_HELP
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
@@ -157,12 +157,10 @@ def _print(wanted: ServeTools, client: str) -> int:
 def _repeated(wanted: ServeTools, task: Task) -> list[str]:
     """Return the words of this command without `--print`.
 
-    An abbreviated id is replaced with the complete one.
+    A path is made absolute; any other name is replaced with the task's id.
     """
-    words = [
-        "mcp",
-        task.id if task.id.startswith(wanted.serve.task) else str(Path(wanted.serve.task).absolute()),
-    ]
+    given_path = existing_path(wanted.serve.task)
+    words = ["mcp", task.id if given_path is None else str(given_path.absolute())]
     given = {
         "--attempt": wanted.serve.attempt,
         "--budgets": wanted.serve.budgets,

@@ -128,7 +128,7 @@ class ProgressLine:
     def _end_stage(self) -> None:
         if self._stage and self._bar is not None and not self.stopping:
             took = time.monotonic() - self._stage.began
-            self.line(f"✔ {self._stage.name}  {duration(1000 * took, rounded=True)}")
+            self.line(f"✔ {self._stage.name}  {duration(1000 * took)}")
         self._stage = None
 
     def _is_time_to_log(self) -> bool:
@@ -144,12 +144,8 @@ def campaign_parts(progress: CampaignProgress) -> list[str]:
     parts = [
         f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"
     ]
-    left = (
-        ""
-        if progress.remaining is None
-        else f", about {duration(1000 * progress.remaining, rounded=True)} left"
-    )
-    parts.append(f"{duration(1000 * progress.elapsed, rounded=True)}{left}")
+    left = "" if progress.remaining is None else f", about {duration(1000 * progress.remaining)} left"
+    parts.append(f"{duration(1000 * progress.elapsed)}{left}")
     for trial in progress.trials:
         function = trial.function.partition("::")[2]
         number = f", try {trial.attempt}" if trial.attempt else ""

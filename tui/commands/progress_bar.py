@@ -81,5 +81,5 @@ class _Times(ProgressColumn):
         left: float | None = task.fields.get("left_s")
         if left is None:
             left = task.time_remaining
-        passed = duration(1000 * (task.elapsed or 0), rounded=True)
-        return Text(passed if left is None else f"{passed}, {duration(1000 * left, rounded=True)} left")
+        passed = duration(1000 * (task.elapsed or 0))
+        return Text(passed if left is None else f"{passed}, {duration(1000 * left)} left")

@@ -23,7 +23,7 @@ from gistpoint.sessions.replay.reporting import (
     report_of,
 )
 from gistpoint.sessions.services import Services
-from gistpoint.tui.commands.arguments import ISOLATION, JSON
+from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
@@ -195,7 +195,7 @@ REPLAY = CliCommand(
     {
         "recorded": argument("RUN", RUN_HELP),
         "all": option("all attempts here that a person or a model has finished"),
-        "task": option("id or its beginning, a folder or a .tar.zst (default: the one it was made on)"),
+        "task": option(f"{TASK_HELP} (default: the one it was made on)", metavar="TASK"),
         "cluster": option("replay attempts on the Dask cluster with this scheduler", metavar="ADDRESS"),
         "output": option(
             "save a line per run, and skip runs already in it", "-o", "--output", metavar="FILE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from gistpoint.tui.commands.output import print_json, print_table, print_text
 if TYPE_CHECKING:
     from gistpoint.core.ports import TimeSource
     from gistpoint.sessions.studies.folder import StudyFolder
+    from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.serving.links import Assigned, LinkBook
     from gistpoint.tui.serving.server import ServedPlace
 
@@ -240,18 +242,19 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
     from gistpoint.sessions.studies.writers import checked_code
     from gistpoint.tui.serving.links import Assigned, read_assignments
 
-    named: list[tuple[str, tuple[str, ...]]] = []
+    typed: list[tuple[str, str]] = []
     for text in asked.people:
         who, is_given, tasks = text.partition("=")
         if not is_given or not tasks.strip(", "):
             raise UserError(
                 f"--for {text!r} is not CODE=TASK,TASK.", hint="Such as --for P01=remove-hard,gist-easy"
             )
-        named.append((who, tuple(task for task in tasks.split(",") if task)))
+        typed.append((who, tasks))
+    store = build_services(IsolationChoice()).tasks
+    named = [(who, tuple(_task_names(tasks, store))) for who, tasks in typed]
     if asked.links:
         named += read_assignments(path_of(asked.links)).items()
     found: dict[str, Assigned] = {}
-    store = build_services(IsolationChoice()).tasks
     for who, names in named:
         _require_new(who, found)
         ids = dict.fromkeys(store.find(name).id for name in names)
@@ -265,6 +268,29 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
             _require_new(who, found)
             found[who] = Assigned(study=str(folder.root))
     return found
+
+
+def _task_names(text: str, store: TaskStore) -> Iterator[str]:
+    """Yield the names of tasks in a text that separates them by commas, which titles may contain as well.
+
+    A name is the shortest run of parts that a task has. A part that begins no name is yielded alone, so that
+    the error names it.
+    """
+    parts = text.split(",")
+    while parts:
+        runs = (",".join(parts[:length]).strip() for length in range(1, len(parts) + 1))
+        name = next((run for run in runs if run and _names_task(run, store)), parts[0].strip())
+        parts = parts[name.count(",") + 1 :]
+        if name:
+            yield name
+
+
+def _names_task(name: str, store: TaskStore) -> bool:
+    try:
+        store.find(name)
+    except UserError:
+        return False
+    return True
 
 
 def _require_own_password(study: StudyFolder) -> None:

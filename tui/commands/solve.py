@@ -15,7 +15,7 @@ from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import ProbedBackends, build_services
-from gistpoint.tui.commands.arguments import ISOLATION, LINES
+from gistpoint.tui.commands.arguments import ISOLATION, LINES, TASK_HELP
 from gistpoint.tui.commands.options import CliCommand, argument, option
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ SOLVE = CliCommand(
     SolveRequest,
     solve,
     {
-        "what": argument("TASK|ATTEMPT", "id or its beginning, a task's folder or its .tar.zst"),
+        "what": argument("TASK|ATTEMPT", f"{TASK_HELP}; or the id of an attempt"),
         "new": option("begin another attempt although one is unfinished"),
         "role": option(
             "what the attempt is for (default: baseline)",

@@ -15,6 +15,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.exports.tasks.exported import MCP_URL, ExportedTask, ExportTasks
 from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
 from gistpoint.sessions.tasks import TaskStore, read_set
+from gistpoint.tui.commands.arguments import TASK_HELP
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import make_folder, write_whole
@@ -102,9 +103,7 @@ EXPORT = CliCommand(
     ExportTasks,
     export,
     {
-        "tasks": argument(
-            "TASK|SET", "id or its beginning, a name in the demo, folder of a task or of tasks"
-        ),
+        "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
         "to": option(f"{', '.join(('archive', *TASK_FORMATS))}, or that of a plug-in", metavar="FORMAT"),
         "output": option("a new folder; archive: also a file", "-o", "--output", metavar="PATH"),
         "with_solution": option("write the original code too (an archive has it)"),

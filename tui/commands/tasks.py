@@ -16,11 +16,13 @@ from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.confirming import confirmable_row, confirmable_words
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of, render_brief
+from gistpoint.core.kinds.titles import author_title, titled_id
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
 from gistpoint.object_graph import build_runner, build_services, print_note
@@ -31,15 +33,16 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import CliCommand, argument, option
+from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
-from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.titles import mode_words
 
 COLUMNS: tuple[Column[Task], ...] = (
     Column("id", lambda task: task.short_id),
-    Column("task", title_of),
+    Column("name", lambda task: word_name(task.id)),
+    Column("task", author_title),
     Column("mode", mode_words),
     Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
     Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
@@ -132,7 +135,8 @@ def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
 def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
     return {
         "id": task.id,
-        "title": title_of(task),
+        "title": author_title(task),
+        "name": word_name(task.id),
         "mode": task.mode,
         "several": task.several,
         "source": {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision},
@@ -163,6 +167,7 @@ def show(wanted: NamedTask) -> int:
             {**_row(task, _glance_rates()), "brief": render_brief(task), "failing_tests": failing},
         )
     else:
+        print(f"{titled_id(task)}, called {word_name(task.id)} before its solvers", file=sys.stderr)
         print_text(render_brief(task))
         if words := confirmable_words(task):
             print(f"passes can be confirmed: {words}", file=sys.stderr)
@@ -190,7 +195,7 @@ def delete(wanted: DeleteTask) -> int:
     if tried:
         kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
         print(f"{kept} of it can still be read, but can't be resumed.", file=sys.stderr)
-    if not (wanted.yes or _agreed(f"Delete task {task.short_id}? Type yes: ")):
+    if not (wanted.yes or _agreed(f"Delete task {titled_id(task)}? Type yes: ")):
         raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)
     print(f"{task.short_id}: deleted")
@@ -231,12 +236,10 @@ def check(wanted: CheckTask) -> int:
     good = all(finding.passed for finding in findings)
     if wanted.json:
         rows = [asdict(finding) for finding in findings]
-        print_json(
-            "gistpoint.check/1",
-            {"id": task.id, "passed": good, "backend": judge.backend.name, "checks": rows},
-        )
+        verdict = {"passed": good, "backend": judge.backend.name, "checks": rows}
+        print_json("gistpoint.check/1", {"id": task.id, "title": author_title(task), **verdict})
     else:
-        print(f"{task.short_id}: {'clean' if good else 'not clean'} on {judge.backend.name}")
+        print(f"{titled_id(task)}: {'clean' if good else 'not clean'} on {judge.backend.name}")
     return DONE if good else NEGATIVE
 
 
@@ -286,10 +289,8 @@ def baseline(wanted: RecordBaseline) -> int:
             },
         )
         return DONE
-    print(
-        f"{task.short_id} on {made.backend}: {len(made.passed)} pass in {made.runs} runs, {len(made.failing)}"
-        " fail"
-    )
+    passing = f"{len(made.passed)} pass in {made.runs} runs"
+    print(f"{titled_id(task)} on {made.backend}: {passing}, {len(made.failing)} fail")
     for name, difference in found.items():
         _print_difference(name, difference)
     return DONE
@@ -330,7 +331,7 @@ SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("the public par
 DELETE = CliCommand(
     DeleteTask,
     delete,
-    {"task": argument("TASK", "id or its beginning"), "yes": option("don't ask")},
+    {"task": TASK, "yes": option("don't ask")},
 )
 CHECK = CliCommand(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
 BASELINE = CliCommand(

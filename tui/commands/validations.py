@@ -27,7 +27,7 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _SET = (
-    "folders of tasks, files with an id or a path a line, tasks by id (or its beginning), folder or .tar.zst;"
+    "folders of tasks, files with a task a line, tasks by id, title, two-word name, folder or .tar.zst;"
     " without any, all tasks that are here"
 )
 

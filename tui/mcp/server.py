@@ -24,6 +24,7 @@ from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from gistpoint import __version__
+from gistpoint.core.kinds.titles import solver_title
 from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgress
 from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
@@ -57,7 +58,7 @@ class AttemptServer(Server[None]):
         super().__init__(
             "gistpoint",
             version=__version__,
-            title=f"gistpoint task {served.task.short_id}",
+            title=f"gistpoint: {solver_title(served.task)}",
             instructions=INSTRUCTIONS,
             lifespan=self._beating,
             on_list_tools=self._list_tools,

@@ -14,13 +14,14 @@ from textual.message import Message
 
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import solver_title
 from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import end_words
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
@@ -60,7 +61,7 @@ class AssignedTask:
     @property
     def words(self) -> str:
         """The task's title and the effect of Enter."""
-        return f"{title_of(self.task)}\n\n{self._next}"
+        return f"{solver_title(self.task)}\n\n{self._next}"
 
     @property
     def _next(self) -> str:
@@ -91,7 +92,7 @@ def _count(number: int, unit: str) -> str:
 
 ASSIGNED_COLUMNS: tuple[Column[AssignedTask], ...] = (
     Column("", lambda row: str(row.number), lambda row: row.number),
-    Column("Task", lambda row: title_of(row.task)),
+    Column("Task", lambda row: solver_title(row.task)),
     Column("Kind", lambda row: mode_words(row.task)),
     Column("State", lambda row: row.state),
     Column(

@@ -27,6 +27,7 @@ from gistpoint.core.kinds.confirming import (
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.kind import ExpectedText
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import answer_title
 from gistpoint.core.readable import duration
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
@@ -35,7 +36,7 @@ from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.titles import mode_words, revealed_title
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -137,7 +138,7 @@ def _submitted(submission: Submission, accepted: bool | None) -> str:
 
 
 def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
-    rows: Rows = [("Task", f"{revealed_title(task, target_names(task))}, {mode_words(task)}")]
+    rows: Rows = [("Task", f"{answer_title(task, target_names(task))}, {mode_words(task)}")]
     rows += _end(state, accepted)
     rows += _confirmation(state)
     rows += _suspicion(state, accepted)
@@ -283,7 +284,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
-        yield HeaderBar(revealed_title(self._attempted, target_names(self._attempted)), self._headline())
+        yield HeaderBar(answer_title(self._attempted, target_names(self._attempted)), self._headline())
         makers = {title: partial(_widget_of, page) for title, page in self._pages.items()}
         yield Pages({title: title for title in self._pages}, makers, keys=dict.fromkeys(self._pages, ""))
         yield KeyBar()

@@ -42,6 +42,7 @@ from gistpoint.core.kinds.kind import (
     TrialSubject,
 )
 from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.names import shown_name
 from gistpoint.core.tools.browsing import BROWSING
 
 if TYPE_CHECKING:
@@ -210,6 +211,11 @@ class Gist(TaskKind["GistJudge"]):
     def asks(self, task: Task) -> str:
         """Return the instruction for a gist."""
         return "Put what one test runs through into a single file."
+
+    def subject(self, task: Task) -> str:
+        """Return the test, or the command if it is no single test: the brief names it as well."""
+        command = gist_task(task).entrypoint
+        return f"gist of {shown_name(command.rpartition('::')[2])}"
 
     def about(self, task: Task) -> str:
         """Return the command."""

@@ -5,7 +5,7 @@ Code that reads runs needs only the tools of the kinds, so judges and checks are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
@@ -20,6 +20,7 @@ from gistpoint.core.kinds.kind import (
 )
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
 from gistpoint.core.tasks.model import SALTED, Answer, Mode, Target, Task
+from gistpoint.core.tasks.names import fails, shown_name
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
     from gistpoint.core.trees import SourceTree
 
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+
+
+def _function(name: str) -> str:
+    """Return the function in `path::qualname`, for a title."""
+    return shown_name(name.rpartition("::")[2])
 
 
 class Repair(TaskKind["RepairJudge"]):
@@ -169,11 +175,25 @@ class Repair(TaskKind["RepairJudge"]):
         count = f"{_NUMBERS.get(task.brief.targets, 'Several')} functions"
         return f"{count} were changed for the worse: find and repair them."
 
-    def title(self, task: Task, short: str) -> str:
-        """Return the short id and the number of failing tests (`formats.md`, titles)."""
-        fails = len(task.brief.failing)
-        words = "test fails" if fails == 1 else "tests fail"
-        return f"Repair {short} · {fails} {words}"
+    def title(self, task: Task, name: str) -> str:
+        """Return the name and the number of failing tests (`formats.md`, titles)."""
+        return f"Repair {name} · {fails(len(task.brief.failing))}"
+
+    def subject(self, task: Task) -> str:
+        """Return the function that the brief names, or how many functions to find, with the failing tests."""
+        if not self.searched(task.mode):
+            return f"{_function(task.brief.target)} removed"
+        number = "one"
+        if task.several:
+            number = str(task.brief.targets or "several")
+        return f"find {number}, {fails(len(task.brief.failing))}"
+
+    def answered(self, task: Task, functions: Sequence[str]) -> str:
+        """Return the functions that were corrupted, or the one that was removed."""
+        if not functions or not self.searched(task.mode):
+            return self.subject(task)
+        more = f" and {len(functions) - 1} more" if len(functions) > 1 else ""
+        return f"{_function(functions[0])}{more} corrupted"
 
     def rejudged(self, judge: RepairJudge, files: Mapping[str, bytes | None]) -> Rejudged:
         """Return the judgement of a solver's changes to existing Python files."""

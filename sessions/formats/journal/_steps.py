@@ -45,6 +45,7 @@ from gistpoint.core.attempts.identity import MODEL, PERSON, SIMULATED
 from gistpoint.core.attempts.state import AttemptState, Submission, result_of
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.kinds.registry import declared
+from gistpoint.core.readable import whole_seconds
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.records.archives import Blob, FileBlob
@@ -425,12 +426,14 @@ def _idle_words(unfolded: list[_Line], last: _Line) -> str:
     phrase = {"worked": "answered: I was working", "away": "answered: I was away"}.get(
         answer, "not answered: idle"
     )
-    return _joined(f"for {ms / 1000:,.0f} s" if ms is not None else "", phrase)
+    return _joined(f"for {whole_seconds(ms):,} s" if ms is not None else "", phrase)
 
 
 def _span(first: _Line, last: _Line | None) -> str:
     start, end = first.at, last.at if last is not None else None
-    return f"for {end - start:,.0f} s" if start is not None and end is not None else "not ended"
+    if start is None or end is None:
+        return "not ended"
+    return f"for {whole_seconds(1000 * (end - start)):,} s"
 
 
 def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor: Actor) -> Step:

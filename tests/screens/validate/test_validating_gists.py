@@ -19,6 +19,7 @@ from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict
 from gistpoint.tui.screens.validate.gist import GistPage
@@ -120,7 +121,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
         await driver.until(lambda: "not faithful  self-contained" in driver.text())
         assert driver.said.trials[-1].subject is TrialSubject.FIX
         assert not driver.said.trials[-1].solved
-        assert f"your fix of Gist {task.id[:4]}: not faithful" in driver.text()
+        assert f"your fix of {author_title(task)}: not faithful" in driver.text()
     async with validating(services, [task], size=LARGE) as driver:
         await driver.page("f8", "the reference gist")
         await driver.press("alt+e")

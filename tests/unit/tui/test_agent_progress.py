@@ -12,12 +12,16 @@ from rich.console import Console
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
 from gistpoint.sessions.agentruns.store import JobStatus
+from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
+
+
+TITLES = TaskTitles(TaskStore())
 
 
 def drawn(table: JobTable, states: dict[str, AttemptState], width: int, height: int = 40) -> str:
@@ -29,7 +33,7 @@ def drawn(table: JobTable, states: dict[str, AttemptState], width: int, height: 
 
 def test_the_table_shows_each_job_and_what_is_at_work_first(home: Home) -> None:
     run = home.run(home.task(1), home.task(2), home.task(3))
-    table, seen = JobTable(run), list[str]()
+    table, seen = JobTable(run, TITLES), list[str]()
 
     def changed(report: JobReport) -> None:
         if report.job.status is JobStatus.BEGUN and report.state is not None and report.state.turns:
@@ -52,7 +56,7 @@ def test_a_line_is_printed_once_for_each_job_that_is_over(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = home.run(home.task(1))
-    lines = JobLines(run)
+    lines = JobLines(run, TITLES)
     home.script = TALKS
     AgentRunner(run, home.ports, on_job=lines.changed).work()
     err = capsys.readouterr().err.splitlines()
@@ -68,7 +72,7 @@ def test_text_from_an_endpoint_is_shown_and_not_obeyed(
 
     run = home.run(home.task(1))
     home.script = (SOLVES[0], ChatFailure(ChatProblem.REJECTED, "\x1b[31mred\x1b[0m [bold]x"))
-    lines = JobLines(run)
+    lines = JobLines(run, TITLES)
     AgentRunner(run, home.ports, on_job=lines.changed).work()
     err = capsys.readouterr().err
     assert "\x1b" not in err

@@ -20,6 +20,7 @@ from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.trees import sha256_of
 from gistpoint.tui import cli
 
@@ -146,8 +147,8 @@ def test_tasks_are_listed_and_shown(task: Task, capsys: Captured) -> None:
     (broken / "task.toml").write_text("format = 1")
     assert cli.main(["task", "list"]) == 0
     captured = capsys.readouterr()
-    named = f"Repair {task.id[:4]} · 5 tests fail"
-    assert captured.out.splitlines()[1].split("\t")[:4] == [task.short_id, named, "remove", "shop 1.0"]
+    named = [task.short_id, word_name(task.id), "shop · discount removed"]
+    assert captured.out.splitlines()[1].split("\t")[:5] == [*named, "remove", "shop 1.0"]
     assert captured.err.startswith("broken: ")
     assert cli.main(["task", "list", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -234,7 +235,10 @@ def test_the_help_names_every_isolation_there_is(capsys: pytest.CaptureFixture[s
     assert f"{', '.join(first)} or {last};" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("line", [(), *subcommands(cli.parser())], ids=" ".join)
+GROUPS = [(name,) for name in cli.GROUPS]
+
+
+@pytest.mark.parametrize("line", [(), *GROUPS, *subcommands(cli.parser())], ids=" ".join)
 def test_a_short_help_fits_a_small_terminal(
     line: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +266,20 @@ def test_the_whole_help_shows_what_the_short_one_leaves_out(capsys: pytest.Captu
     assert "--quadrants" not in short
     assert "--help-all" in short
     assert all(option in whole for option in ("--count", "--quadrants", "--sandbox", "corruption by a model"))
+
+
+@pytest.mark.parametrize("group", cli.GROUPS)
+def test_the_help_of_a_group_names_each_of_its_commands(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row for row in cli.COMMANDS if row.name.split()[0] == group]
+    for wanted in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([group, wanted])
+        assert ended.value.code == 0
+        words = set(re.findall(r"[\w-]+", capsys.readouterr().out))
+        assert {row.name.split()[1] for row in rows} <= words
+    assert not all(row.rare for row in rows)
 
 
 @pytest.mark.parametrize("row", cli.COMMANDS, ids=lambda row: row.name)

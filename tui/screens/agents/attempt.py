@@ -23,6 +23,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.control import PendingRequest, ask_for, has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower
 from gistpoint.sessions.agentruns.store import AgentRunStore
+from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
@@ -183,14 +184,21 @@ class AttemptWatchScreen(BaseScreen[None]):
     status = query_one("#agent-status", Plain)
 
     def __init__(
-        self, follower: JournalFollower, clock: TimeSource, runs: AgentRunStore, *, ask_back: bool = False
+        self,
+        follower: JournalFollower,
+        clock: TimeSource,
+        runs: AgentRunStore,
+        titled: TaskTitles,
+        *,
+        ask_back: bool = False,
     ) -> None:
-        """Watch the attempt of `follower`.
+        """Watch the attempt of `follower`. `titled` returns the title of its task for the person who watches.
 
         `ask_back` is set if a person has just left the attempt: the screen then asks whether to give it back.
         """
         super().__init__()
         self._follower, self._clock, self._runs, self._ask_back = follower, clock, runs, ask_back
+        self._titled = titled
         self._asking: PendingRequest | None = None
         """The pending request that the run release the attempt."""
         self._by = ""
@@ -215,7 +223,7 @@ class AttemptWatchScreen(BaseScreen[None]):
     def on_mount(self) -> None:
         """Read the journal at once, and then periodically."""
         self.action_pane("results")
-        self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.live), self._show)
+        self._jobs.repeat(POLL_S, lambda job: self._read(), self._show)
 
     def on_unmount(self) -> None:
         """Stop reading, and withdraw a pending request."""
@@ -226,8 +234,12 @@ class AttemptWatchScreen(BaseScreen[None]):
         shown = shown_function(self._follower.state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 
-    def _show(self, found: tuple[bool, bool]) -> None:
-        grown, self._live = found
+    def _read(self) -> tuple[bool, bool, str]:
+        grown = self._follower.poll()
+        return grown, self._follower.live, self._titled(self._follower.state.header.task_id)
+
+    def _show(self, found: tuple[bool, bool, str]) -> None:
+        grown, self._live, title = found
         state = self._follower.state
         self._step_in(state)
         if grown:
@@ -236,7 +248,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         clock = state.clock
         if self._live and not state.ended:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
-        self.bar.title = f"{state.header.mode} {state.header.task_id[:4]}".capitalize()
+        self.bar.title = title
         self.bar.update_from(state, clock, backend=state.header.backend)
         self.status.update(self._words(state))
 

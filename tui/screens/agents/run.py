@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,6 +18,7 @@ from gistpoint.core.kinds.confirming import standing
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
 from gistpoint.sessions.agentruns.store import JobStatus
+from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.agent_rows import COLUMNS, JobRow
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
@@ -30,6 +31,8 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 POLL_S = 0.5
+Watched: TypeAlias = tuple[Sequence[FollowedJob], Sequence[str], bool]
+"""The jobs of a run with the titles of their tasks, and whether a process is at work."""
 _GAUGE = 10
 """The width, in cells, of the gauge of ended jobs."""
 
@@ -61,9 +64,9 @@ class RunWatchScreen(BaseScreen[None]):
             super().__init__()
             self.attempt_id = attempt_id
 
-    def __init__(self, follower: RunFollower) -> None:
+    def __init__(self, follower: RunFollower, titled: TaskTitles) -> None:
         super().__init__()
-        self._follower = follower
+        self._follower, self._titled = follower, titled
         self._jobs = Jobs(self, "watch-run")
 
     def compose(self) -> ComposeResult:
@@ -75,19 +78,22 @@ class RunWatchScreen(BaseScreen[None]):
     def on_mount(self) -> None:
         """Read the journals at once, and then periodically."""
         self.table.focus()
-        self._jobs.repeat(
-            POLL_S, lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show
-        )
+        self._jobs.repeat(POLL_S, lambda job: self._read(), self._show)
 
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
 
-    def _show(self, found: tuple[Sequence[FollowedJob], bool]) -> None:
-        jobs, at_work = found
+    def _read(self) -> Watched:
+        jobs = self._follower.poll()
+        titles = [self._titled(followed.job.job.task) for followed in jobs]
+        return jobs, titles, self._follower.run.worked_on
+
+    def _show(self, found: Watched) -> None:
+        jobs, titles, at_work = found
         rows = [
-            JobRow(number, followed.job, followed.state, live=at_work)
-            for number, followed in enumerate(jobs, start=1)
+            JobRow(number, followed.job, followed.state, live=at_work, title=title)
+            for number, (followed, title) in enumerate(zip(jobs, titles, strict=True), start=1)
         ]
         if len(rows) == len(self.table.records):
             self.table.renew(rows)

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
 
+from gistpoint.core.readable import duration
 from gistpoint.core.text import shortened, visible_line
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
@@ -291,5 +292,5 @@ def budget_words(spent: Spent | None) -> list[str]:
     left = f", {spent.submissions_left} left" if spent.submissions_left is not None else ""
     words.append(f"{spent.submissions} submissions{left}")
     if spent.elapsed_s is not None:
-        words.append(f"{spent.elapsed_s / 60:.1f} min")
+        words.append(duration(1000 * spent.elapsed_s))
     return words

@@ -253,16 +253,16 @@ def known_task(task_id: str, locations: Locations) -> KnownTask:
 def title_known(header: Run, known: KnownTask) -> str:
     """Return the title of a run's task; empty if unknown.
 
-    If the run has no verdict, the title hides the answer.
+    If the run has no verdict, the title hides the functions of the answer.
     """
-    from gistpoint.tui.titles import revealed_title, title_of
+    from gistpoint.core.kinds.titles import answer_title, author_title
 
     if known.task is None:
         return ""
     return (
-        revealed_title(known.task, [str(goal.ref) for goal in known.goals])
+        answer_title(known.task, [str(goal.ref) for goal in known.goals])
         if header.verdict
-        else title_of(known.task)
+        else author_title(known.task)
     )
 
 

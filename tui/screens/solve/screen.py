@@ -16,6 +16,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import title_in_attempt
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -51,7 +52,6 @@ from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import CANCEL_HINT, SPENT_HINT, IdleAnswer, IdleQuestion, RunLine
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first, switch_off
 from gistpoint.tui.screens.solve.text_panes import BriefPane, NotesPane, add_aids, insert_code
-from gistpoint.tui.titles import title_of
 from gistpoint.tui.view_models import allowed, shows_evidence
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.find_bar import find_in
@@ -138,7 +138,7 @@ class SolveScreen(BaseScreen[How]):
 
     def compose(self) -> ComposeResult:
         """Lay out budgets, panes and console."""
-        yield BudgetBar(title_of(self._attempt.task))
+        yield BudgetBar(title_in_attempt(self._attempt.task, self._attempt.state.header))
         yield pane_tabs(self.kind.panes)
         read = (BriefPane(self._attempt.task), self.code, *self.kind.own_panes, self.notes_pane, self.results)
         files = FilesPane(self._attempt.state.of_kind.unit)

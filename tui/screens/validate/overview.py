@@ -15,6 +15,7 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.confirming import CAN_BE, confirmable_words
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.readable import moment
 from gistpoint.core.tasks.model import Task
@@ -22,7 +23,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.queue import look_of
 from gistpoint.tui.test_names import spelled_out
-from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def confirmable_line(task: Task) -> list[Line]:
 def head(task: Task, mode: str) -> Line:
     """Return a line with the title, mode, source and id of a task."""
     source = f"{mode}  {task.source.name} {task.source.revision[:12]}"
-    return Line(((f"{title_of(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
+    return Line(((f"{author_title(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
 
 
 def about_validators(validations: Sequence[Validation], width: int) -> list[Line]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from math import nan
 
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import author_title, searched_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
@@ -37,11 +38,9 @@ class QueueRow:
 
     @property
     def name(self) -> str:
-        """The library and the functions of the answer, which validators may know, or a gist's command."""
+        """The functions of the answer, which validators may know, or a gist's command."""
         names = [name.rpartition("::")[2] for name in self.functions]
-        if not names:
-            names = [kind_of(self.task).about(self.task)]
-        return " ".join([self.task.source.name, " + ".join(names)]).strip()
+        return " + ".join(names) or kind_of(self.task).about(self.task)
 
 
 _SHORT = {
@@ -103,7 +102,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: MUTED,
         rank=8,
     ),
-    Column("task", lambda r: title_of(r.task), text=lambda r: f"{title_of(r.task)} {r.task.id}", rank=5),
+    Column("task", lambda r: author_title(r.task), text=lambda r: searched_words(r.task), rank=5),
     Column(
         "glance_rate",
         lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
@@ -123,7 +122,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
 
 
 class QueueList(Table[QueueRow]):
-    """The table of tasks: seen mark, verdict, title, library and function."""
+    """The table of tasks: seen mark, verdict, title and function."""
 
     HEAD, MARGIN, GAP = 0, 1, 1
 

@@ -18,6 +18,7 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.validations import (
@@ -39,7 +40,6 @@ from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.screens.validate.trials import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.tables import QueryError
-from gistpoint.tui.titles import title_of
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
@@ -349,7 +349,7 @@ class ValidateScreen(BaseScreen[None]):
                 self._changed("Comment kept.")
 
         draft = self.session.draft(task).comment
-        self.app.push_screen(CommentDialog(f"Comment on {title_of(task)}", draft, keep), answered)
+        self.app.push_screen(CommentDialog(f"Comment on {author_title(task)}", draft, keep), answered)
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the displayed task."""
@@ -415,12 +415,12 @@ class ValidateScreen(BaseScreen[None]):
         """Show the progress of a run."""
         run = message.run
         waiting = f", {self.trial_queue.waiting} waiting" if self.trial_queue.waiting else ""
-        self.say(f"Running {run.words} of {_short(run.task)}: {message.words}{waiting}. Esc stops it.")
+        self.say(f"Running {run.words} of {author_title(run.task)}: {message.words}{waiting}. Esc stops it.")
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
         """Record the result of a run, and show it."""
-        name = f"{message.run.words} of {_short(message.run.task)}"
+        name = f"{message.run.words} of {author_title(message.run.task)}"
         if message.error is not None:
             self.say(f"Stopped: {name}." if message.stopped else message.error.message)
             if not message.stopped:
@@ -541,11 +541,6 @@ class ValidateScreen(BaseScreen[None]):
     def action_leave(self) -> None:
         """Close the screen. Verdicts and unfinished texts are saved."""
         self.dismiss(None)
-
-
-def _short(task: Task) -> str:
-    """Return the first part of a task's title."""
-    return title_of(task).partition(" · ")[0]
 
 
 def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:

@@ -1,0 +1,58 @@
+"""The parts of tasks' names: two words made from an id, and texts from outside made fit for a line."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import sha256
+
+from gistpoint.core.text import shortened, visible_line
+
+DEMO_LIBRARY = "sporvei"
+"""The library of the demo, whose tasks have titles of their own."""
+_CONSONANTS, _VOWELS, _ENDINGS = "dklmnrstv", "aeiou", "klmnrst"
+_SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in _CONSONANTS for vowel in _VOWELS)
+_DIGITS = "123456789"
+_UNWANTED = (
+    "dike kaka kakas kike kutas lenin lolit mudak nude nudes nuke retar sados satan semen sida sides sodom"
+    " suka sukas sukes tete teta tetas tumor virus"
+)
+"""Words that the syllables can form and that nobody wants as a name."""
+_REFUSED = frozenset(re.findall(r"\w+", _UNWANTED))
+_LONGEST = 40
+"""The most characters of a library's or a function's name in a title."""
+_WORDS = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=10_000)
+def word_name(task_id: str) -> str:
+    """Return the two pronounceable words and the digit that stand for a task, such as `tavo-lumen 4`.
+
+    They depend on the id alone, so a task has the same name everywhere, and reveal nothing about it. There
+    are 258 million names; see decision 128 for how rarely two tasks share one.
+    """
+    for attempt in range(100):
+        drawn = int.from_bytes(sha256(f"name {attempt} of task {task_id}".encode()).digest())
+        parts = []
+        for letters in (_SYLLABLES, _SYLLABLES, _SYLLABLES, _SYLLABLES, _ENDINGS, _DIGITS):
+            drawn, index = divmod(drawn, len(letters))
+            parts.append(letters[index])
+        first, second, digit = "".join(parts[:2]), "".join(parts[2:5]), parts[5]
+        if not {first, second} & _REFUSED:
+            break
+    return f"{first}-{second} {digit}"
+
+
+def shown_name(text: str) -> str:
+    """Return a name from outside for a title: one line, bounded, with control characters as glyphs."""
+    return shortened(visible_line(text), _LONGEST)
+
+
+def folded_name(text: str) -> str:
+    """Return what remains of a name if case, blanks and punctuation do not matter."""
+    return " ".join(_WORDS.findall(text.casefold()))
+
+
+def fails(count: int) -> str:
+    """Return the number of failing tests for a title: `15 fail`, `1 fails`."""
+    return f"{count} {'fails' if count == 1 else 'fail'}"
