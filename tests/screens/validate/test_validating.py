@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 from builders import CHECKS, REPAIR
+from examples import at_the_gate
 from fakes import FakeRunner
 from hostile import CONTROLS, MARKUP, UNICODE
 from screens.driving import LARGE, SMALL
@@ -123,15 +124,15 @@ async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
         await driver.until(lambda: [row.task.id for row in driver.screen.queue.shown] == [tasks[1].id])
 
 
-@pytest.mark.parametrize(("key", "verdict"), list(zip("123456789", TaskVerdict, strict=True)))
-async def test_every_verdict_has_its_digit(tmp_path: Path, key: str, verdict: TaskVerdict) -> None:
+async def test_every_verdict_has_its_digit(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
-        await driver.press(key)
-        assert driver.said.verdict is not None
-        assert driver.said.verdict.verdict is verdict
-        await driver.press("backspace")
-        assert driver.said.verdict is None
+        for key, verdict in zip("123456789", TaskVerdict, strict=True):
+            await driver.press(key)
+            assert driver.said.verdict is not None, key
+            assert driver.said.verdict.verdict is verdict, key
+            await driver.press("backspace")
+            assert driver.said.verdict is None, key
 
 
 async def test_an_acceptance_without_evidence_says_so(tmp_path: Path) -> None:
@@ -420,8 +421,16 @@ async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
         assert driver.said.verdict is None
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
-@pytest.mark.parametrize("kind", ["markup", "controls", "unicode"])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("markup", SMALL),
+        ("controls", LARGE),
+        ("unicode", SMALL),
+        *at_the_gate([("markup", LARGE), ("controls", SMALL), ("unicode", LARGE)]),
+    ],
+    ids=str,
+)
 async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
     corpus = {"markup": MARKUP, "controls": CONTROLS, "unicode": UNICODE}[kind]
     texts = [text.encode("utf-8", "replace").decode() for text in corpus]
