@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
+
+if TYPE_CHECKING:
+    from gistpoint.tui.base_app import BaseApp
 
 WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
@@ -38,6 +42,10 @@ class BaseScreen(Screen[ScreenResultType]):
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
+
+    def hold_keys(self) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called, because a prompt is about to open."""
+        return cast("BaseApp", self.app).type_ahead.wait()
 
     # Leaving
 

@@ -118,7 +118,7 @@ class Console(Vertical):
     def _search_for(self, pattern: str) -> None:
         self.line.value = ""
         self._end_search()
-        self.post_message(CallAsked(SEARCH, {"pattern": pattern}))
+        self.post_message(CallAsked(SEARCH, {"pattern": pattern}, priced=True))
 
     def _end_search(self) -> None:
         """Make the line accept calls again, and restore the focus."""
@@ -131,6 +131,10 @@ class Console(Vertical):
         """Show a text above the line, such as a price or the progress of a call."""
         self._shown_words = text
         self.hint.update(text.replace("\n", " "))
+
+    def shows(self, text: str) -> bool:
+        """Return whether a text is above the line now."""
+        return self._shown_words == text
 
     def unsay(self, start: str) -> None:
         """Clear the text above the line if it starts with `start`."""
@@ -226,7 +230,7 @@ class Console(Vertical):
             return
         self.line.value = ""
         self.remember(spelled(tool.name, arguments))
-        self.post_message(CallAsked(tool.name, arguments))
+        self.post_message(CallAsked(tool.name, arguments, priced=True))
 
     def _ask(self, question: QuestionError) -> None:
         """Show what is unclear in a line, and put the likely call into the line."""

@@ -35,7 +35,9 @@ from gistpoint.tui.widgets.frames import framed
 _LEVEL = "    "
 """The indent assumed for each level of nesting until a result has shown the function."""
 
-_AGAIN = "Enter again opens it"
+_OPENS = "Enter again opens it ({price}): {what}"
+CALLS = "Press it again to call {what} ({price})"
+"""What the console shows before a call whose price the solver has not seen (decision 126)."""
 
 
 class EditorPane(EditingPane):
@@ -285,15 +287,18 @@ class CallAsking:
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
         """The place that the last call was made to show."""
-        self._offered: NamedPlace | None = None
-        """The place that a second Enter would request, while the console offers that."""
+        self._offered: tuple[str, Mapping[str, str]] | None = None
+        """The call that is made when it is asked for again, while the console shows its price."""
+        self._offer = ""
+        """The text of that offer."""
 
-    def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
+    def ask(self, tool: str, arguments: Mapping[str, str], *, priced: bool = True) -> None:
         """Call a tool, after a question if that spends the last of a budget.
 
-        If the tool can't be called now, show why.
+        Without `priced`, only show the price the first time. If the tool can't be called now, show why.
         """
-        self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
+        if priced or self.is_confirmed(tool, arguments, CALLS, spelled(tool, arguments)):
+            self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
         try:
@@ -348,25 +353,35 @@ class CallAsking:
         """Submit the editor's content, after a question with the changes and the price."""
         self._kind.ready(partial(self.when_free, self._submit))
 
-    def ask_for(self, place: NamedPlace) -> str:
-        """Offer to show a place, and return the text with the price. The second time, make the call."""
+    def ask_for(self, place: NamedPlace) -> None:
+        """Offer to show a place at its price. The second time, make the call."""
         tool, arguments = call_for(place)
+        if self.is_confirmed(tool, arguments, _OPENS, place.name):
+            self._place = place
+            self.ask(tool, arguments)
+
+    def is_confirmed(self, tool: str, arguments: Mapping[str, str], words: str, what: str) -> bool:
+        """Return whether a call is asked for again while its price is shown; otherwise, show the price.
+
+        A call that is impossible now needs no price: asking for it shows why, at no cost.
+        """
+        console = self._screen.query_one(Console)
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
-            return f"{place.name}: {tool} can't be called now"
-        if self._offered == place:
-            self._place, self._offered = place, None
-            self.ask(tool, arguments)
-            return f"… {spelled(tool, arguments)}"
-        self._offered = place
+            return True
+        if self._offered == (tool, arguments) and console.shows(self._offer):
+            self.withdraw()
+            return True
         price = price_words(self._attempt.price(offered), self._attempt.state)
-        return f"{_AGAIN} ({price}): {place.name}"
+        self._offered, self._offer = (tool, arguments), words.format(price=price, what=what)
+        console.say(self._offer)
+        return False
 
     def withdraw(self) -> None:
-        """Withdraw the offer of a place, because the solver has turned to something else."""
+        """Withdraw the offer of a call, because the solver has turned to something else."""
         if self._offered is not None:
             self._offered = None
-            self._screen.query_one(Console).unsay(_AGAIN)
+            self._screen.query_one(Console).unsay(self._offer)
 
     def price_at(self, name: str) -> str:
         """Return the price of opening a row of the file tree; empty if no tool can be called."""
