@@ -9,6 +9,8 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
+from gistpoint.tui.drafts import DraftPlace
+
 if TYPE_CHECKING:
     from gistpoint.tui.base_app import BaseApp
 
@@ -46,6 +48,15 @@ class BaseScreen(Screen[ScreenResultType]):
     def hold_keys(self) -> Callable[[], None]:
         """Hold what is typed until the returned function is called, because a prompt is about to open."""
         return cast("BaseApp", self.app).type_ahead.wait()
+
+    @property
+    def drafts_about(self) -> str:
+        """What the texts typed into this screen's dialogs are about, such as an attempt or a run."""
+        return type(self).__name__
+
+    def draft(self, asked: str) -> DraftPlace:
+        """Return the place of the texts that were typed in answer to a question and not sent."""
+        return cast("BaseApp", self.app).drafts.place(self.drafts_about, asked)
 
     # Leaving
 

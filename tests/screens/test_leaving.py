@@ -46,7 +46,7 @@ DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
     "text": lambda: TextDialog("Which line?"),
     "reason": lambda: ReasonDialog("Why?", "Say it.", CHOICES, yes="Say", at_once=True),
     "pick": lambda: PickDialog("Which?", CHOICES),
-    "comment": lambda: CommentDialog("Why?", "", lambda _: None),
+    "comment": lambda: CommentDialog("Why?"),
     "withdraw": WithdrawDialog,
     "cover": lambda: PauseCover("break"),
     "help": lambda: HelpScreen("solve", [], "", []),

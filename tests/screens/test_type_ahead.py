@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from screens.driving import Driver, solving
+from screens.driving import solving
 from screens.settling import send_keys
 from textual.message_pump import MessagePump
 from textual.widgets import Input

@@ -228,7 +228,7 @@ class CodePane(StatePane):
                 self.view.go_to(int(value))
                 self.view.use_affordance("jump")
 
-        self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
+        self.app.push_screen(TextDialog("Go to line", placeholder="number", replaces=True), answered)
 
     def action_definition(self) -> None:
         """Show the definition of the name at the cursor, or choose among those of the names in its line."""

@@ -127,6 +127,11 @@ class SolveScreen(BaseScreen[How]):
         self._places = PlaceKeeper(self, attempt)
 
     @property
+    def drafts_about(self) -> str:
+        """The attempt."""
+        return self._attempt.state.attempt_id
+
+    @property
     def editor(self) -> EditorPane:
         """The pane with the solver's text. It is mounted when it is first shown."""
         return self.kind.editor
