@@ -256,8 +256,13 @@ class BaseApp(App[object]):
 
     async def on_event(self, event: events.Event) -> None:
         """Record the user's activity, then handle the event when those before it have had their effect."""
-        if not isinstance(event, events.InputEvent | events.Paste) or event.is_forwarded:
+        if not isinstance(event, events.InputEvent | events.Paste):
             await super().on_event(event)
+            return
+        if event.is_forwarded:
+            # A key that no widget has used comes back. It means nothing to a screen opened meanwhile.
+            if not isinstance(event, events.Key) or self.type_ahead.was_typed_on(self.screen):
+                await self._deliver(event)
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             # For Alt and a letter, a terminal sends Escape and the letter, which a field would insert.

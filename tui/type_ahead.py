@@ -14,6 +14,7 @@ from typing import Any
 
 from textual import events
 from textual.app import App
+from textual.errors import NoWidget
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
@@ -30,6 +31,7 @@ A command of the palette needs most: field, palette, callback, command, screen.
 _LOOK_S = 0.05
 """The seconds after which a marker that has not arrived is looked for; its widget may have been removed."""
 
+_MOVES = frozenset(("up", "down", "left", "right", "pageup", "pagedown", "home", "end"))
 UserInput = events.InputEvent | events.Paste
 
 
@@ -51,6 +53,7 @@ class TypeAhead:
         self._path: tuple[MessagePump, ...] = ()
         """The widgets whose queues the marker passes."""
         self._rounds = self._quiet = 0
+        self._typed_on: Screen[Any] | None = None
         self._seen: tuple[Screen[Any] | None, Widget | None] = (None, None)
         self._waiting = 0
         """The number of actions that wait for a thread before they open something."""
@@ -59,6 +62,10 @@ class TypeAhead:
     def holds(self) -> bool:
         """Whether an event that comes now has to wait."""
         return self._marker is not None or self._waiting > 0
+
+    def was_typed_on(self, screen: Screen[Any]) -> bool:
+        """Return whether the latest event was handed to a screen."""
+        return self._typed_on in (None, screen)
 
     async def take(self, event: UserInput) -> None:
         """Deliver an event; if an earlier one may still open something, hold it until then."""
@@ -114,16 +121,21 @@ class TypeAhead:
     async def _pass_on(self, event: UserInput) -> None:
         source = self._widget_of(event)
         followed = _may_open(event, source)
+        self._typed_on = _screen_and_focus(self._app)[0]
         await self._deliver(event)
         if followed:
             self._follow(source)
 
     def _widget_of(self, event: UserInput) -> Widget | None:
         """Return the widget that gets an event."""
-        if isinstance(event, events.MouseEvent):
-            over = self._app.mouse_captured or self._app.mouse_over
-            return over if isinstance(over, Widget) else None
-        return _screen_and_focus(self._app)[1]
+        if not isinstance(event, events.MouseEvent):
+            return _screen_and_focus(self._app)[1]
+        if self._app.mouse_captured is not None:
+            return self._app.mouse_captured
+        try:
+            return self._app.get_widget_at(event.x, event.y)[0]
+        except NoWidget:
+            return None
 
     def _follow(self, source: Widget | None) -> None:
         self._source, self._rounds, self._quiet = source, 0, 0
@@ -153,8 +165,13 @@ class TypeAhead:
 
 
 def _may_open(event: UserInput, source: Widget | None) -> bool:
-    """Return whether an event can change what gets the next one. Text that is typed into a field does not."""
+    """Return whether an event can change what gets the next one.
+
+    Text that is typed into a field can't, nor can an arrow: a cursor that is held down is not slowed.
+    """
     match event:
+        case events.Key(key=key) if key in _MOVES:
+            return False
         case events.Key():
             writes = isinstance(source, Input) or (isinstance(source, TextArea) and not source.read_only)
             return not (writes and event.is_printable)
