@@ -32,14 +32,12 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.keys import key_named
 
 PLACES = [
-    *(
-        (PLAY, stage)
-        for stage in ("home", "home attempts", "brief", "files", "code", "results", "editor", "gist")
-    ),
-    *((REVIEW, stage) for stage in ("first", "step", "diff")),
-    *((VALIDATE, stage) for stage in ("overview", "diff", "tests", "code")),
+    *((PLAY, stage) for stage in ("home", "files", "code", "gist")),
+    *((REVIEW, stage) for stage in ("first", "step")),
+    *((VALIDATE, stage) for stage in ("overview", "code")),
     (GLANCE, "code"),
 ]
+PANE_KEYS = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "editor": "f6", "gist": "f6"}
 OPENERS = {
     "home": {"home.filter"},
     "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.command"},
@@ -98,9 +96,8 @@ async def back_to(ground: Playground, room: Room, stage: str) -> None:
         await ground.settle()
     if isinstance(ground.app.focused, Input):
         await ground.press("escape")
-    if room is PLAY and ground.solve is not None:
-        panes = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "editor": "f6", "gist": "f6"}
-        await ground.press(panes[stage])
+    if ground.solve is not None and stage in PANE_KEYS:
+        await ground.press(PANE_KEYS[stage])
         return
     await go_home(ground)
     await room.stages[stage](ground)
