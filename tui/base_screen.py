@@ -30,6 +30,7 @@ class BaseScreen(Screen[ScreenResultType]):
         super().__init__(name, id, classes)
         self._is_left = False
         self._last_steps: list[Callable[[], object]] = []
+        self._at_keys: list[Callable[[events.Key], object]] = []
 
     def fit_width(self, width: int) -> None:
         """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
@@ -44,6 +45,15 @@ class BaseScreen(Screen[ScreenResultType]):
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
+
+    def when_typed(self, do: Callable[[events.Key], object]) -> None:
+        """Have a function called with each key that is handed to this screen, before it takes effect."""
+        self._at_keys.append(do)
+
+    def typed(self, event: events.Key) -> None:
+        """Announce a key that is about to take effect."""
+        for do in self._at_keys:
+            do(event)
 
     def hold_keys(self) -> Callable[[], None]:
         """Hold what is typed until the returned function is called, because a prompt is about to open."""

@@ -21,6 +21,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from gistpoint.tui.base_screen import BaseScreen
+
 _ROUNDS_FROM_SOURCE = 2
 """The rounds that start at the widget which got the event, since its messages begin in its own queue."""
 _QUIET_ROUNDS = 3
@@ -122,6 +124,8 @@ class TypeAhead:
         source = self._widget_of(event)
         followed = _may_open(event, source)
         self._typed_on = _screen_and_focus(self._app)[0]
+        if isinstance(event, events.Key) and isinstance(self._typed_on, BaseScreen):
+            self._typed_on.typed(event)
         await self._deliver(event)
         if followed:
             self._follow(source)

@@ -35,6 +35,15 @@ async def test_a_key_that_costs_a_tool_use_shows_its_price_and_waits_for_a_secon
         await driver.until(lambda: driver.state.remaining.tool_uses == left - 1)
 
 
+async def test_letters_typed_without_looking_pay_nothing(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await at(driver, "code")
+        left = driver.state.remaining.tool_uses
+        await driver.type("off fifth")
+        assert driver.state.remaining.tool_uses == left
+
+
 async def test_what_hides_a_price_takes_the_offer_back(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")

@@ -70,18 +70,19 @@ async def test_the_letters_after_a_key_are_in_the_field_that_it_opens(
 ) -> None:
     """Every key of the screen is tried: those that open a field are found by pressing them."""
     opened: set[str] = set()
+    word = WORD if room is PLAY else "ÆØÅ"  # elsewhere `f` opens a list with a field
     async with in_room(room, tmp_path, seed=1, size=LARGE) as ground:
         await room.stages[stage](ground)
         keys = {id: key for id, key in keys_of(ground).items() if id not in LEAVE}
         for id, key in keys.items():
             await back_to(ground, room, stage)
             here, calls = ground.app.focused, ground.calls()
-            ground.post(key, *WORD)
+            ground.post(key, *word)
             await ground.settle()
             text = field_text(ground.app.focused)
             asks = await fields_below(ground)
             if ground.app.focused is not here and text is not None:
-                assert WORD in text, f"{id}: {text!r} is in {ground.app.focused}"
+                assert word in text, f"{id}: {text!r} is in {ground.app.focused}"
                 opened.add(id)
             elif asks is not None:
                 opened.add(id)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import indent
 
-from textual.screen import Screen
+from textual import events
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.widgets.text_area import Selection
 
 from gistpoint.core.attempts.engine import Attempt
@@ -20,6 +21,7 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, RefusalError, Tool
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.places import NamedPlace, call_for
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
@@ -282,7 +284,7 @@ class SolvingKind:
 class CallAsking:
     """Makes calls for a screen: at once, after a question, or after the call under way."""
 
-    def __init__(self, screen: Screen[How], controller: AttemptController, kind: SolvingKind) -> None:
+    def __init__(self, screen: BaseScreen[How], controller: AttemptController, kind: SolvingKind) -> None:
         self._screen, self._controller, self._kind = screen, controller, kind
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
@@ -291,6 +293,13 @@ class CallAsking:
         """The call that is made when it is asked for again, while the console shows its price."""
         self._offer = ""
         """The text of that offer."""
+        self._shown_at = 0.0
+        """The time at which it was shown, in seconds on the clock of Textual's events."""
+        self._key: events.Key | None = None
+        """The key that is taking effect; None before the first one."""
+        self._offered_at: events.Key | None = None
+        """The key that was answered by the offer."""
+        screen.when_typed(self._typed)
 
     def ask(self, tool: str, arguments: Mapping[str, str], *, priced: bool = True) -> None:
         """Call a tool, after a question if that spends the last of a budget.
@@ -370,12 +379,22 @@ class CallAsking:
         if offered is None:
             return True
         if self._offered == (tool, arguments) and console.shows(self._offer):
+            key = self._key if self._key is not self._offered_at else None  # a click is no key
+            if key is not None and key.time <= self._shown_at:
+                return False  # typed before the price could be read, as the second letter of `off`
             self.withdraw()
             return True
         price = price_words(self._attempt.price(offered), self._attempt.state)
         self._offered, self._offer = (tool, arguments), words.format(price=price, what=what)
         console.say(self._offer)
+        self._shown_at, self._offered_at = get_time(), self._key
         return False
+
+    def _typed(self, event: events.Key) -> None:
+        """Withdraw an offer when another key is typed than the one that was answered by it."""
+        if self._key is not None and event.key != self._key.key:
+            self.withdraw()
+        self._key = event
 
     def withdraw(self) -> None:
         """Withdraw the offer of a call, because the solver has turned to something else."""
