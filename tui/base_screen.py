@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from textual import events, on
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
+
+from gistpoint.tui.drafts import DraftPlace
+
+if TYPE_CHECKING:
+    from gistpoint.tui.base_app import BaseApp
 
 WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
@@ -24,6 +30,7 @@ class BaseScreen(Screen[ScreenResultType]):
         super().__init__(name, id, classes)
         self._is_left = False
         self._last_steps: list[Callable[[], object]] = []
+        self._at_keys: list[Callable[[events.Key], object]] = []
 
     def fit_width(self, width: int) -> None:
         """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
@@ -63,6 +70,28 @@ class BaseScreen(Screen[ScreenResultType]):
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
+
+    def when_typed(self, do: Callable[[events.Key], object]) -> None:
+        """Have a function called with each key that is handed to this screen, before it takes effect."""
+        self._at_keys.append(do)
+
+    def typed(self, event: events.Key) -> None:
+        """Announce a key that is about to take effect."""
+        for do in self._at_keys:
+            do(event)
+
+    def hold_keys(self) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called, because a prompt is about to open."""
+        return cast("BaseApp", self.app).type_ahead.wait()
+
+    @property
+    def drafts_about(self) -> str:
+        """What the texts typed into this screen's dialogs are about, such as an attempt or a run."""
+        return type(self).__name__
+
+    def draft(self, asked: str) -> DraftPlace:
+        """Return the place of the texts that were typed in answer to a question and not sent."""
+        return cast("BaseApp", self.app).drafts.place(self.drafts_about, asked)
 
     # Leaving
 

@@ -76,7 +76,12 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _console("console.back_out", "escape", "back_out", "Back", "Clear the line, or end a search", show=True),
     _console("console.text", "alt+r", "as_text", "As text", "Search for the literal characters", show=True),
     _files(
-        "files.list", "f", "list_functions", "List functions", "Ask for the functions of the file", show=True
+        "files.list",
+        "f",
+        "list_functions",
+        "List functions",
+        "List the functions of the file; costs a tool use, asks first",
+        show=True,
     ),
     _files("files.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it"),
     _files("files.edit", "e", "edit", "Edit", "Open the function in the editor", show=True),
@@ -90,8 +95,20 @@ SOLVE_KEYS: tuple[Key, ...] = (
         show=True,
     ),
     _code("code.outline", "F", "outline", "Functions", "Choose among the functions shown so far"),
-    _code("code.list", "f", "list_functions", "List functions", "Ask for the functions of this file"),
-    _code("code.again", "full_stop", "read_again", "Read again", "Ask for this again; costs a tool use"),
+    _code(
+        "code.list",
+        "f",
+        "list_functions",
+        "List functions",
+        "List the functions of this file; costs a tool use, asks first",
+    ),
+    _code(
+        "code.again",
+        "full_stop",
+        "read_again",
+        "Read again",
+        "Ask for this again; costs a tool use, asks first",
+    ),
     _code("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it"),
     _code("code.edit", "e", "edit", "Edit", "Open the function at the cursor in the editor", show=True),
     _editor(

@@ -35,7 +35,7 @@ from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.editing_pane import state_words
 from gistpoint.tui.screens.solve.controller import AttemptController
-from gistpoint.tui.screens.solve.kind import CallQuestion, EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.kind import CALLS, CallQuestion, EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.view_models import LAST, price_words, shows_evidence
@@ -501,7 +501,10 @@ class GistScreen(SolveScreen):
         if fault is not None:
             self.app.notify(f"The gist {does_not_parse(fault)}.", severity="warning")
             return
-        self._score(self.pane.code)
+        text = self.pane.code
+        free = self.pane.scores_freely
+        if free or self._asking.is_confirmed(SCORE_GIST.name, {"content": text}, CALLS, SCORE_GIST.name):
+            self._score(text)
 
     async def action_live(self) -> None:
         """Switch automatic scores on or off."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
@@ -49,10 +48,6 @@ class ReviewAnnotations:
         self._found_again = False
         self._sets: tuple[LabelSet, ...] = ()
         self._form = OF_AN_AGENT
-        self._drafts: dict[tuple[int, TextRange | None], str] = {}
-        """Comments that were typed and not saved, by step and selection."""
-        self._note = ""
-        """The note of a verdict that was typed and not given."""
         self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
         """The annotations; None until they have been read."""
@@ -299,14 +294,10 @@ class ReviewAnnotations:
 
         def answered(text: str | None) -> None:
             if text and text.strip():
-                self._drafts.pop((step.index, place), None)
                 self._comment(text.strip(), step, place)
 
         what = "what is selected" if place else f"step {step.index + 1}"
-        drafts, key = self._drafts, (step.index, place)
-        dialog = CommentDialog(
-            f"Comment on {what}", drafts.get(key, ""), lambda text: drafts.__setitem__(key, text)
-        )
+        dialog = CommentDialog(f"Comment on {what}", asked=f"comment on {step.index} {place}")
         self._view.open(dialog, answered)
 
     def _comment(self, text: str, step: Step, place: TextRange | None) -> None:
@@ -347,18 +338,11 @@ class ReviewAnnotations:
 
         def answered(given: GivenVerdict | None) -> None:
             if given is not None:
-                self._note = ""
                 self._give(given)
 
         recorded = self.review.verdict if self.review is not None else None
         current = GivenVerdict.of(recorded) if recorded is not None else None
-        if self._note:
-            current = replace(current or GivenVerdict(next(iter(self._form.verdicts))), note=self._note)
-        self._view.open(VerdictDialog(self._form, self._words, current, self._keep_note), answered)
-
-    def _keep_note(self, text: str) -> None:
-        """Keep the note of a verdict that is not given yet."""
-        self._note = text
+        self._view.open(VerdictDialog(self._form, self._words, current), answered)
 
     def _give(self, given: GivenVerdict) -> None:
         """Record a verdict, or take it back if the same key gave the current one."""

@@ -166,7 +166,9 @@ class Navigation:
             if value and value.strip().isdigit():
                 steps.cursor = int(value) - 1
 
-        self._view.open(TextDialog("Go to step", placeholder=f"1 to {steps.count:,}"), answered)
+        self._view.open(
+            TextDialog("Go to step", placeholder=f"1 to {steps.count:,}", replaces=True), answered
+        )
 
     def go(self, kind: str, by: int) -> None:
         """Move to the next or previous step of a kind in `WANTED`."""

@@ -443,6 +443,11 @@ class ReviewScreen(BaseScreen[None]):
 
     # Other screens
 
+    @property
+    def drafts_about(self) -> str:
+        """The run that is open."""
+        return self.run.name
+
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
         """Open a dialog or another screen over this one, in which the step stays visible.
 

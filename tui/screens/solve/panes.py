@@ -56,12 +56,17 @@ def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
 
 
 class CallAsked(Message):
-    """Asks the screen to call a tool."""
+    """Asks the screen to call a tool.
 
-    def __init__(self, tool: str, arguments: Mapping[str, str]) -> None:
+    `priced` means that the solver saw the price first. Otherwise the screen shows it, and calls the tool
+    when it is asked again.
+    """
+
+    def __init__(self, tool: str, arguments: Mapping[str, str], *, priced: bool = False) -> None:
         super().__init__()
         self.tool = tool
         self.arguments = arguments
+        self.priced = priced
 
 
 class SubmitAsked(Message):
@@ -69,11 +74,15 @@ class SubmitAsked(Message):
 
 
 class SourceAsked(Message):
-    """Asks the screen to show a file or function (`path::qualname`): free if known, or else by a call."""
+    """Asks the screen to show a file or function (`path::qualname`): free if known, or else by a call.
 
-    def __init__(self, name: str) -> None:
+    `priced` means that the solver saw the price of that call.
+    """
+
+    def __init__(self, name: str, *, priced: bool = False) -> None:
         super().__init__()
         self.name = name
+        self.priced = priced
 
 
 class FunctionAsked(Message):

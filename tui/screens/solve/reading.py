@@ -73,17 +73,17 @@ class FilesPane(StatePane):
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
         """Ask for a call that lists a folder."""
-        self.post_message(CallAsked("list_directory", {"path": message.path}))
+        self.post_message(CallAsked("list_directory", {"path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFile)
     def open_file(self, message: KnowledgeTree.OpenFile) -> None:
         """Ask for a call that reads a file."""
-        self.post_message(CallAsked("read_file", {"file_path": message.path}))
+        self.post_message(CallAsked("read_file", {"file_path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
         """Ask for a function, which a file already read may contain."""
-        self.post_message(SourceAsked(message.function))
+        self.post_message(SourceAsked(message.function, priced=True))
 
     @on(KnowledgeTree.ShowAgain)
     def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
@@ -228,7 +228,7 @@ class CodePane(StatePane):
                 self.view.go_to(int(value))
                 self.view.use_affordance("jump")
 
-        self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
+        self.app.push_screen(TextDialog("Go to line", placeholder="number", replaces=True), answered)
 
     def action_definition(self) -> None:
         """Show the definition of the name at the cursor, or choose among those of the names in its line."""
@@ -273,20 +273,20 @@ class CodePane(StatePane):
 
         def answered(name: str | None) -> None:
             if name is not None:
-                self.go_to(name)
+                self.go_to(name, priced=True)
 
         self.app.push_screen(PickDialog(title, choices), answered)
 
-    def go_to(self, name: str) -> bool:
+    def go_to(self, name: str, *, priced: bool = False) -> bool:
         """Show a known file or function free of charge, or ask to read it. Return whether it is shown.
 
-        `name` is a path or `path::qualname`.
+        `name` is a path or `path::qualname`. `priced` means that the solver saw the price of reading it.
         """
         path, _, qualname = name.partition("::")
         whole = shown_file(self._state, path)
         known = shown_function(self._state, name) if qualname else whole
         if known is None:
-            self._ask_to_read(path, qualname)
+            self._ask_to_read(path, qualname, priced=priced)
             return False
         if whole is not None and whole.call_id == known.call_id:
             self.show(whole, line=known.first_line if qualname else None)
@@ -296,11 +296,11 @@ class CodePane(StatePane):
         self.view.focus()
         return True
 
-    def _ask_to_read(self, path: str, qualname: str) -> None:
+    def _ask_to_read(self, path: str, qualname: str, *, priced: bool = False) -> None:
+        tool, arguments = "read_file", {"file_path": path}
         if qualname:
-            self.post_message(CallAsked("read_function", {"function_name": qualname, "file_path": path}))
-        else:
-            self.post_message(CallAsked("read_file", {"file_path": path}))
+            tool, arguments = "read_function", {"function_name": qualname, "file_path": path}
+        self.post_message(CallAsked(tool, arguments, priced=priced))
 
     def action_list_functions(self) -> None:
         """Ask for a call that lists the functions of the displayed file."""

@@ -105,7 +105,7 @@ class SolveScreen(BaseScreen[How]):
     ) -> None:
         """`play` are recorded steps with the speed at which to play them, `terms` are those of a study."""
         super().__init__()
-        self.controller = AttemptController(self, attempt)
+        self.controller = AttemptController(self, attempt, self.hold_keys)
         self.when_left(self.controller.close)
         self.kind = self.KIND(self.controller)
         self._attempt, self._time, self._play = attempt, clock, play
@@ -125,6 +125,11 @@ class SolveScreen(BaseScreen[How]):
         """The widget in which the user has typed since the call under way began."""
         self._stopped = False
         self._places = PlaceKeeper(self, attempt)
+
+    @property
+    def drafts_about(self) -> str:
+        """The attempt."""
+        return self._attempt.state.attempt_id
 
     @property
     def editor(self) -> EditorPane:
@@ -359,7 +364,7 @@ class SolveScreen(BaseScreen[How]):
     @on(CallAsked)
     def call_asked(self, message: CallAsked) -> None:
         """Make the call that was typed or clicked, after a question if it spends the last of a budget."""
-        self._asking.ask(message.tool, message.arguments)
+        self._asking.ask(message.tool, message.arguments, priced=message.priced)
 
     @on(SubmitAsked)
     async def action_submit(self) -> None:
@@ -476,7 +481,7 @@ class SolveScreen(BaseScreen[How]):
     async def source_asked(self, message: SourceAsked) -> None:
         """Show a known source free of charge, or ask to read it."""
         await self.area.make("code")
-        if self.code.go_to(message.name):
+        if self.code.go_to(message.name, priced=message.priced):
             await self.action_pane("code")
 
     @on(TextView.PlaceAsked)
@@ -496,7 +501,7 @@ class SolveScreen(BaseScreen[How]):
         elif place.folder and place.path in state.knowledge.listed:
             await self.action_pane("files")
         else:
-            self.console.say(self._asking.ask_for(place))
+            self._asking.ask_for(place)
 
     @on(FunctionAsked)
     async def function_asked(self, message: FunctionAsked) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -337,19 +337,15 @@ class ValidateScreen(BaseScreen[None]):
             return
         task = dossier.task
 
-        def keep(text: str) -> None:
-            self._tries(lambda: self.session.draft_comment(task, text))
-
         def answered(text: str | None) -> None:
             if text is None:
                 if self.session.draft(task).comment:
                     self.say("The comment is kept as a draft: c opens it again.")
             elif text.strip() and self._tries(lambda: self.session.validator.comment(task.id, text)):
-                keep("")
                 self._changed("Comment kept.")
 
-        draft = self.session.draft(task).comment
-        self.app.push_screen(CommentDialog(f"Comment on {author_title(task)}", draft, keep), answered)
+        drafts = _CommentDraft(self.session, task, self._tries)
+        self.app.push_screen(CommentDialog(f"Comment on {author_title(task)}", drafts=drafts), answered)
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the displayed task."""
@@ -541,6 +537,21 @@ class ValidateScreen(BaseScreen[None]):
     def action_leave(self) -> None:
         """Close the screen. Verdicts and unfinished texts are saved."""
         self.dismiss(None)
+
+
+class _CommentDraft:
+    """The comment on a task that is not given yet. It is on the disk, and outlives the program."""
+
+    def __init__(
+        self, session: ValidationSession, task: Task, tries: Callable[[Callable[[], object]], bool]
+    ) -> None:
+        self._session, self._task, self._tries = session, task, tries
+
+    def read(self) -> Mapping[str, str]:
+        return {"answer": self._session.draft(self._task).comment}
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        self._tries(lambda: self._session.draft_comment(self._task, texts.get("answer", "")))
 
 
 def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
