@@ -81,17 +81,29 @@ def test_rows_are_sorted_and_grouped() -> None:
     assert by_steps == ["a", "c", "b"]
     grouped = arranged(ROWS, RowQuery(), group=model)
     headings = [found for found in grouped if isinstance(found, Heading)]
-    assert headings == ["2× m-1", "1× m-2"]
+    assert headings == ["2× m-1"], "a run that is alone in its group has no heading"
+    assert grouped[-1] is ROWS[1]
     said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
-    assert (said["verdict"], said["steps"], said["cost"], said["model"]) == (
+    assert (said["outcome"], said["steps"], said["cost"], said["model"]) == (
         "✔ 1 of 1",
         "25",
         "Σ$0.50",
         "m-1",
     )
-    by_verdict = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
-    assert [str(found) for found in by_verdict if isinstance(found, Heading)] == ["1× m-2", "2× m-1"]
-    assert by_verdict[1:] == [ROWS[1], "2× m-1"]
+    by_outcome = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
+    assert by_outcome == [ROWS[1], "2× m-1"]
+
+
+def test_outcome_end_reason_and_verdict_are_three_things() -> None:
+    shown = {column.name: column.shown for column in COLUMNS}
+    ended = row("d", exit_status="Submitted")
+    assert (shown["outcome"](ended), shown["end reason"](ended), shown["verdict"](ended)) == (
+        "",
+        "Submitted",
+        "",
+    )
+    for query in ("end:submitted", "ending:submitted", "-outcome:submitted", "-verdict:submitted"):
+        assert parse_query(query, COLUMNS).matches(ended), query
 
 
 async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> None:

@@ -106,7 +106,14 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: MUTED,
         rank=8,
     ),
-    Column("task", lambda r: title_of(r.task), text=lambda r: f"{title_of(r.task)} {r.task.id}", rank=5),
+    Column(
+        "task",
+        lambda r: title_of(r.task),
+        text=lambda r: f"{title_of(r.task)} {r.task.id}",
+        rank=5,
+        least=20,
+        keeps_end=True,
+    ),
     Column(
         "glance_rate",
         lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
@@ -120,8 +127,16 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         lambda r: f"{r.task.source.name} {r.task.source.revision[:12]}",
         style=lambda r: MUTED,
         text=lambda r: f"{r.task.source.name} {r.task.source.revision}",
+        least=12,
     ),
-    Column("function", lambda r: r.name, text=lambda r: " ".join([r.name, *r.functions]), rank=7),
+    Column(
+        "function",
+        lambda r: r.name,
+        text=lambda r: " ".join([r.name, *r.functions]),
+        rank=7,
+        least=16,
+        keeps_end=True,
+    ),
 )
 
 
