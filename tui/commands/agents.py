@@ -328,8 +328,8 @@ def _counted(value: float | None, form: str = ",.0f") -> str:
 _ATTEMPTS: tuple[Column[AttemptFigures], ...] = (
     Column("task", lambda r: r.task[:12]),
     Column("no", lambda r: str(r.repeat)),
-    Column("result", lambda r: r.result or r.status),
-    Column("reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),
+    Column("outcome", lambda r: r.result or r.status),
+    Column("end reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),
     Column("calls", lambda r: _counted(r.calls)),
     Column("subm", lambda r: _counted(r.submissions)),
     Column("tokens", lambda r: _counted(r.tokens)),
