@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual import events
 from textual.await_complete import AwaitComplete
@@ -20,6 +21,11 @@ class BaseScreen(Screen[ScreenResultType]):
     Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
     """
 
+    HELP_PAGE: ClassVar[str]
+    """The page of the help that is about this screen. Every screen names its own."""
+    MOST_KEYS: ClassVar[int] = 10
+    """The most keys in the bottom line. The help lists all others."""
+
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name, id, classes)
         self._is_left = False
@@ -29,6 +35,11 @@ class BaseScreen(Screen[ScreenResultType]):
         """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
+
+    @property
+    def title_in_help(self) -> str:
+        """What the help of this screen is about; empty for the heading of its page."""
+        return ""
 
     # Input
 

@@ -38,6 +38,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
+    HELP_PAGE = "dialog"
     unasked = False
     """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
     enter_answers = True
@@ -63,6 +64,11 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
                     button.compact = True
                     yield button
         yield KeyBar()
+
+    @property
+    def title_in_help(self) -> str:
+        """The question, which is what the help is about."""
+        return self._title
 
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the dialog accepts an event.
