@@ -124,6 +124,7 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
     """
     kept = _by_importance([column for column, _ in wanted])
     has_ranks = any(column.rank for column, _ in wanted)
+    need = _least_of
     while len(kept) > 1:
         needs_comfort = has_ranks and not wanted[kept[-1]][0].rank
         need = _comfortable if needs_comfort else _least_of
@@ -133,8 +134,9 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
     if len(kept) == 1:
         column, cells = wanted[kept[0]]
         return [(column, max(1, min(cells, room)))]
-    widths = _shared([wanted[n] for n in sorted(kept)], room - gap * (len(kept) - 1))
-    return [(wanted[n][0], width) for n, width in zip(sorted(kept), widths, strict=True)]
+    laid = [wanted[n] for n in sorted(kept)]
+    widths = _shared(laid, list(map(need, laid)), room - gap * (len(kept) - 1))
+    return [(column, width) for (column, _), width in zip(laid, widths, strict=True)]
 
 
 def _by_importance(columns: Sequence[Column[Row]]) -> list[int]:
@@ -153,14 +155,14 @@ def _least_of(laid: Laid[Row]) -> int:
     return min(cells, column.least) if column.least else cells
 
 
-def _shared(laid: Sequence[Laid[Row]], room: int) -> list[int]:
-    """Return the widths of columns that share the room, in their order.
+def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns that share the room, in their order; each has its `least` width.
 
-    Columns that can't be cut get what they need. Each of the others gets an equal share of what is left; the
-    narrowest is served first, and what it does not need goes to the wider ones.
+    Of what is left, each column gets an equal share. The narrowest is served first, and what it does not need
+    goes to the wider ones.
     """
     order = sorted(range(len(laid)), key=lambda n: (bool(laid[n][0].least), laid[n][1]))
-    widths = [_least_of(one) for one in laid]
+    widths = list(least)
     left = room - sum(widths)
     for position, n in enumerate(order):
         cells = laid[n][1]
