@@ -8,6 +8,7 @@ import pytest
 from builders import CHECKS, build_task
 from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
+from shown_screen import Stage, rows
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import UserError
@@ -20,7 +21,7 @@ from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
-from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.runs import RunsScreen, RunTable
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.tables import Heading, RowQuery, arranged, parse_query
 
@@ -272,3 +273,37 @@ async def test_files_that_were_not_read_or_not_whole_are_counted_and_named(tmp_p
         await driver.until(lambda: "│ half.jsonl is in no format" in driver.text())
         assert "cut.json: The file ends within record" in driver.text()
         assert "notes.md" not in driver.text()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)])
+async def test_the_list_uses_the_width_that_is_there(size: tuple[int, int]) -> None:
+    names = [f"a-library-with-a-long-name.function_number_{number}" for number in range(4)]
+    table = RunTable(id="runs")
+    app = Stage(table)
+    async with app.run_test(size=size) as pilot:
+        table.show(
+            row(name, model="a-vendor/a-model-of-a-size", exit_status="LimitsExceeded", duration_s=7_187.0)
+            for name in names
+        )
+        for group in (None, COLUMNS[1]):
+            table.group_by(group)
+            await pilot.pause()
+            drawn = rows(app)[: table.count + 1]
+            free = size[0] - max(map(len, drawn))
+            assert free >= 0
+            assert "verdict" not in drawn[0], "nobody has judged a run"
+            is_cut = any("…" in line for line in drawn)
+            assert not is_cut or free <= 1, "\n".join(drawn)
+            if size[0] >= 120:
+                assert "LimitsExceeded" in drawn[-1]
+                assert "1:59:47" in drawn[-1]
+
+
+def test_a_run_whose_file_was_cut_off_is_named_as_cut() -> None:
+    outcome = next(column for column in COLUMNS if column.name == "outcome")
+    cut = RunRow(ROWS[0].listed, warning="The file ends within record 3, at byte 7; all before it is shown.")
+    assert outcome.shown(cut) == "! cut off, ✔ solved"
+    assert outcome.shown(RunRow(ROWS[2].listed, warning=cut.warning)) == "! cut off"
+    assert (
+        outcome.shown(RunRow(ROWS[2].listed, warning="Record 7, at byte 9, can't be decoded.")) == "! damaged"
+    )
