@@ -9,10 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -30,8 +29,8 @@ def path_of(name: str) -> Path:
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class Locations:
+# Not a dataclass: that module imports `inspect`, which costs `gistpoint --help` a sixth of its time.
+class Locations(NamedTuple):
     """The folders of one user, each created when needed."""
 
     data: Path

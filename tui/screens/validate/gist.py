@@ -27,6 +27,7 @@ from gistpoint.tui.screens.validate.overview import (
     about_check,
     about_provenance,
     about_runs,
+    about_validators,
     about_verdict,
     head,
 )
@@ -193,7 +194,7 @@ def gist_overview(known: Known, width: int) -> list[Line]:
     answer = gist_answer(known.dossier.answer)
     return [
         *_task(known, answer),
-        *about_verdict(known.validation, width),
+        *(about_validators(known.others, width) or about_verdict(known.validation, width)),
         *_recorded(answer, width),
         *_reference(answer),
         *about_check(known.validation.check),

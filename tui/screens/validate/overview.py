@@ -33,6 +33,8 @@ FIRST_TESTS = 8
 _MOST_ROWS = 6
 _BETWEEN = 4
 """The number of cells between two blocks."""
+_OBVIOUS = 0.5
+"""The share of blind readings that name the fault above which a task is shown as obvious."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines",
@@ -64,6 +66,10 @@ class Known:
     """The ranks of each target among the functions of its library."""
     trials: Sequence[TrialMade]
     """The trials that all validators have made."""
+    others: Sequence[Validation] = ()
+    """The validations of all who judged the task, if they may be seen."""
+    glance_rate: float | None = None
+    """The share of blind readings that saw the fault; None if there are no readings."""
 
     @classmethod
     def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
@@ -74,6 +80,8 @@ class Known:
             session.steadiness(dossier),
             {target.name: session.standings(dossier, target.name) for target in dossier.answer.targets},
             session.validator.store.book.trials(dossier.task.id),
+            session.shown_validations(dossier.task),
+            session.glance_rates.get(dossier.task.id),
         )
 
 
@@ -81,7 +89,7 @@ def overview(known: Known, width: int) -> list[Line]:
     """Return the lines of the overview. Their links are names of pages, or functions in the code."""
     return [
         *_task(known),
-        *about_verdict(known.validation, width),
+        *(about_validators(known.others, width) or about_verdict(known.validation, width)),
         *(_about_targets(known, width) if known.standings else ()),
         *_check_and_subtlety(known, width),
         *about_runs(known.trials),
@@ -122,7 +130,15 @@ def _task(known: Known) -> list[Line]:
                 ODD,
             )
         )
-    return [*found, *confirmable_line(task)]
+    return [*found, *confirmable_line(task), *_glanced(known.glance_rate)]
+
+
+def _glanced(rate: float | None) -> list[Line]:
+    """Return a line on how often blind readers saw the fault; empty if nobody has read the function."""
+    if rate is None:
+        return []
+    words = f"{rate:.0%} of blind readings named the fault at the right line"
+    return [Line((("readers   ", MUTED), (words, ODD if rate > _OBVIOUS else "")))]
 
 
 def confirmable_line(task: Task) -> list[Line]:
@@ -136,6 +152,22 @@ def head(task: Task, mode: str) -> Line:
     """Return a line with the title, mode, source and id of a task."""
     source = f"{mode}  {task.source.name} {task.source.revision[:12]}"
     return Line(((f"{title_of(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
+
+
+def about_validators(validations: Sequence[Validation], width: int) -> list[Line]:
+    """Return lines on the verdicts and comments of all validators, and on the decision; often empty."""
+    found: list[Line] = []
+    for validation in validations:
+        verdict, decision = validation.verdict, validation.adjudication
+        for kind, given in (("", verdict), ("decided: ", decision)):
+            if given is not None:
+                sign, style = look_of(given.verdict)
+                on = f", on {len(given.evidence)} runs and checks, {moment(given.utc_ms)}"
+                words = f"{sign} {kind}{given.verdict.words}"
+                found.append(Line(((f"{validation.reviewer}  ", "bold"), (words, style), (on, MUTED))))
+        for comment in validation.comments:
+            found += folded(f"✎ {comment.text}", width, "$text-accent", indent="    ")
+    return [*_heading("Verdicts of the validators"), *found] if found else []
 
 
 def about_verdict(validation: Validation, width: int) -> list[Line]:

@@ -27,11 +27,8 @@ class QueueRow:
     """The functions of the answer as `path::qualname`; empty until they have been read, and for a gist."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the task."""
-
-    @property
-    def verdict(self) -> TaskVerdict | None:
-        """The validator's current verdict; None if there is none."""
-        return self.validation.verdict.verdict if self.validation.verdict is not None else None
+    verdict: TaskVerdict | None = None
+    """The validator's verdict, or the decision in force if the validator adjudicates; None without one."""
 
     @property
     def mode(self) -> str:
