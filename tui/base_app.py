@@ -350,10 +350,11 @@ class BaseApp(App[object]):
 
         screen = self.screen
         if not isinstance(screen, HelpScreen):
-            page = getattr(screen, "HELP_PAGE", "home")
+            page = getattr(screen, "HELP_PAGE", "dialog")
+            title = screen.title_in_help if isinstance(screen, BaseScreen) else ""
             about = (screen.focused.HELP if screen.focused is not None else None) or ""
             known, rest = sections(screen, self.keymap), elsewhere(screen)
-            self.push_screen(HelpScreen(page, known, about, rest))
+            self.push_screen(HelpScreen(page, known, about, rest, title=title))
 
     def action_command_palette(self) -> None:
         """Show the commands that are possible now, the most used first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.await_complete import AwaitComplete
@@ -25,6 +25,11 @@ class BaseScreen(Screen[ScreenResultType]):
 
     Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
     """
+
+    HELP_PAGE: ClassVar[str]
+    """The page of the help that is about this screen. Every screen names its own."""
+    MOST_KEYS: ClassVar[int] = 10
+    """The most keys in the bottom line. The help lists all others."""
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name, id, classes)
@@ -61,6 +66,11 @@ class BaseScreen(Screen[ScreenResultType]):
         """Keep the cursor of a focused input from blinking, which would draw its line twice a second."""
         if getattr(event.widget, "cursor_blink", False):
             event.widget.cursor_blink = False  # type: ignore[attr-defined]
+
+    @property
+    def title_in_help(self) -> str:
+        """What the help of this screen is about; empty for the heading of its page."""
+        return ""
 
     # Input
 

@@ -37,7 +37,7 @@ def _confirmed(row: TaskCoverage) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(row.standings.items()))
 
 
-_CONFIRMED: Column[TaskCoverage] = Column("of these", _confirmed)
+_CONFIRMED: Column[TaskCoverage] = Column("confirmation", _confirmed, least=12)
 
 
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
@@ -50,12 +50,13 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
             lambda row: bar(row.covered[condition], target),
             lambda row: row.covered[condition],
             style=lambda row: "$text-primary",
+            rank=2,
         )
 
     return (
-        Column("task", lambda row: row.task[:12], width=12),
+        Column("task", lambda row: row.task[:12], width=12, rank=1),
         Column("mode", lambda row: row.mode),
-        Column("source", lambda row: row.source),
+        Column("source", lambda row: row.source, least=12),
         *(of(condition.id) for condition in study.conditions_of_people),
         Column("flags", lambda row: str(row.flags), lambda row: row.flags, right=True),
         Column(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -359,10 +359,6 @@ AGENT_WORDS = (
 """The verdicts on an agent's run: whether it solved the task, and if not, why."""
 
 
-class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    verdict: tuple[VerdictWord, ...] = ()
-
-
 def read_verdict_words(
     config: Path, taken: Collection[str], default: tuple[VerdictWord, ...] = DEFAULT_WORDS
 ) -> tuple[VerdictWord, ...]:
@@ -374,11 +370,12 @@ def read_verdict_words(
     """
     path = config / _WORDS_FILE
     try:
-        found = msgspec.convert(read_toml(path), _Words).verdict or default
+        values = read_toml(path)
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} can't be used: {error}.", hint=_HINT) from error
+        raise SettingsError(f"{path} can't be read: {error}.", hint=_HINT) from error
+    found = _verdict_words(path, values) or default
     keys: set[str] = set()
     for word in found:
         if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
@@ -392,6 +389,46 @@ def read_verdict_words(
             )
         _require_reasons(path, word)
     return found
+
+
+_EXPECTED: Mapping[str, tuple[Any, str]] = {
+    "key": (Annotated[str, Meta(min_length=1, max_length=1)], "one character"),
+    "words": (Annotated[str, Meta(min_length=1, max_length=60)], "a text of 1 to 60 characters"),
+    "means": (RunVerdict, f"one of {', '.join(RunVerdict)}"),
+    "reasons": (tuple[str, ...], 'a list of texts, such as ["shortcut"]'),
+}
+"""The keys of a `[[verdict]]` table with their types, and the types in words."""
+
+
+def _verdict_words(path: Path, values: Mapping[str, Any]) -> tuple[VerdictWord, ...]:
+    """Return the verdicts that `review.toml` declares.
+
+    Raises `SettingsError` that names the file, the place in it, and what is expected there.
+    """
+    for name in values:
+        if name != "verdict":
+            raise SettingsError(f"{path}: unknown key {name!r}.", hint="Write each verdict as [[verdict]].")
+    tables = values.get("verdict", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise SettingsError(f"{path}: 'verdict' must be a list of tables.", hint="Write each as [[verdict]].")
+    return tuple(_verdict_word(f"{path}: verdict {number}", table) for number, table in enumerate(tables, 1))
+
+
+def _verdict_word(where: str, table: Mapping[str, Any]) -> VerdictWord:
+    found: dict[str, Any] = {}
+    for name in table:
+        if name not in _EXPECTED:
+            raise SettingsError(f"{where}: unknown key {name!r}.", hint=f"Known: {', '.join(_EXPECTED)}.")
+    for name, (kind, words) in _EXPECTED.items():
+        if name not in table:
+            if name == "reasons":
+                continue
+            raise SettingsError(f"{where} has no {name!r}.", hint=f"Expected: {words}.")
+        try:
+            found[name] = msgspec.convert(table[name], kind)
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{where}: {name!r} must be {words}, not {table[name]!r}.") from error
+    return VerdictWord(**found)
 
 
 def _require_reasons(path: Path, word: VerdictWord) -> None:

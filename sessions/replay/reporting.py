@@ -240,7 +240,7 @@ def replay_each(
 def _line(name: str, report: ReplayReport) -> str:
     """Return the result of a run's replay in one line."""
     verdict = (
-        "" if report.same_verdict else f"; verdict then {_verdict(report.then)}, now {_verdict(report.now)}"
+        "" if report.same_verdict else f"; outcome then {_verdict(report.then)}, now {_verdict(report.now)}"
     )
     return f"{name}  {'same' if report.same else 'NOT the same'}  {report.words}{verdict}"
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote, unquote
@@ -318,6 +318,18 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
     return listed[0]
 
 
+def _is_folder(path: Path) -> RunFileError:
+    """Return the error for a folder that is not itself a run, with what to name instead."""
+    files = list(islice(files_of(path), 2))
+    if not files:
+        return RunFileError(f"{path} is an empty folder.")
+    if len(files) == 1:
+        return RunFileError(f"{path} is a folder.", hint=f"Name the file in it: {files[0]}.")
+    return RunFileError(
+        f"{path} is a folder of several files.", hint="Name one of them; `gistpoint runs` lists them."
+    )
+
+
 def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     """Return the probe of a file, and `id`; in an archive, the probe of its member, and the rest of `id`.
 
@@ -329,9 +341,7 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         parts = run_files(path)
         if parts:
             return FileProbe(parts[0], name=str(path), parts=parts), id
-        raise RunFileError(
-            f"{path} is a folder of several files.", hint="Name one of them, or list the folder."
-        )
+        raise _is_folder(path)
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
     parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
@@ -443,4 +453,5 @@ def doubt_of(document: RunDocument) -> str:
     name, format = document.name or "The run", document.header.format
     if not looked:
         return f"{name} was read as {format}, and there is no step in it{seems}."
-    return f"{name} was read as {format}, which does not know {unknown} of its first {looked} steps{seems}."
+    steps = "its only step" if looked == 1 else f"{unknown} of its first {looked} steps"
+    return f"{name} was read as {format}, which does not know {steps}{seems}."

@@ -101,6 +101,10 @@ def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
         yield f"{'warning':<12} {warning}"
 
 
+_FACT_WORDS = {"verdict": "outcome", "exit_status": "end reason"}
+"""The words for fields of a header whose stored name is not the word that people read."""
+
+
 def header_facts(run: Run) -> Iterator[tuple[str, str]]:
     """Yield the name and value of each known fact about a run; a tilde marks derived values."""
     tokens = filter(None, map(_formatted, (run.tokens.prompt, run.tokens.completion)))
@@ -123,7 +127,8 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
     }
     for name, value in facts.items():
         if value:
-            yield name.replace("_", " "), f"{tilde_of(run, name)}{value}"
+            words = _FACT_WORDS.get(name, name.replace("_", " "))
+            yield words, f"{tilde_of(run, name)}{value}"
     for link in run.links:
         yield "goes on in", link
     for name, fact in run.extra.items():

@@ -341,8 +341,8 @@ def _attempt_columns(titled: TaskTitles) -> tuple[Column[AttemptFigures], ...]:
 
 _FIGURES: tuple[Column[AttemptFigures], ...] = (
     Column("no", lambda r: str(r.repeat)),
-    Column("result", lambda r: r.result or r.status),
-    Column("reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),
+    Column("outcome", lambda r: r.result or r.status),
+    Column("end reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),
     Column("calls", lambda r: _counted(r.calls)),
     Column("subm", lambda r: _counted(r.submissions)),
     Column("tokens", lambda r: _counted(r.tokens)),

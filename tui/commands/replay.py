@@ -109,7 +109,7 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
     same = "the same" if report.same_verdict else "NOT the same"
     compared = "nothing to compare with" if then.passed is None else same
     print_text(
-        f"verdict then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}"
+        f"outcome then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}"
     )
 
 
@@ -205,6 +205,6 @@ REPLAY = CliCommand(
     },
     about=(
         "Repeats each recorded tool call in a fresh workspace of the task. The exit code is 1 if a result or"
-        " the verdict differs, or a call could not run."
+        " the outcome differs, or a call could not run."
     ),
 )

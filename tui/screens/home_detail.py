@@ -164,6 +164,7 @@ def described(
     lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
     if chosen is not None:
         lines += task_lines(chosen, now_ms, width)
-        return Described(chosen.title, f"{chosen.task.short_id} · y copies", lines)
+        # Somebody who has never attempted anything has no use for an id.
+        return Described(chosen.title, "" if new_here else f"{chosen.task.short_id} · y copies", lines)
     reason = "No row matches the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
     return Described("", "", [*lines, *folded(reason, width, indent=" ")])

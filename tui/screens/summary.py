@@ -162,9 +162,9 @@ def _end(state: AttemptState, accepted: bool | None) -> Rows:
     ending = state.ending
     if ending is None:
         return []
-    rows = [("End", end_words(ending, attempt_result(state, accepted)))]
+    rows = [("End reason", end_words(ending, attempt_result(state, accepted)))]
     if ending.code:
-        rows.append(("Reason", ending.code.replace("_", " ")))
+        rows.append(("Why", ending.code.replace("_", " ")))
     if ending.text:
         rows.append(("In your words", ending.text))
     return rows

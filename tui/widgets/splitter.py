@@ -52,6 +52,8 @@ class Splits(Container):
 
     def __init__(self, *panes: Widget, vertical: bool = False, id: str | None = None) -> None:
         super().__init__(*panes, id=id, classes="-vertical" if vertical else None)
+        self._suggested: dict[str, int] = {}
+        """The width that a pane needs, by its id. It holds as long as no other width was chosen."""
         self._direction = "vertical" if vertical else "horizontal"
         self._dragged: tuple[Widget, Widget] | None = None
 
@@ -70,13 +72,21 @@ class Splits(Container):
         """The visible panes."""
         return [pane for pane in self.children if pane.display]
 
+    def suggest(self, pane: Widget, width: int) -> None:
+        """Give a pane the width that its content needs, if it is in a row and no width was chosen."""
+        if pane.id is not None and self._suggested.get(pane.id) != width:
+            self._suggested[pane.id] = width
+            self.fit()
+
     def fit(self) -> None:
         """Apply the chosen sizes to the visible panes. A single pane takes all the space."""
         panes = self.panes
         sizes = _SIZES.get(self.app, {})
+        suggested = self._suggested if self._direction == "horizontal" else {}
         for pane in self.children:
-            chosen = sizes.get(f"{self._direction} {pane.id}") if len(panes) > 1 and pane in panes else None
-            self._set(pane, None if chosen is None else self._possible(chosen))
+            chosen = sizes.get(f"{self._direction} {pane.id}", suggested.get(pane.id or ""))
+            is_beside_another = len(panes) > 1 and pane in panes
+            self._set(pane, self._possible(chosen) if chosen is not None and is_beside_another else None)
 
     def on_resize(self) -> None:
         """Limit the chosen sizes to what is possible."""

@@ -172,6 +172,7 @@ def test_anything_else_says_what_it_looks_like_and_what_would_help(
     [
         ([], "there is no step in it"),
         ([{"role": "narrator", "content": "x"}] * 4, "does not know 4 of its first 4 steps"),
+        ([{"role": "narrator", "content": "x"}], "does not know its only step"),
     ],
 )
 def test_a_file_that_is_taken_without_known_steps_is_doubted(

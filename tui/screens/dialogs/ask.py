@@ -40,6 +40,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
+    HELP_PAGE = "dialog"
     unasked = False
     """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
     enter_answers = True
@@ -112,6 +113,11 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     def _fields(self) -> dict[str, Input]:
         """Return the fields by their ids, or by their numbers if they have none."""
         return {field.id or str(number): field for number, field in enumerate(self.query(Input))}
+
+    @property
+    def title_in_help(self) -> str:
+        """The question, which is what the help is about."""
+        return self._title
 
     def takes(self, event: events.InputEvent) -> bool:
         """Return whether the dialog accepts an event.

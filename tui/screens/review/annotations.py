@@ -21,6 +21,7 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, PickDialog
+from gistpoint.tui.screens.review.label_dialog import LabelDialog
 from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, VerdictDialog, form_for
 from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
@@ -258,10 +259,6 @@ class ReviewAnnotations:
             for n, labels in enumerate(self._sets)
             for label in labels.labels
         }
-        choices = [
-            (key, f"{label.key or ' '}  {label.name}: {label.description}")
-            for key, (_, label) in known.items()
-        ]
 
         def answered(key: str | None) -> None:
             if key is not None:
@@ -269,7 +266,8 @@ class ReviewAnnotations:
                 self._toggle(label.id, label.name, labels.name, place)
 
         title = "Label " + ("what is selected" if place else "the step")
-        self._view.open(PickDialog(title, choices), answered)
+        choices = {answer: label for answer, (_, label) in known.items()}
+        self._view.open(LabelDialog(title, choices), answered)
 
     def _toggle(self, label: str, name: str, label_set: str, place: TextRange | None) -> None:
         step = self._run.step

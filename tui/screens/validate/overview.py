@@ -36,8 +36,6 @@ _BETWEEN = 4
 """The number of cells between two blocks."""
 _OBVIOUS = 0.5
 """The share of blind readings that name the fault above which a task is shown as obvious."""
-_METRIC = 20
-"""The number of cells for the name of a metric."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines",
@@ -269,18 +267,23 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
             lines.append(line(name, MUTED))
         if not found:
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
-        main = [_metric(s) for metric in MAIN_METRICS for s in found if s.metric == metric]
-        others = [_metric(s) for s in found if s.metric not in MAIN_METRICS]
-        lines += side_by_side(main, others, width)
+        main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
+        others = [s for s in found if s.metric not in MAIN_METRICS]
+        lines += side_by_side(_metric_lines(main), _metric_lines(others), width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
 
 
-def _metric(standing: MetricRank) -> Line:
+def _metric_lines(standings: Sequence[MetricRank]) -> list[Line]:
+    """Return a line for each metric, with names in a column that is as wide as the longest one."""
+    cells = max((len(standing.metric) for standing in standings), default=0)
+    return [_metric(standing, cells) for standing in standings]
+
+
+def _metric(standing: MetricRank, cells: int) -> Line:
     metric = standing.metric.replace("_", " ")
-    metric = f"…{metric[1 - _METRIC :]}" if len(metric) > _METRIC else metric
-    name = f"{metric:<{_METRIC}} {standing.value:>9.4g} "
+    name = f"{metric:<{cells}} {standing.value:>9.4g} "
     if standing.percentile is None:
         return line(name)
     share = standing.percentile / 100

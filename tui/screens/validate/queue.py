@@ -102,7 +102,14 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: MUTED,
         rank=8,
     ),
-    Column("task", lambda r: author_title(r.task), text=lambda r: searched_words(r.task), rank=5),
+    Column(
+        "task",
+        lambda r: author_title(r.task),
+        text=lambda r: searched_words(r.task),
+        rank=5,
+        least=20,
+        keeps_end=True,
+    ),
     Column(
         "glance_rate",
         lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
@@ -116,8 +123,16 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         lambda r: f"{r.task.source.name} {r.task.source.revision[:12]}",
         style=lambda r: MUTED,
         text=lambda r: f"{r.task.source.name} {r.task.source.revision}",
+        least=12,
     ),
-    Column("function", lambda r: r.name, text=lambda r: " ".join([r.name, *r.functions]), rank=7),
+    Column(
+        "function",
+        lambda r: r.name,
+        text=lambda r: " ".join([r.name, *r.functions]),
+        rank=7,
+        least=16,
+        keeps_end=True,
+    ),
 )
 
 
