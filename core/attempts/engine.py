@@ -169,6 +169,11 @@ class Attempt:
         self._end_if_over()
 
     @property
+    def brief(self) -> str:
+        """The brief with which the attempt was started, even if its task has got another one since."""
+        return self.state.header.brief or self._harness.brief(self.task)
+
+    @property
     def tree(self) -> SourceTree:
         """The current repository, with accepted replacements."""
         return self._harness.tree

@@ -68,7 +68,7 @@ class AgentCondition(Request):
     gist_settings: Annotated[str | None, LOCAL] = None
     """The path of a file with settings for gists."""
     attempt_tokens: Count | None = None
-    system: SystemPrompt = "agent-1"
+    system: SystemPrompt = "agent-2"
     repeats: Count = 1
     role: str = Role.BASELINE.value
 

@@ -25,6 +25,7 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, S
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.rules import Face, rules_text
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
@@ -267,7 +268,8 @@ def create_study(
         raise StudyError(f"{folder.name} is there already, and not an empty folder.", hint="Name a new one.")
     (folder / "texts").mkdir(parents=True)
     for name in TEXTS:
-        (folder / "texts" / f"{name}.md").write_text(_template(f"texts/{name}.md"), encoding="utf-8")
+        text = f"{rules_text(Face.PERSON)}\n" if name == "rules" else _template(f"texts/{name}.md")
+        (folder / "texts" / f"{name}.md").write_text(text, encoding="utf-8")
     _write_tasks(folder, None if demo else tasks)
     identity = study_id(folder.absolute().name)
     number = len(demo_tasks()) if demo else len(tasks)

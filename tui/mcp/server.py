@@ -25,16 +25,17 @@ from mcp.shared.exceptions import MCPError
 
 from gistpoint import __version__
 from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgress
+from gistpoint.core.tasks.rules import Face, not_allowed
 from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
 from gistpoint.sessions.served import Answered, ServedAttempt
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
-    "This server is one attempt at one programming task. Call read_brief first: it is free, and says what to"
-    " do and how many calls you have. Solve the task with the tools of this server alone. Every other call"
-    " costs one of them, even a refused one, and every answer ends with what is left. Nobody answers"
-    " questions: stop only when the task is solved, or an answer says that the attempt has ended."
+    "This server is one attempt at one programming task. Call read_brief first: it is free and explains the"
+    " task and its budgets. Solve the task with the tools of this server only. "
+    f"{not_allowed(Face.MODEL)} Every other call costs a tool use, even if it is refused; each answer ends"
+    " with what is left. Nobody answers questions: continue until an answer says that the attempt has ended."
 )
 """The instructions for the model. Clients cut off longer ones, one of them after 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
