@@ -235,7 +235,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("It is nested too deep") from error
     except ValueError as error:
-        raise tomllib.TOMLDecodeError("It has a number or a date that can't be") from error
+        raise tomllib.TOMLDecodeError("It contains an invalid number or date") from error
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:

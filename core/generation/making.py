@@ -355,4 +355,6 @@ class WrittenSet:
         removed = remove_task(self.folder / id, self.in_use)
         self.state.drop_task(id)
         if not removed:
-            self.note(f"  {id[:12]} gave way to a better one, and stays because it was worked on")
+            self.note(
+                f"  {id[:12]} was replaced by a better one, but is kept because somebody has worked on it"
+            )

@@ -246,8 +246,8 @@ class _Reader:
 
 
 _FORM = (
-    "Such as 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a name. "
-    f"Columns: {', '.join(COLUMNS)}."
+    "For example 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a"
+    f" name. Columns: {', '.join(COLUMNS)}."
 )
 
 

@@ -413,8 +413,8 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     "screening": (
         Case(
             YES,
-            "the questionnaire {screening} ends the session of who does not qualify; filled in {screened}"
-            " times",
+            "the questionnaire {screening} ends the session of those who do not qualify; filled in"
+            " {screened} times",
             "screening",
         ),
         Case(YES, "study.toml: participants.criteria", "criteria"),

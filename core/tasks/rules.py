@@ -32,7 +32,7 @@ FACES: Mapping[str, Mapping[Face, Mapping[str, str]]] = {
             "heading": "TIME AND QUESTIONS",
             "details": (
                 "The clock runs while a task is open. F10 stops the clock and covers the task: press it"
-                " whenever you turn to something else. You can rest as long as you like between two tasks.\n\n"
+                " whenever you turn to something else. You can rest as long as you like between tasks.\n\n"
                 "After each task, we ask whether you used anything that is not allowed. Please answer"
                 " honestly: if you did, telling us helps the study and has no disadvantage for you."
             ),

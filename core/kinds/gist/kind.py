@@ -84,8 +84,8 @@ class Gist(TaskKind["GistJudge"]):
     analyses = ANALYSES
     noun = "gist"
     score_rule = (
-        "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the"
-        " share of its lines that run, and the share that stands in the repository."
+        "Fidelity is 1 if the gist does everything that the command does, otherwise 0. There are also two"
+        " rates: the share of its lines that run, and the share of its lines that are in the repository."
     )
     takes_settings = True
     profiles = PROFILES

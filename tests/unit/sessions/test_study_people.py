@@ -92,7 +92,7 @@ def test_who_is_of_the_team_is_an_author_unless_it_is_said(tmp_path: Path) -> No
         (EnrolPeople(number=2), "Name the stratum."),
         (EnrolPeople(number=2, stratum="old"), "'old' is not a stratum"),
         (EnrolPeople(code="p1", stratum="junior"), "P1 is in the study already"),
-        (EnrolPeople(code="P 2", stratum="junior"), "can't be the code"),
+        (EnrolPeople(code="P 2", stratum="junior"), "is not a valid code"),
         (EnrolPeople(code="P3", stratum="junior"), "was erased"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named_with_what_to_do(home, only, mon
     assert cli.main(["doctor"]) == 0
     printed = capsys.readouterr().out
     assert "Plugin cart (gistpoint.formats) can't be loaded: ModuleNotFoundError: No module named" in printed
-    assert "Ask whoever made the plugin" in printed
+    assert "Ask the author of the plugin" in printed
     assert cli.main(["doctor", "--json"]) == 0
     (plugin,) = json.loads(capsys.readouterr().out)["plugins"]
     assert plugin["why_not"].startswith("ModuleNotFoundError")

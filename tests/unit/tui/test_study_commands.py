@@ -119,7 +119,7 @@ def test_a_check_names_what_is_not_sound(say: Say, tmp_path: Path) -> None:
     )
     said = say("check", "shop", code=1)
     assert "FAILED  sandbox: There is no sandbox" in said
-    assert "'design.quota.remove' asks for 2 of the tasks, and there are 1" in said
+    assert "'design.quota.remove' asks for 2 of the tasks, but there are 1" in said
     assert "design.quota.remove" in say("open", "shop", code=2)
 
 
@@ -146,7 +146,7 @@ def test_people_are_enrolled_with_codes_and_strata(say: Say, tmp_path: Path) -> 
         "enrol", "shop", "--code", "ANNA", "--stratum", "senior"
     )
     assert "in the study already" in say("enrol", "shop", "--code", "anna", "--stratum", "senior", code=2)
-    assert "can't be the code" in say("enrol", "shop", "--code", "An na", "--stratum", "senior", code=2)
+    assert "is not a valid code" in say("enrol", "shop", "--code", "An na", "--stratum", "senior", code=2)
     people = Machine.at(tmp_path / "home").open(tmp_path / "shop").ledger.people
     assert {(who.stratum, who.role) for who in people.values()} == {
         ("junior", "baseline"),
@@ -345,7 +345,7 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
 
 def test_what_is_no_study_is_told(say: Say, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "'empty' is no study: it has no study.toml" in say("check", "empty", code=2)
+    assert "'empty' is not a study: it has no study.toml" in say("check", "empty", code=2)
     assert "is not the folder of a study" in say(
         "sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2
     )
