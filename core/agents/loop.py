@@ -416,6 +416,7 @@ def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
     if now.prompt_tokens >= before.prompt_tokens:
         return None
     return (
-        f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read {before.prompt_tokens}"
+        f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read"
+        f" {before.prompt_tokens}"
         " before, so it drops the beginning. Give it a longer context and resume the run."
     )

@@ -185,7 +185,10 @@ class ModelCorruption:
         tried = f"{len(result.rounds)} {'submission' if len(result.rounds) == 1 else 'submissions'}"
         if result.rounds:
             tried += f", the last one: {_words(result.rounds[-1].verdict)}"
-        text = f"{result.model} made no acceptable corruption of {self.function} ({tried}; {_words(result.end)})."
+        text = (
+            f"{result.model} made no acceptable corruption of {self.function} ({tried};"
+            f" {_words(result.end)})."
+        )
         return f"{text} {result.detail}".rstrip()
 
     def record(self) -> dict[str, Any]:

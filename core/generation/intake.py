@@ -447,7 +447,8 @@ def record_baseline(
     if intake.flaky:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{len(intake.flaky)} tests had different outcomes in the runs here, the first of them {intake.flaky[0]}.",
+            f"{len(intake.flaky)} tests had different outcomes in the runs here, the first of them"
+            f" {intake.flaky[0]}.",
             hint=(
                 "The task's list of deselected tests can't be changed: make the task again on this backend."
             ),

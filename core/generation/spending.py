@@ -150,7 +150,8 @@ class SetSpending:
         if len(last) < MOST_ALIKE or not last[0].fault or len({line.fault for line in last}) > 1:
             return
         raise SetStoppedError(
-            f"{MOST_ALIKE} functions in a row failed for the same reason: {last[-1].fault}. {last[-1].detail}",
+            f"{MOST_ALIKE} functions in a row failed for the same reason: {last[-1].fault}."
+            f" {last[-1].detail}",
             hint=(
                 "The results so far are kept. Check the model (it must be able to call tools) or its"
                 " endpoint, then run the same command again."

@@ -94,7 +94,8 @@ def unpack_task(
 def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
     if differing := compare(known, task):
         note(
-            f"{name}: {known.short_id} exists already, and is kept. The new one differs in {', '.join(differing)}."
+            f"{name}: {known.short_id} exists already, and is kept. The new one differs in"
+            f" {', '.join(differing)}."
         )
 
 

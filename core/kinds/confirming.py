@@ -139,8 +139,8 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
         lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
     if confirmation.uncovered:
         lines.append(
-            f"{plural(confirmation.uncovered, 'test')} that fail with the corrupted function could not"
-            " be run this way"
+            f"{plural(confirmation.uncovered, 'test')} that the corrupted function breaks could not be"
+            " run this way"
         )
     return lines
 

@@ -105,8 +105,8 @@ class Codec(Generic[Op]):
         """
         if not is_reviewer(name.strip()):
             raise self.error(
-                f"The {person} has no name that can be used.",
-                hint=f"Take a pseudonym of at most {LONGEST_NAME} characters.",
+                f"The name of the {person} can't be used.",
+                hint=f"Choose a pseudonym of at most {LONGEST_NAME} characters.",
             )
         return name.strip()
 
@@ -211,7 +211,7 @@ def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
         except ValueError as error:
             unread += 1
             if unread > _MOST_UNREAD:
-                problems.append(f"{path.name} is no {codec.what}: from line {number} on it was not read")
+                problems.append(f"{path.name} is not a {codec.what}: nothing from line {number} on was read")
                 break
             if unread <= _MOST_PROBLEMS:
                 problems.append(f"{path.name}, line {number} is not an operation: {error}")
@@ -316,15 +316,17 @@ class SideFileStore(Generic[Op, BookT]):
             if found.problems and not found.operations:
                 problems.append(found.problems[0])
                 problems.append(
-                    f"{path.name} holds no operation. What can be merged are the files of the folder "
-                    f"{self.folder.name} in a data folder (`gistpoint admin paths`), not an export."
+                    f"{path.name} contains no operation. Only the files of the folder {self.folder.name}"
+                    " in a data folder (`gistpoint admin paths`) can be merged, not an export."
                 )
             else:
                 problems += found.problems
             for operation in found.operations:
                 here = self.book.get(operation.op)
                 if here is not None and here != operation:
-                    problems.append(f"{path.name}: {operation.op} is another operation here; ours stays")
+                    problems.append(
+                        f"{path.name}: {operation.op} is a different operation here; the local one is kept"
+                    )
             count = self.append(found.operations)
             added += count
             known += len(found.operations) - count
@@ -344,7 +346,7 @@ class SideFileStore(Generic[Op, BookT]):
                 log.append(lines, durable=durable)
         except OSError as error:
             raise self.codec.error(
-                f"The {self.codec.what} can't be kept in {path}: {error.strerror}.",
+                f"The {self.codec.what} can't be saved in {path}: {error.strerror}.",
                 hint="Free some space, or make the folder writable.",
             ) from error
 

@@ -225,15 +225,15 @@ class StudyFolder:
         """Raise `StudyError` if the study is simulated, because people can't take part then."""
         if self.study.simulated:
             raise StudyError(
-                f"{self.study.id} is a simulated study: it takes no people.",
-                hint="`gistpoint study new mine --tasks demo` begins one for people.",
+                f"{self.study.id} is a simulated study: people can't take part.",
+                hint="`gistpoint study new mine --tasks demo` makes one for people.",
             )
 
     def require_simulated(self) -> None:
         """Raise `StudyError` if the study is for people, because simulated data must not be mixed into it."""
         if not self.study.simulated:
             raise StudyError(
-                f"{self.study.id} is a study of people: nothing simulated goes into it.",
+                f"{self.study.id} is a study of people: nothing simulated can be added.",
                 hint="`gistpoint study simulate` with another folder makes a simulated one.",
             )
 
@@ -265,7 +265,7 @@ def create_study(
     Raises `StudyError` if the folder is not empty.
     """
     if folder.exists() and not _is_empty(folder):
-        raise StudyError(f"{folder.name} is there already, and not an empty folder.", hint="Name a new one.")
+        raise StudyError(f"{folder.name} already exists and is not an empty folder.", hint="Give a new name.")
     (folder / "texts").mkdir(parents=True)
     for name in TEXTS:
         text = f"{rules_text(Face.PERSON)}\n" if name == "rules" else _template(f"texts/{name}.md")

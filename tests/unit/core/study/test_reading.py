@@ -290,7 +290,8 @@ def test_what_the_tasks_at_hand_can_not_give_is_told_by_its_key() -> None:
         f"study.toml: the key 'training.tasks': there is no task '000', or more than one. {ids}",
         f"study.toml: the key 'tag.hard.tasks': there is no task 'gone', or more than one. {ids}",
         "study.toml: the key 'design.quota.remove' asks for 3 of the tasks, but there are 2.",
-        "study.toml: the key 'design.quota.discovry' is neither a mode nor a tag of the tasks. Did you mean 'discovery'?",
+        "study.toml: the key 'design.quota.discovry' is neither a mode nor a tag of the tasks. Did"
+        " you mean 'discovery'?",
         "study.toml: the key 'design.quota.hard' asks for 1 of the tasks, but there are 0.",
-        "study.toml: the key 'design.tasks_per_person' asks for 5 tasks, and there are 3 besides training.",
+        "study.toml: the key 'design.tasks_per_person' asks for 5 tasks, but there are 3 besides training.",
     ]
