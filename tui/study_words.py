@@ -89,7 +89,8 @@ def ready_words(
     pages = [
         "When you begin, the clock starts and the task is shown. Read it first; the tools open afterwards.",
         budget_words(step.condition, task, role),
-        "You may pause (F10): the clock stops, and the screen is covered. You may also give up (Ctrl+G).",
+        "F10 pauses: the clock stops, and the screen is covered. Ctrl+G gives up this task, after a"
+        " question.",
     ]
     if step.condition.words:
         pages.insert(0, step.condition.words)

@@ -331,11 +331,29 @@ async def test_hostile_texts_are_drawn_as_they_are(machine: Machine, tmp_path: P
     assert list(given.values.values()) == [f"b {text}" for text in short]
 
 
+async def test_giving_up_between_tasks_ends_nothing_and_names_the_key_that_does(
+    machine: Machine, tmp_path: Path
+) -> None:
+    root = joined(machine, tmp_path / "study")
+    until(machine, root, ReadyStep)
+    async with taking(machine, root) as driver:
+        await driver.until_page("ReadyPage")
+        await driver.press("ctrl+g")
+        assert driver.page == "ReadyPage"
+        assert "F8 leaves the study for good" in driver.text()
+        await driver.press("f8")
+        await driver.until(lambda: driver.page == "WithdrawDialog")
+        assert "Leave this study?" in driver.text()
+        await driver.press("escape")
+        await driver.until_page("ReadyPage")
+    assert participation(machine, root).person.withdrawn is None
+
+
 async def test_declining_ends_it(machine: Machine, tmp_path: Path) -> None:
     root = joined(machine, tmp_path / "study")
     async with taking(machine, root) as driver:
         await driver.until_page("ConsentPage")
-        await driver.press("ctrl+g")
+        await driver.press("f8")
         await driver.until_page("LastPage")
         assert "decided not to take part" in driver.text()
     assert participation(machine, root).person.declined

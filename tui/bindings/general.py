@@ -106,7 +106,16 @@ STUDY_KEYS: tuple[Key, ...] = (
     _blind("blind.forward", "right_square_bracket", "turn(1)", "On", "Go to the next change", show=True),
     _blind("blind.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
     _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when everything needed is there", show=True),
-    _study("study.withdraw", "ctrl+g", "withdraw", "Stop taking part", "Keep your data, or erase", show=True),
+    _study(
+        "study.withdraw",
+        "f8",
+        "withdraw",
+        "Leave the study",
+        "Stop taking part for good; your data are kept or erased",
+        show=True,
+    ),
+    # Consent texts of earlier studies name Ctrl+G, which between tasks must not end more than a task.
+    _study("study.no_task", "ctrl+g", "no_task", "Give up this task", "Only while a task is open"),
     _assigned("assigned.open", "enter", "open", "Open", "Begin the task, or continue it", show=True),
 )
 
