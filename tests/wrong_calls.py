@@ -58,7 +58,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("solve", "nope", "--participant="), 2, "--participant is empty"),
     (("attempt", "show", "nope"), 2, "There is no attempt 'nope'"),
     (("attempt", "reject", "nope"), 2, "Missing: --why"),
-    (("review", "/nope"), 2, "There is no '/nope': no file, no folder, no attempt"),
+    (("review", "/nope"), 2, "There is no file, folder, attempt or agents' run called '/nope'"),
     (("runs", ""), 2, "An argument is empty"),
     (("show", "/nope"), 2, "/nope does not exist"),
     (("search", "word", "/nope"), 2, "/nope does not exist"),

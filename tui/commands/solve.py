@@ -136,7 +136,7 @@ SOLVE = CliCommand(
     solve,
     {
         "what": argument("TASK|ATTEMPT", "id or its beginning, a task's folder or its .tar.zst"),
-        "new": option("begin another attempt although one is unfinished"),
+        "new": option("start another attempt although one is unfinished"),
         "role": option(
             "what the attempt is for (default: baseline)",
             choices=tuple(role.value for role in Role if role is not Role.DEMO),

@@ -225,8 +225,8 @@ NEW = CliCommand(
                     metavar="SET",
                 ),
                 "template": option(
-                    "one condition; with and without a chat assistant; gists with and without running code; "
-                    "three budgets (default: {default})"
+                    "one condition; with and without a chat assistant; gists with and without running"
+                    " code; three budgets (default: {default})"
                 ),
             }
         ),
@@ -252,8 +252,9 @@ CHECK = CliCommand(
         one_of=(("json", "prereg"),),
     ),
     about=(
-        "Checks the declaration, the texts, the tasks with their stored evidence, the isolation of this"
-        " machine, and how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong."
+        "Checks the declaration, the texts, the tasks with their stored evidence, the isolation of"
+        " this machine, and how evenly 100 enrolments cover the tasks. Exit code 1 if something is"
+        " wrong."
     ),
 )
 OPEN = StudyCommand(

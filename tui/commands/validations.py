@@ -192,8 +192,8 @@ VALIDATE = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never in a "
-        "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
+        "Opens a queue of tasks. Your answers are kept in your own file in the data folder, never in"
+        " a task. Verdicts of others are not shown: `gistpoint task validations` compares them."
     ),
 )
 STATE = CliCommand(

@@ -198,7 +198,7 @@ def test_an_assignment_is_returned_unless_it_has_an_end(say: Say, root: Path, ma
     attempt = take_part(study, machine, CODE)
     given = study.ledger.person(CODE).assignments[0]
     assert "0 assignments" in say("return", "shop", "zzzz", "--why", "x", code=2)
-    assert "can be given to others" in say("return", "shop", given.id[:8], "--why", "the machine broke")
+    assert "can be assigned to others" in say("return", "shop", given.id[:8], "--why", "the machine broke")
     assert "returned already" in say("return", "shop", given.id, "--why", "x", code=2)
     study.reload()
     assert study.ledger.person(CODE).returned[given.id].why == "the machine broke"
@@ -335,7 +335,7 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
     for code, days in (("OLD", 31), ("NEW", 29)):
         study = Machine.past(tmp_path / "home", now - days * 86_400_000).open(root)
         study.record(code, person(code), StudyOperationKind.DECLINED)
-    assert "1 person, whose last word is older than 30 days: OLD" in say(
+    assert "1 person, whose last operation is older than 30 days: OLD" in say(
         "erase", "shop", "--expired", "--dry-run"
     )
     assert "Erased: 1 person" in say("erase", "shop", "--expired")
