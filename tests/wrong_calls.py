@@ -102,7 +102,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("gist", "score", "whole-railway", "/nope.py"), 2, "/nope.py can't be read: No such file or directory."),
     (("gist", "score", "dear-tickets", "/nope.py"), 2, "is not a gist"),
     (("gist", "lst"), 2, "Did you mean 'list'?"),
-    (("glance",), 2, "No task is named"),
+    (("glance",), 2, "No task was given"),
     (("glance", "--seconds", "-1"), 2, "--seconds: must be a number above 0"),
     (("admin", "cleen"), 2, "Did you mean 'clean'?"),
     (("doctor", "--sandbox", "bwrp"), 2, "Did you mean 'bwrap'?"),

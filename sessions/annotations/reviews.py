@@ -103,7 +103,15 @@ class ReviewError(UserError):
     """A review can't be read or written as requested."""
 
 
-CODEC = Codec("gistpoint.reviews", 1, ReviewOperation, "review", ReviewError, as_text={"step": StepKey.parse})
+CODEC = Codec(
+    "gistpoint.reviews",
+    1,
+    ReviewOperation,
+    "review",
+    ReviewError,
+    as_text={"step": StepKey.parse},
+    kinds=frozenset(ReviewOperationKind),
+)
 
 
 class OpenedData(msgspec.Struct, frozen=True):

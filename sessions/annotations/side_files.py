@@ -9,7 +9,8 @@ and moved to another file at the next write.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,7 @@ import msgspec
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
-from gistpoint.core.operations import LONGEST_NAME, Op, in_time, is_reviewer
+from gistpoint.core.operations import LONGEST_NAME, Op, Operation, in_time, is_reviewer
 from gistpoint.core.ports import TimeSource
 
 
@@ -49,6 +50,8 @@ class Codec(Generic[Op]):
     error: type[UserError]
     as_text: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
     """The members that are written with `str`, and the functions that parse them."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of operations that this version reads; empty if it does not distinguish any."""
 
     @property
     def header(self) -> bytes:
@@ -307,7 +310,8 @@ class SideFileStore(Generic[Op, BookT]):
         """Add the operations in files, or folders of files, that are not known yet by their uuids.
 
         If two different operations have the same uuid, the local one is kept and a problem reports it. A file
-        without any operation, such as an export, is reported as one problem, not one per line.
+        without any operation, such as an export, is reported as one problem, not one per line. Operations of
+        unknown kinds are added too, for newer versions, and a problem names their kinds.
         """
         added = known = 0
         problems: list[str] = []
@@ -321,6 +325,7 @@ class SideFileStore(Generic[Op, BookT]):
                 )
             else:
                 problems += found.problems
+            problems += _unread_kinds(path.name, found.operations, self.codec.kinds)
             for operation in found.operations:
                 here = self.book.get(operation.op)
                 if here is not None and here != operation:
@@ -349,6 +354,15 @@ class SideFileStore(Generic[Op, BookT]):
                 f"The {self.codec.what} can't be saved in {path}: {error.strerror}.",
                 hint="Free some space, or make the folder writable.",
             ) from error
+
+
+def _unread_kinds(name: str, operations: Iterable[Operation], kinds: Collection[str]) -> tuple[str, ...]:
+    """Return a problem that names the operations' kinds that this version does not read, if any."""
+    unread = Counter(operation.kind for operation in operations if kinds and operation.kind not in kinds)
+    if not unread:
+        return ()
+    named = ", ".join(f"{kind} ({count})" for kind, count in sorted(unread.items()))
+    return (f"{name}: kept, but not read, since this gistpoint does not know the kind: {named}",)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

@@ -78,6 +78,26 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
     assert captured.out == "82 operations added, 0 were already known.\n"
 
 
+def test_a_merge_names_the_kinds_that_it_keeps_without_reading_them(
+    theirs: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    file = next(theirs.glob("*.jsonl")) if theirs.is_dir() else theirs
+    header, first, *_ = file.read_text(encoding="utf-8").splitlines()
+    newer = [
+        json.dumps(json.loads(first) | {"op": f"00000000-0000-4000-8000-00000000000{n}", "kind": kind})
+        for n, kind in enumerate(("highlight", "poll", "highlight"))
+    ]
+    merged = tmp_path / "newer.jsonl"
+    merged.write_text("\n".join([header, first, *newer, ""]), encoding="utf-8")
+    assert cli.main(["reviews", "merge", str(merged)]) == cli.DONE
+    captured = capsys.readouterr()
+    assert captured.out == "4 operations added, 0 were already known.\n"
+    assert captured.err.splitlines() == [
+        "gistpoint: newer.jsonl: kept, but not read, since this gistpoint does not know the kind:"
+        " highlight (2), poll (1)"
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
