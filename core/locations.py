@@ -173,7 +173,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
         if error.errno == errno.ELOOP and not links:
             raise OddFileError(error.errno, "it is a link", str(path)) from error
         if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
-            raise OddFileError(error.errno, "it is no regular file", str(path)) from error
+            raise OddFileError(error.errno, "it is not a regular file", str(path)) from error
         raise
     kind = os.fstat(file).st_mode
     if S_ISREG(kind):
@@ -181,7 +181,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
     os.close(file)
     if S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OddFileError(errno.EINVAL, "it is no regular file", str(path))
+    raise OddFileError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:

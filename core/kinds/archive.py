@@ -94,7 +94,7 @@ def unpack_task(
 def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
     if differing := compare(known, task):
         note(
-            f"{name}: {known.short_id} exists already, and is kept. The new one differs in"
+            f"{name}: {known.short_id} already exists and is kept. The new one differs in"
             f" {', '.join(differing)}."
         )
 

@@ -303,7 +303,8 @@ def _task(fields: Fields, folder: Path) -> Task:
     written = kind.version(task)
     if version != written:
         raise TaskError(
-            f"{fields.file}: the key 'version' is {version}; with this content a task has version {written}.",
+            f"{fields.file}: the key 'version' is {version}, but a task with this content has version"
+            f" {written}.",
             hint="None of the task's code was run. Ask its author.",
         )
     return task

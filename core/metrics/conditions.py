@@ -197,7 +197,7 @@ class _Reader:
         text = _unquoted(value)
         if column in TEXTS:
             if compare not in (operator.eq, operator.ne):
-                self._refuse(sign, f"{column} holds text, which is compared by = or !=")
+                self._refuse(sign, f"{column} contains text, which is compared with = or !=")
             return lambda population: lambda row: bool(compare(row.cell(column), text))
         is_column = text in COLUMNS and text not in TEXTS
         if value.kind == "word" and is_column:

@@ -316,7 +316,7 @@ def _known(key: str, name: str, known: Collection[str], what: str) -> None:
         listed = f"There are: {', '.join(list(known)[:_LISTED])}." if known else "There is none."
         meant = did_you_mean(name, known)
         raise StudyError(
-            f"{FILE}: the key {key!r} has {name[:60]!r}, which is no {what}.{meant}", hint=listed
+            f"{FILE}: the key {key!r} has {name[:60]!r}, which is not a {what}.{meant}", hint=listed
         )
 
 

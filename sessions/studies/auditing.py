@@ -321,8 +321,8 @@ def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[Audit
         for exchange in wrong_contexts(content.events):
             yield AuditFinding(
                 "context_differs",
-                f"In attempt {found.id}, the assistant was sent something else than the journal gives,"
-                f" at message {exchange}.",
+                f"In attempt {found.id}, the assistant was not sent what the journal gives, at message"
+                f" {exchange}.",
                 where,
             )
     if not data.endswith(b"\n"):

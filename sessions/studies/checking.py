@@ -142,7 +142,7 @@ def _texts(study: Study) -> Iterator[CheckFinding]:
     required = [item for item in study.texts.consent_items if item.startswith(REQUIRED_ITEM)]
     detail = f"{len(study.texts.consent_items)} items of consent, {len(required)} of them required"
     if not required:
-        detail = f"study.toml: the key 'texts.consent_items' has none that begins with {REQUIRED_ITEM}"
+        detail = f"study.toml: no item of 'texts.consent_items' begins with {REQUIRED_ITEM}"
     elif unwritten:
         detail = f"study.toml: still to be written, before anybody else takes part: {', '.join(unwritten)}"
     yield CheckFinding("texts", bool(required), detail, reduced=bool(unwritten))

@@ -88,7 +88,9 @@ def _require_stratum(study: Study, given: str) -> None:
     strata = study.participants.strata
     if given not in (strata or ("",)):
         known = (
-            f"They are: {', '.join(strata)}." if strata else "study.toml names none in participants.strata."
+            f"They are: {', '.join(strata)}."
+            if strata
+            else "study.toml does not declare any strata in participants.strata."
         )
         raise StudyError(
             f"{given!r} is not a stratum of the study." if given else "Name the stratum.", hint=known

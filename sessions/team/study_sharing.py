@@ -202,7 +202,7 @@ def _unpacked(
         some = (
             f"It has {', '.join(known[:10])}."
             if known
-            else "It has none: `gistpoint study share DIR` puts one there."
+            else "It has no studies: `gistpoint study share DIR` puts one there."
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:

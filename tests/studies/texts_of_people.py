@@ -4,7 +4,7 @@ python tests/studies/texts_of_people.py --draw 100 --seed 20261201
 python tests/studies/texts_of_people.py --list tui/screens/study
 
 Texts are string literals of the program that are sentences or labels (no docstrings, stored names or code), pages
-of help, templates, guides, README, CHANGELOG, briefs, prompts and rules.
+of help, templates, guides, README, briefs, prompts and rules.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("tui", "core", "sandbox", "sessions")
 PAGES = (
     "README.md",
-    "CHANGELOG.md",
-    "docs/guide/*.md",
+    "docs/guide/[!k]*.md",
     "tui/help/*.md",
     "core/tasks/briefs/*.md",
     "core/agents/prompts/*.md",
@@ -39,8 +38,28 @@ FROZEN = re.compile(r"-1\.md$|gist(?:-\w+)*-2\.md$|/bank/|assist-1|breakpoint-ap
 _WORD = re.compile(r"[A-Za-z][a-z']+")
 _STOPS = re.compile(r"(?<=[.!?]) +(?=[A-Z`*\"(])")
 _NOT_TEXT = re.compile(r"^[\w./:*@{}%#=,;\[\]()<>|+\\^$?!&~'\"-]*$")
-_TECHNICAL = ("formats", "payload", "inside", "corruption", "suspicion", "verifier")
-"""Folders whose literals are data of other programs or code."""
+_TECHNICAL = {
+    *(
+        "formats",
+        "payload",
+        "inside",
+        "corruption",
+        "suspicion",
+        "verifier",
+        "attacks",
+        "library",
+        "migrations",
+    ),
+    *("words.py", "searching.py", "requests.py", "syntax.py", "sealing.py", "openai_compatible.py"),
+}
+"""Folders and modules whose literals are code, or words of other programs."""
+_OF_SOLVERS = {"browsing.py", "replacing.py", "search_code.py", "tools.py", "transcripts.py", "verdict.py"}
+"""Modules whose texts are part of tools and their answers, which are compared byte by byte when replayed."""
+_CODE = re.compile(
+    r"\b(SELECT|INSERT|UPDATE|DELETE|GRANT) |[{;] \w[\w-]*: |</?\w+[ >]|\bimport \w+( |$)|^def |^bold |[$]text-|\\\["
+    r"|^\W*[\w.]+\(|pytest_collection|:\w+ AS |^`[\w.]+`$|^[\w.]+: [\w.]+$|/\{…\}\w|[#.]\w+-\w+ "
+)
+"""What shows that a literal is code: SQL, CSS, HTML, Python, a style, a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,8 @@ def is_prose(text: str) -> bool:
     if _NOT_TEXT.match(text) and " " not in text.strip():
         return False
     words = _WORD.findall(text)
+    if _CODE.search(text):
+        return False
     return len(words) >= 3 and len(" ".join(words)) > len(text) * 0.5
 
 
@@ -125,7 +146,7 @@ def of_program(below: str = "") -> Iterator[Text]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             place = path.relative_to(ROOT)
-            if str(place).startswith(below) and not set(_TECHNICAL) & set(place.parts):
+            if str(place).startswith(below) and not (_TECHNICAL | _OF_SOLVERS) & set(place.parts):
                 yield from literals(path)
 
 

@@ -47,7 +47,9 @@ GENERAL_KEYS: tuple[Key, ...] = (
         "Go home; the practice is thrown away",
         show=True,
     ),
-    _dialogs("dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll what is asked about", show=True),
+    _dialogs(
+        "dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll the text of the question", show=True
+    ),
     _dialogs("dialog.up", "up", "scroll_shown(-1)", "Back", "Scroll it back"),
     _dialogs("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", show=True),
 )
@@ -58,7 +60,7 @@ _making = KeyGroup("Making", KeyScope.CAMPAIGN)
 
 CAMPAIGN_KEYS: tuple[Key, ...] = (
     _making(
-        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; what is kept stays", show=True
+        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; kept tasks stay", show=True
     ),
     _making("campaign.stop", "ctrl+c", "leave", "Stop", "The same", priority=True),
 )

@@ -6,7 +6,8 @@ from gistpoint.core.generation.choice import PLANE
 from gistpoint.tui.commands.options import OptionTable, option
 
 CONDITION_HELP = (
-    "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
+    "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; if there are several,"
+    " all must be met"
 )
 CHOICE = OptionTable(
     {

@@ -165,7 +165,7 @@ OBJECT = CliCommand(
         "attempt": argument("ATTEMPT", "id or its beginning"),
         "why": option("why the pass was earned", metavar="TEXT"),
         "reviewer": option(
-            "who objects (default: the attempt's participant, else the login)", metavar="NAME"
+            "who objects (default: the attempt's participant, or else the login)", metavar="NAME"
         ),
     },
     about="Writes a comment that reviewers will read. The comment decides nothing: `attempt accept` does.",

@@ -204,7 +204,8 @@ _IMAGE = OptionTable(
         "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
         "workdir": option("the folder of the repository in it", metavar="PATH"),
         "python": option(
-            "its interpreter (default: of the conda environment testbed, else python on its PATH)",
+            "its interpreter (default: that of the conda environment testbed, or else the python on"
+            " its PATH)",
             metavar="PATH",
         ),
         "pull": option("pull the image if it is not on the engine"),

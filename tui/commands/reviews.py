@@ -90,7 +90,7 @@ def _runs(paths: tuple[str, ...], store: ReviewStore) -> tuple[list[ReviewedRun]
         found.setdefault(run.key, run)
         _print_problems(tuple(f"{listed.name}: {warning}" for warning in document.warnings[:1]))
     if copies:
-        _print_problems((f"{plural(copies, 'copy', 'copies')} of runs that are counted already.",))
+        _print_problems((f"{plural(copies, 'copy', 'copies')} of runs that are already counted.",))
     return list(found.values()), print_problems(problems, paths, DONE)
 
 

@@ -340,7 +340,7 @@ _SERVE = CliCommand(
         ),
         "address": OptionTable(
             {
-                "host": option("where to listen (default: {default}, this machine alone)"),
+                "host": option("where to listen (default: {default}, only this machine)"),
                 "port": option("default: {default}; 0 takes any", metavar="N"),
                 "public_url": option("as browsers reach it, such as https://lab:8000", metavar="URL"),
                 "cert": option("serve TLS, with this certificate", metavar="FILE"),
@@ -349,7 +349,7 @@ _SERVE = CliCommand(
             },
             title="address",
         ),
-        "sessions": option("the most at once (default: {default})", metavar="N"),
+        "sessions": option("the most sessions at the same time (default: {default})", metavar="N"),
         "memory": option(
             "memory for the program of each participant, without the tests that it runs (default: {default})",
             metavar="MIB",

@@ -197,7 +197,8 @@ def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
         )
     else:
         print_text(
-            f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Consent is asked again."
+            f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Participants are"
+            " asked for consent again."
         )
     return DONE
 

@@ -181,7 +181,9 @@ ENROL = StudyCommand(
     EnrolPeople,
     enrol,
     {
-        "code": option("a code of your own, never a name; otherwise six random characters", metavar="C"),
+        "code": option(
+            "your own choice of a code, never a name; otherwise six random characters", metavar="C"
+        ),
         "number": option("this many participants, with random codes", metavar="N"),
         "stratum": option("one of participants.strata in study.toml", metavar="S"),
         "role": option(

@@ -159,8 +159,8 @@ ANALYSE = StudyCommand(
     analyse,
     {
         "only": option(
-            "an analysis by its id, as `bp-2`; may be given several times (default: those of study.toml, else"
-            " all)",
+            "the id of an analysis, such as `bp-2`; may be given several times (default: those in"
+            " study.toml, or else all)",
             metavar="ID",
         ),
         "unblind": _UNBLIND,

@@ -374,7 +374,9 @@ _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
-        "function": option("to remove or corrupt; else one picked at random", metavar="PATH::QUALNAME"),
+        "function": option(
+            "the function to remove or corrupt; otherwise one picked at random", metavar="PATH::QUALNAME"
+        ),
         "seed": option("of the random pick (default: {default})"),
         "suite": SUITE,
         "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
@@ -414,7 +416,7 @@ _SET = OptionTable(
         ),
         "confirmable": option("keep only tasks whose passes can be confirmed"),
         "json": option("the tables as JSON"),
-        "list": option("only print the candidates in their order, and try none"),
+        "list": option("only print the candidates in their order, without trying any"),
         "choice": CHOICE,
         "groups": GROUPS,
         "plain": PLAIN,

@@ -150,7 +150,7 @@ class AttemptServer(Server[None]):
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != SOLVE:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt but {SOLVE!r}.")
+            raise MCPError(code=types.INVALID_PARAMS, message=f"The only prompt is {SOLVE!r}.")
         answer = await self._in_turn(ctx, lambda run: self.served.read_brief(_client(ctx)))
         content = types.TextContent(type="text", text=_sendable(answer.text))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])

@@ -170,7 +170,7 @@ def _text(table: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is not a text.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise DamageError(f"{name} holds bytes that are not text.")
+        raise DamageError(f"{name} contains bytes that are not text.")
     return value
 
 

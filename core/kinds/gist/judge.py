@@ -476,7 +476,7 @@ class _Trials:
         If the run is not as faithful as the earlier ones, all existing classes may have been used.
         """
         trial = self._run(
-            "watch what is compared",
+            "watch the comparisons",
             self.text,
             Watched(observed=(0, *self.judge.watched(self.text).observed)),
         )

@@ -87,7 +87,7 @@ def _moment(name: str, meaning: str) -> TidyColumn:
 STUDY = _text("study", "The study's id.", required=True)
 SIMULATED = TidyColumn(
     "simulated",
-    "Whether the data are simulated: made by a program, of no real person or model.",
+    "Whether the data are simulated, that is, made by a program instead of real people or models.",
     CellType.YES_NO,
     required=True,
 )
@@ -178,7 +178,7 @@ def attempts_table() -> TidyTable:
                 "solved",
                 "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it.",
             ),
-            _yes_no("by_tests", "Solved by the tests alone, whatever reviewers or a confirmation say."),
+            _yes_no("by_tests", "Solved by the tests alone, regardless of reviewers and the confirmation."),
             _text(
                 "confirmation",
                 "The result of the confirmation of a pass; empty without one, or if the kind of task"
@@ -367,7 +367,7 @@ def tasks_table() -> TidyTable:
             _text("template", "Name and version of the brief's template."),
             _integer("attempts", "How many attempts of people are counted."),
             _integer("solved", "How many of these solved it."),
-            _integer("by_tests", "How many of these the tests alone call solved."),
+            _integer("by_tests", "How many of these are solved by the tests alone."),
             *(_number(name, "Of the original function; the mean of several.") for name in METRICS),
             *(_column(measure) for kind in all_kinds() for measure in kind.task_measures),
         ),
@@ -388,7 +388,7 @@ SOLVERS = TidyTable(
         _integer("runs", "How many of its runs were matched to tasks."),
         _integer("counted", "How many of these are counted."),
         _integer("solved", "How many of the counted ones are solved."),
-        _integer("by_tests", "How many of the counted ones the tests alone call solved."),
+        _integer("by_tests", "How many of the counted ones are solved by the tests alone."),
         _integer("tasks", "How many tasks it attempted."),
     ),
     ("solver",),

@@ -176,7 +176,7 @@ def test_copies_of_a_run_count_once_and_words_make_no_other_verdict(tmp_path: Pa
     captured = capsys.readouterr()
     (row,) = json.loads(captured.out)["task"]
     assert (row["runs"], row["verdicts"], row["agreed"], row["pairs"]) == (1, {"solved": 1}, 1, 1)
-    assert "copies of runs that are counted already" in captured.err
+    assert "copies of runs that are already counted" in captured.err
     assert cli.main(["reviews", "export", *named]) == cli.DONE
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [row["reviewer"] for row in rows] == ["r1", "r2"]

@@ -273,7 +273,7 @@ class ReviewAnnotations:
                 labels, label = known[key]
                 self._toggle(label.id, label.name, labels.name, place)
 
-        title = "Label " + ("what is selected" if place else "the step")
+        title = "Label " + ("the selection" if place else "the step")
         self._view.open(PickDialog(title, choices), answered)
 
     def _toggle(self, label: str, name: str, label_set: str, place: TextRange | None) -> None:
@@ -283,9 +283,7 @@ class ReviewAnnotations:
             key = key_of(self._document, step) if step is not None and self._document is not None else None
             added = reviewer.toggle(run, label, key, place=place, label_set=label_set)
             where = (
-                "the run"
-                if step is None
-                else f"step {step.index + 1}" + (", what is selected" if place else "")
+                "the run" if step is None else f"step {step.index + 1}" + (", the selection" if place else "")
             )
             return f"{'+' if added else '−'} {name} on {where}"
 
@@ -302,7 +300,7 @@ class ReviewAnnotations:
                 self._drafts.pop((step.index, place), None)
                 self._comment(text.strip(), step, place)
 
-        what = "what is selected" if place else f"step {step.index + 1}"
+        what = "the selection" if place else f"step {step.index + 1}"
         drafts, key = self._drafts, (step.index, place)
         dialog = CommentDialog(
             f"Comment on {what}", drafts.get(key, ""), lambda text: drafts.__setitem__(key, text)
