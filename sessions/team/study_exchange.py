@@ -409,7 +409,7 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
     writer = next((line.writer for line in lines if line.op and line.op in str(error.orig)), "a writer")
     return StudyError(
         f"An operation of {writer} is already in the team's store, in another file or line.",
-        hint="Nothing was overwritten. Look for a line that was copied in the folder's log.",
+        hint="Nothing was overwritten. Look in the folder's log for a line that was copied.",
     )
 
 

@@ -45,8 +45,8 @@ from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
 _SET = (
-    "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with an id or a path a line,"
-    " folders of studies"
+    "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with one id or path"
+    " per line, folders of studies"
 )
 
 

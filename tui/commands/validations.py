@@ -27,8 +27,8 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _SET = (
-    "folders of tasks, files with an id or a path a line, tasks by id (or its beginning), folder or .tar.zst;"
-    " without any, all tasks that are here"
+    "folders of tasks, files with one id or path per line, tasks by id (or its beginning), folder or"
+    " .tar.zst; without any, all tasks that are here"
 )
 
 
