@@ -21,7 +21,7 @@ GROUPS = (
 )
 """The groups of entry points that gistpoint reads."""
 
-HINT = "Ask whoever made the plugin, or uninstall its package."
+HINT = "Ask the author of the plugin, or uninstall its package."
 
 
 Check = Callable[[Any], str]

@@ -104,7 +104,7 @@ COMMANDS = (
     ),
     CommandRow(
         "agent run",
-        "have a model attempt tasks, or what is missing of them",
+        "have a model attempt tasks, or make the attempts that are missing",
         "agents:RUN",
         shown=("demo", "name", "model", "repeats", "max_cost"),
     ),
@@ -145,7 +145,9 @@ COMMANDS = (
     CommandRow("doctor", "report which isolation works here, and how to fix the rest", "doctor:DOCTOR"),
     CommandRow("store use", "choose the database, or only files", "store:USE"),
     CommandRow("store init", "make the database's tables and roles", "store:INIT"),
-    CommandRow("store status", "what it has, and what is yet to be sent and fetched", "store:STATUS"),
+    CommandRow(
+        "store status", "show its contents, and what still has to be sent and fetched", "store:STATUS"
+    ),
     CommandRow("store sync", "send and fetch everything", "store:SYNC"),
     CommandRow("store check", "find every difference between files and database", "store:CHECK"),
     CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
@@ -177,7 +179,7 @@ COMMANDS = (
     CommandRow("study exclude", "take an attempt out of the analyses", "study_attempts:EXCLUDE", rare=True),
     CommandRow("study include", "take an attempt back in", "study_attempts:INCLUDE", rare=True),
     CommandRow("study export", "the data as tables, for other programs", "study_attempts:EXPORT"),
-    CommandRow("study audit", "prove that the folder is as it was written", "study_people:AUDIT", rare=True),
+    CommandRow("study audit", "prove that the folder has not been changed", "study_people:AUDIT", rare=True),
     CommandRow("study analyse", "the estimates of a study, as tables", "study_report:ANALYSE"),
     CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:REPORT"),
     CommandRow("admin paths", "print where gistpoint keeps things", "storage:PATHS"),

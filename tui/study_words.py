@@ -84,12 +84,13 @@ def ready_words(
         spent = duration(used.clock.active)
         return [
             f"You left this task after {spent} of working time.",
-            "Everything is as it was: the code, the notes, the clock. Enter continues.",
+            "Everything is as you left it: the code, the notes, the clock. Enter continues.",
         ]
     pages = [
         "When you begin, the clock starts and the task is shown. Read it first; the tools open afterwards.",
         budget_words(step.condition, task, role),
-        "You may pause (F10): the clock stops, and the screen is covered. You may also give up (Ctrl+G).",
+        "F10 pauses: the clock stops, and the screen is covered. Ctrl+G gives up this task, after a"
+        " question.",
     ]
     if step.condition.words:
         pages.insert(0, step.condition.words)
@@ -133,9 +134,7 @@ def away_words(error: UserError, command: str) -> list[str]:
 def over_words(step: SittingOverStep) -> str:
     """Return the reason why a sitting is over."""
     why = (
-        "as many tasks as one sitting has"
-        if step.limit is SittingLimit.TASKS
-        else "the time that one sitting has"
+        "as many tasks as one sitting has" if step.limit is SittingLimit.TASKS else "the time for one sitting"
     )
     return f"You have used {why}: {step.done} of {step.of} tasks are done."
 

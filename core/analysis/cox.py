@@ -47,7 +47,7 @@ def proportional_hazards(data: StudyData) -> Findings:
     table = found.table(
         "Rates of solving",
         ("conditions", "ratio of the rates of solving", "proportional, p (Schoenfeld)"),
-        f"After '{CLUSTERED}' the interval with errors clustered by person. Above 1: solved sooner.",
+        f"The interval after '{CLUSTERED}' has errors clustered by person. Above 1: solved sooner.",
     )
     for condition, reference in contrasts_of(data):
         name = f"{condition} to {reference}"

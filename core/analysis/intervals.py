@@ -46,8 +46,8 @@ EXACT = (
     "all or none solved: exact interval (Clopper-Pearson) for as many trials as there are persons or tasks"
 )
 UNSTABLE = (
-    "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the end of"
-    " its scale"
+    "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the"
+    " end of its scale"
 )
 SINGLE = "persons and tasks do not differ at all: the variance of single attempts"
 

@@ -184,7 +184,7 @@ class _Drawing:
             raise StudyError(f"The effect is a ratio of times, so it is above 0, and not {effect:g}.")
         if not self.design.of_times and not 0 < self.assumed.rate + effect < 1:
             raise StudyError(
-                f"The effect is a difference of rates: {self.assumed.rate:g} and {effect:g} more is no rate.",
+                f"The effect is a difference of rates: {self.assumed.rate:g} plus {effect:g} is not a rate.",
                 hint="Give a smaller one, or another --rate.",
             )
 

@@ -163,8 +163,8 @@ def curves(data: StudyData) -> Findings:
         if fit:
             found.plot(_plot(mode, fit))
     found.note(
-        "Who gave up would have taken longer: (a) counts giving up as censored, (b) as a competing event "
-        "(Aalen and Johansen). The truth lies between."
+        "People who gave up would have taken longer: (a) counts giving up as censored, (b) as a"
+        " competing event (Aalen and Johansen)."
     )
     return found.findings()
 

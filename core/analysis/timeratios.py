@@ -36,8 +36,8 @@ FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
 """The regression's column for the place in a person's order; no condition can have this name."""
 GIVING_UP = (
-    "Who gave up counts here like somebody whom a limit stopped then, as if they would have gone on as"
-    " quickly as the others. They would have been slower; `time-km` shows how much that can matter."
+    "Giving up counts here like being stopped by a limit at that moment, as if these people would"
+    " have continued as quickly as the others."
 )
 
 

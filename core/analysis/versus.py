@@ -127,7 +127,8 @@ def people_and_models(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(
-        "Who is better where", ("mode", "people", "model", "metric", "third of the tasks", "difference")
+        "Where people or models are better",
+        ("mode", "people", "model", "metric", "third of the tasks", "difference"),
     )
     bars: dict[str, Number] = {}
     unlike = False

@@ -69,11 +69,11 @@ class Assistant:
         if not text or len(text) > LONGEST_QUESTION:
             raise AttemptError(
                 f"A question has 1 to {LONGEST_QUESTION} characters, and this one has {len(text)}.",
-                hint="Say it in fewer words.",
+                hint="Use fewer words.",
             )
         if not self._asking.acquire(blocking=False):
             raise AttemptError(
-                "The assistant still has to answer.", hint="Wait for its answer, or cancel it."
+                "The assistant has not answered yet.", hint="Wait for its answer, or cancel it."
             )
         try:
             return self._ask(text, buffer, cancel)
@@ -117,7 +117,7 @@ class Assistant:
         left = assist_left(state, self.settings)
         if not left.any:
             what = "messages" if not left.messages else "tokens"
-            raise AttemptError(f"The {what} of the assistant are used up.", hint="Go on by yourself.")
+            raise AttemptError(f"The {what} of the assistant are used up.", hint="Continue without it.")
 
 
 def _answered(number: int, reply: ChatReply | ChatFailure | None, duration_ms: int) -> AssistAnswered:

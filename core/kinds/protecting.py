@@ -57,7 +57,9 @@ def hold_to_writes(
         pieces += len(request.tree.entries(_path(folder)))
     if pieces > MOST_PIECES or "." in writable.paths:
         return Protection(None, "its suite changes too much of it")
-    report = run(replace(request, writable=writable), "suite of the original, held to what it changes")
+    report = run(
+        replace(request, writable=writable), "suite of the original, restricted to the files that it changes"
+    )
     if is_lost(report):
         return report
     if holds(report, passed):

@@ -197,7 +197,7 @@ class _Reader:
         text = _unquoted(value)
         if column in TEXTS:
             if compare not in (operator.eq, operator.ne):
-                self._refuse(sign, f"{column} holds text, which is compared by = or !=")
+                self._refuse(sign, f"{column} contains text, which is compared with = or !=")
             return lambda population: lambda row: bool(compare(row.cell(column), text))
         is_column = text in COLUMNS and text not in TEXTS
         if value.kind == "word" and is_column:
@@ -246,8 +246,8 @@ class _Reader:
 
 
 _FORM = (
-    "Such as 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a name. "
-    f"Columns: {', '.join(COLUMNS)}."
+    "For example 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a"
+    f" name. Columns: {', '.join(COLUMNS)}."
 )
 
 

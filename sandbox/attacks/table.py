@@ -113,7 +113,7 @@ ESCAPES = (
     ),
     Attack(
         "system",
-        "read what else lies below /usr or /opt",
+        "read what else is below /usr or /opt",
         "read_file",
         given={"target": "system"},
         unisolated=_R,
@@ -185,11 +185,11 @@ ESCAPES = (
         isolated=_R,
         unisolated=_R,
     ),
-    Attack("loop", "loop for ever", "endless_loop", AttackEvidence.RAN_ON, timeout_s=2.0),
-    Attack("output", "print for ever", "endless_output", AttackEvidence.FLOODED, timeout_s=2.0),
+    Attack("loop", "loop forever", "endless_loop", AttackEvidence.RAN_ON, timeout_s=2.0),
+    Attack("output", "print forever", "endless_output", AttackEvidence.FLOODED, timeout_s=2.0),
     Attack(
         "records",
-        "write to the result pipe for ever",
+        "write to the result pipe forever",
         "endless_results",
         AttackEvidence.RAN_ON,
         timeout_s=5.0,

@@ -36,7 +36,7 @@ REDUCED = (
     "tests can't open sockets, not even on loopback",
     "no /proc and no shared memory",
     "names, sizes and modes of your files can be seen, and modes and times of your own files can be changed",
-    "disk and total memory are bounded by looking ten times a second, not by the kernel",
+    "disk and total memory are checked ten times a second, not limited by the kernel",
 )
 _USERS = range(61184, 65520)  # systemd's range for dynamic users; each is used for one run (decision 9)
 _LEAST_VERSION = 3  # older versions let a run empty a file outside
@@ -154,7 +154,7 @@ class LandlockBackend:
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
             return BackendProbe(
-                works=False, why_not="Landlock is part of Linux alone", fix="Use the Docker backend."
+                works=False, why_not="Landlock exists only on Linux", fix="Use the Docker backend."
             )
         if filter_program() is None:
             why_not = f"there is no table of system calls for {platform.machine()}"
@@ -163,12 +163,12 @@ class LandlockBackend:
             offer = (
                 f"offers version {self._interface}"
                 if self._interface
-                else "offers none, or it is switched off"
+                else "does not offer it, or it is switched off"
             )
             return BackendProbe(
                 works=False,
                 version=self._version(),
-                why_not=f"Landlock {_LEAST_VERSION} is needed and this kernel {offer}",
+                why_not=f"Landlock {_LEAST_VERSION} is needed, and this kernel {offer}",
                 fix="Start Linux 6.2 or newer, with `landlock` among the names of the boot option `lsm=`.",
             )
         complaint = complaint_of(self)
@@ -180,15 +180,16 @@ class LandlockBackend:
 def _fix_for(complaint: str) -> str:
     if "private mount namespace" in complaint or "Permission denied" in complaint:
         return (
-            "Started by root, what a run needs must lie in folders open to all users: set GISTPOINT_HOME to"
-            " such a folder and use a Python outside of root's home, or run gistpoint as an ordinary user."
+            "If it is started by root, everything that a run needs must be in folders that all users"
+            " can open: set GISTPOINT_HOME to such a folder and use a Python outside root's home, or"
+            " run gistpoint as an ordinary user."
         )
     if "Function not implemented" in complaint or "Operation not permitted" in complaint:
         return (
-            "A container's own filter on system calls may forbid Landlock here: allow it, or use the Docker"
-            " backend."
+            "A container's own filter of system calls may forbid Landlock here: allow it, or use the"
+            " Docker backend."
         )
-    return "Run `gistpoint doctor` as an ordinary user to see whether it is root that makes the difference."
+    return "Run `gistpoint doctor` as an ordinary user to see whether root is the reason."
 
 
 def _unused_user() -> int:

@@ -34,7 +34,7 @@ class PlainBackend:
         return BackendProbe(
             works=os.name == "posix",
             version=platform.system(),
-            why_not="" if os.name == "posix" else "only POSIX systems are served",
+            why_not="" if os.name == "posix" else "only POSIX systems are supported",
             warning="no isolation: the code can do whatever you can",
         )
 

@@ -146,8 +146,8 @@ class ProbeTally:
             return RunStatus.FINISHED, ""
         if hungry or exit_code == -signal.SIGKILL or self.end.memory > _NEAR * bounds.memory:
             during = f" during {hungry}" if hungry else during
-            return RunStatus.OUT_OF_MEMORY, f"The tests wanted more than {bounds.memory >> 20} MiB{during}."
-        return RunStatus.CRASHED, f"The process left with status {exit_code}{during}."
+            return RunStatus.OUT_OF_MEMORY, f"The tests needed more than {bounds.memory >> 20} MiB{during}."
+        return RunStatus.CRASHED, f"The process ended with status {exit_code}{during}."
 
 
 @dataclass(frozen=True, slots=True)

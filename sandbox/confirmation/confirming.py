@@ -56,17 +56,17 @@ from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 SWITCH = "GISTPOINT_CONFIRM"
 _COMPARED_TESTS = 3
 """The number of failing tests whose answers are compared with those of the true function."""
-_ASKED_OTHERWISE = "answers differ when they are asked for again"
-_WRITTEN_OTHERWISE = "changes more than the bodies of functions, so that it can't be confirmed"
+_ASKED_OTHERWISE = "gives different answers when asked again"
+_WRITTEN_OTHERWISE = "changes more than the bodies of functions, so it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
-_FEWER_TESTS = "changes other functions, with which fewer tests can be run"
+_FEWER_TESTS = "changes other functions, so fewer tests can be run"
 _CHANGES_MORE = "changes what the true function never changes"
-_CHANGES_DETAIL = "The tests pass only if what the true function never changes is changed."
-_RUNS_MORE = "answers with what the library runs as code, otherwise than the true function does"
-_OTHER_DATA = "answers a call of a failing test otherwise than the true function does"
+_CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
+_RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
+_OTHER_DATA = "answers a call of a failing test differently from the true function"
 _MOST_OTHERWISE = 20
 """The largest number of calls with other data that are put to the true function once more."""
-_NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
+_NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
 class SandboxConfirmer:
@@ -254,7 +254,7 @@ class _PassCheck:
                 return _counted(contradicted, report, tests)
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
-            detail = f"A call of {unlike[0]} is answered otherwise when it is put to another process."
+            detail = f"A call of {unlike[0]} gets a different answer in another process."
             found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
             return _counted(found, report, tests)
         confirmed = Confirmation(
@@ -321,7 +321,7 @@ class _PassCheck:
         if not frozenset(known.telling).intersection(passed):
             # A submission chooses the functions that it changes, and thereby the tests that can be run. The
             # remaining tests must still distinguish it from a wrong submission.
-            detail = "No test that tells can be run with the other functions that were changed."
+            detail = "No test that counts can be run with the other functions that were changed."
             raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
         return passed, true.learned
 

@@ -158,10 +158,10 @@ def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
     """Return the most frequent reason why tests can't count, and an explanation of it."""
     counted = Counter(report.reasons())
     if not counted:
-        return Unconfirmable.NO_CONTROL, "No test asks the function for anything while it runs."
+        return Unconfirmable.NO_CONTROL, "No test calls the function while it runs."
     reason = Unconfirmable(counted.most_common(1)[0][0])
     words = _words_of(report, reason)
-    return reason, words or "The tests fail if the function runs in a process of its own."
+    return reason, words or "The tests fail if the function runs in a separate process."
 
 
 def _within_bounds(

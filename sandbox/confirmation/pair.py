@@ -321,4 +321,4 @@ class Pair:
 
 def _last_words(ended: Ended) -> str:
     last = ended.output.strip().rpartition("\n")[2][-200:]
-    return f"the process left with status {ended.exit_code} in place of an answer. {last}".rstrip()
+    return f"the process ended with status {ended.exit_code} instead of answering. {last}".rstrip()

@@ -90,7 +90,7 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     `sent_characters` is the length of the request, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return _malformed("it is no JSON object")
+        return _malformed("it is not a JSON object")
     failure = _error_in(data)
     if failure is not None:
         return failure
@@ -414,7 +414,7 @@ class OpenAICompatibleModel:
             cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
             return self._failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
         except httpx.HTTPError as error:
-            what = f"broke off in its reply ({type(error).__name__})"
+            what = f"stopped in the middle of its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
             error_body = self._withheld.taken_out_of(error.body)
@@ -460,7 +460,7 @@ class OpenAICompatibleModel:
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _timed_out(self, sent: int) -> ChatFailure:
-        what = f"gave no whole reply within {self.settings.timeout_s:g} s"
+        what = f"gave no complete reply within {self.settings.timeout_s:g} s"
         return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
 
     def _lost(self, sent: int) -> Usage:

@@ -155,7 +155,7 @@ def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend)
     """
     if backend.name != IMAGES_RUN_ON:
         raise EnvironmentBuildError(
-            f"The task runs in the image {image.reference}, which the sandbox {backend.name} can't do.",
+            f"The task runs in the image {image.reference}, which the sandbox {backend.name} can't use.",
             hint=f"Repeat the command with `--sandbox {IMAGES_RUN_ON}`.",
         )
     python = Path(image.python)

@@ -164,7 +164,7 @@ class CallRunner:
         # The calls of half a suite would be mistaken for all calls, and the result would promise too much.
         if not finished:
             raise InfrastructureError(
-                f"The run that records calls did not come to its end: {ended.stop}. {ended.reason}".strip(),
+                f"The run that records calls did not finish: {ended.stop}. {ended.reason}".strip(),
                 hint=ended.output[-1000:],
             )
         return found

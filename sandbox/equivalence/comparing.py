@@ -154,7 +154,7 @@ class _FunctionComparison:
     def report(self) -> EquivalenceReport:
         calls = self.calls
         if not calls.arguments:
-            why = f"No call of {self.span.qualname} could be kept: {calls.why}"
+            why = f"No call of {self.span.qualname} could be recorded: {calls.why}"
             if not calls.passed_over:
                 why = f"No test calls {self.span.qualname}."
             return self._not_comparable(why, calls.passed_over)
@@ -162,7 +162,9 @@ class _FunctionComparison:
         # This run also repeats the recorded calls for the first time, which saves a fourth run.
         first = self.replay(self.original, numbers, True)
         if first.problem and not first.outcomes:
-            return self._not_comparable(f"{self.span.qualname} can't be called by itself: {first.problem}", 0)
+            return self._not_comparable(
+                f"{self.span.qualname} can't be called on its own: {first.problem}", 0
+            )
         self.described = first.described
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
@@ -174,7 +176,7 @@ class _FunctionComparison:
         pairs = [*recorded, *more]
         if not pairs:
             return self._not_comparable(
-                f"No call of {self.span.qualname} could be made again with an answer that can be compared.",
+                f"No call of {self.span.qualname} could be repeated with an answer that can be compared.",
                 self.passed_over,
             )
         differing = [pair for pair in pairs if pair.differs]

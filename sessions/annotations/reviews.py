@@ -103,7 +103,15 @@ class ReviewError(UserError):
     """A review can't be read or written as requested."""
 
 
-CODEC = Codec("gistpoint.reviews", 1, ReviewOperation, "review", ReviewError, as_text={"step": StepKey.parse})
+CODEC = Codec(
+    "gistpoint.reviews",
+    1,
+    ReviewOperation,
+    "review",
+    ReviewError,
+    as_text={"step": StepKey.parse},
+    kinds=frozenset(ReviewOperationKind),
+)
 
 
 class OpenedData(msgspec.Struct, frozen=True):
@@ -338,11 +346,11 @@ class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 DEFAULT_WORDS = (
     VerdictWord("Y", "accept", RunVerdict.ACCEPT),
-    VerdictWord("W", "wrong way: met without a repair", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,)),
+    VerdictWord("W", "wrong way: passed without a repair", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,)),
     VerdictWord("K", "knew the answer", RunVerdict.EXCLUDE, (ExcludeReason.EXPOSURE,)),
     VerdictWord("H", "had help that is not allowed", RunVerdict.EXCLUDE, (ExcludeReason.AID,)),
     VerdictWord("J", "junk: the environment failed", RunVerdict.EXCLUDE, (ExcludeReason.ENVIRONMENT,)),
-    VerdictWord("I", "idle: not tried in earnest", RunVerdict.EXCLUDE, (ExcludeReason.NOT_SERIOUS,)),
+    VerdictWord("I", "idle: not a serious attempt", RunVerdict.EXCLUDE, (ExcludeReason.NOT_SERIOUS,)),
     VerdictWord("Q", "question: needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
 )
 """The verdicts on a person's attempt: whether it counts."""
@@ -380,12 +388,12 @@ def read_verdict_words(
     for word in found:
         if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
             raise SettingsError(
-                f"{path}: the key {word.key!r} of {word.words!r} is taken.", hint="Choose another one."
+                f"{path}: the key {word.key!r} of {word.words!r} is already used.", hint="Choose another one."
             )
         keys.add(word.key)
         if word.means is RunVerdict.ACCEPT_CORRECTED_TIME:
             raise SettingsError(
-                f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it."
+                f"{path}: {word.words!r} needs a time, which no key can give.", hint="Give it with V."
             )
         _require_reasons(path, word)
     return found

@@ -74,7 +74,14 @@ class ValidationError(UserError):
     """A validation can't be read or written as requested."""
 
 
-CODEC = Codec("gistpoint.validations", 1, ValidationOperation, "validation", ValidationError)
+CODEC = Codec(
+    "gistpoint.validations",
+    1,
+    ValidationOperation,
+    "validation",
+    ValidationError,
+    kinds=frozenset(ValidationOperationKind),
+)
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):

@@ -232,7 +232,7 @@ class Replay:
         """What differs from the time of the recording, a sentence each."""
         notes = []
         if (line := broken_at(self.document)) is not None:
-            notes.append(f"The journal was changed since: its chain of hashes breaks at line {line}.")
+            notes.append(f"The journal was changed later: its chain of hashes breaks at line {line}.")
         tools = self.origin.start.get("tools_sha256")
         if tools and tools != self.attempt.state.header.extra["tools_sha256"]:
             notes.append("The tools were declared differently when this was recorded.")
@@ -329,7 +329,7 @@ class Replay:
             self.attempt.finish_pending(run=run)
         made = self.attempt.state.calls[-1:]
         if not made or not made[0].automatic:
-            raise AttemptError("The attempt did not come to the limit at which this call was made.")
+            raise AttemptError("The attempt did not reach the limit at which this call was made.")
         return self._result(made[0])
 
     def _result(self, made: AttemptCall) -> ToolResult:

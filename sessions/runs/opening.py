@@ -43,7 +43,7 @@ from gistpoint.sessions.records.model import Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
-_UNKNOWN = "is in no format that is known here"
+_UNKNOWN = "is in no known format"
 _SUFFIXES_OF_RUNS = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
 """Suffixes of files that people may expect to be runs."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
@@ -226,7 +226,9 @@ def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) ->
             header = replace(header, task=file_name, derived=header.derived | {"task"})
         yield ListedRun(join_name(name, entry.id), size, header, format=format)
     if not has_runs:
-        raise NoRunError(f"{name} holds no run of {format.name}.", hint="It was cut off, or is only begun.")
+        raise NoRunError(
+            f"{name} contains no run of {format.name}.", hint="It was cut off, or has only just begun."
+        )
 
 
 JOURNAL = "journal.jsonl"
@@ -311,10 +313,12 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
         if len(listed) > 1:
             break
     if not listed:
-        raise NoRunError(f"{name} holds no run.", hint="It was cut off, or is only begun.")
+        raise NoRunError(f"{name} contains no run.", hint="It was cut off, or has only just begun.")
     if len(listed) > 1:
         example = join_name(name, listed[0])
-        raise RunFileError(f"{name} holds several runs.", hint=f"Name one, such as {example}, or list them.")
+        raise RunFileError(
+            f"{name} contains several runs.", hint=f"Name one, such as {example}, or list them."
+        )
     return listed[0]
 
 
@@ -395,7 +399,7 @@ def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
         return FileProbe(inner, name=name)
     if is_log(inner):
         return FileProbe(archive.read(member), name=name, archive=inner)
-    raise RunFileError(f"{name} is an archive within an archive.", hint="Unpack the outer one first.")
+    raise RunFileError(f"{name} is an archive in an archive.", hint="Unpack the outer one first.")
 
 
 def _nothing(path: Path) -> Blob:
@@ -452,6 +456,6 @@ def doubt_of(document: RunDocument) -> str:
     seems = f"; it looks like {shape}" if shape else ""
     name, format = document.name or "The run", document.header.format
     if not looked:
-        return f"{name} was read as {format}, and there is no step in it{seems}."
+        return f"{name} was read as {format}, but it contains no step{seems}."
     steps = "its only step" if looked == 1 else f"{unknown} of its first {looked} steps"
     return f"{name} was read as {format}, which does not know {steps}{seems}."

@@ -65,7 +65,10 @@ SHELLS = frozenset(
 """Tools that a row does not name, because the kind of the step already shows what the command does."""
 _WORDS = 160
 """The most characters of a step's row."""
-FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
+FLAG_WORDS = {
+    "long": "one of its texts is long",
+    "unknown": "an event that the format's reader does not know",
+}
 
 
 def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:

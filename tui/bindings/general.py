@@ -44,7 +44,9 @@ GENERAL_KEYS: tuple[Key, ...] = (
         "Go home; the practice is thrown away",
         show=True,
     ),
-    _dialogs("dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll what is asked about", show=True),
+    _dialogs(
+        "dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll the text of the question", show=True
+    ),
     _dialogs("dialog.up", "up", "scroll_shown(-1)", "Back", "Scroll it back"),
     _dialogs("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", show=True),
 )
@@ -55,7 +57,7 @@ _making = KeyGroup("Making", KeyScope.CAMPAIGN)
 
 CAMPAIGN_KEYS: tuple[Key, ...] = (
     _making(
-        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; what is kept stays", show=True
+        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; kept tasks stay", show=True
     ),
     _making("campaign.stop", "ctrl+c", "leave", "Stop", "The same", priority=True),
 )
@@ -103,7 +105,16 @@ STUDY_KEYS: tuple[Key, ...] = (
     _blind("blind.forward", "right_square_bracket", "turn(1)", "On", "Go to the next change", show=True),
     _blind("blind.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
     _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when everything needed is there", show=True),
-    _study("study.withdraw", "ctrl+g", "withdraw", "Stop taking part", "Keep your data, or erase", show=True),
+    _study(
+        "study.withdraw",
+        "f8",
+        "withdraw",
+        "Leave the study",
+        "Stop taking part for good; your data are kept or erased",
+        show=True,
+    ),
+    # Consent texts of earlier studies name Ctrl+G, which between tasks must not end more than a task.
+    _study("study.no_task", "ctrl+g", "no_task", "Give up this task", "Only while a task is open"),
     _assigned("assigned.open", "enter", "open", "Open", "Begin the task, or continue it", show=True),
 )
 

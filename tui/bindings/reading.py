@@ -73,6 +73,6 @@ READING_KEYS: tuple[Key, ...] = (
     _writing("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text"),
     _writing("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor"),
     _forms("form.before", "up,left", "move(-1)", "Before", "To the previous answer"),
-    _forms("form.after", "down,right", "move(1)", "After", "To the next answer; digits choose at once"),
+    _forms("form.after", "down,right", "move(1)", "After", "To the next answer; digits choose directly"),
     _forms("form.choose", "space,enter", "choose", "Choose", "Choose the answer, or untick it"),
 )

@@ -118,7 +118,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "L",
         "run.annotate('label')",
         "Label",
-        "Choose a label; digits set the first nine at once",
+        "Choose a label; digits set the first nine directly",
         show=True,
     ),
     _review(
@@ -126,7 +126,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "c",
         "run.annotate('comment')",
         "Comment",
-        "Write a comment on the step, or what is selected",
+        "Write a comment on the step, or on the selection",
     ),
     _review(
         "review.undo",
@@ -140,7 +140,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "V",
         "run.annotate('verdict')",
         "Verdict",
-        "Judge the run; Y accepts it at once",
+        "Judge the run; Y accepts it directly",
         show=True,
     ),
     _review(

@@ -25,9 +25,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "about.runs", "f6", "page('runs')", "Runs", "What was run, and what the check found", priority=True
     ),
     _pages("about.code", "f7", "page('code')", "Code", "The file, at the function", priority=True),
-    _pages(
-        "about.fix", "f8", "page('fix')", "Fix", "A fix of your own, or the gists", show=True, priority=True
-    ),
+    _pages("about.fix", "f8", "page('fix')", "Fix", "Your own fix, or the gists", show=True, priority=True),
     _pages("about.source", "v", "source", "Source", "To the code of the test, or of the function"),
     _running(
         "trial.corrupted",
@@ -63,16 +61,14 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "escape",
         "back",
         "Back",
-        "Stop what is running, or go to the queue",
+        "Stop the run, or go to the queue",
         show=True,
         priority=True,
     ),
     _queue("validate.leave", "q", "leave", "Leave", "Close the queue; everything is kept", show=True),
-    _gists(
-        "gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", show=True, priority=True
-    ),
+    _gists("gists.own", "alt+e", "own", "Own gist", "Write your own gist, or back", show=True, priority=True),
     _code("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", show=True),
-    _code("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", show=True),
+    _code("places.callees", "greater_than_sign", "callees", "Callees", "Go to a callee", show=True),
     _code("places.definition", "enter", "definition", "Definition", "Go to the name at the cursor"),
     _code("places.outline", "f", "outline", "Functions", "Choose among the functions of the file", show=True),
     _code("places.side", "equals_sign", "side", "Side", "The original, or the corrupted file", show=True),

@@ -127,7 +127,7 @@ WORDS: tuple[KeyWord, ...] = (
         " pane.notes pane.assist pane.gist_help pane.trace watch.brief watch.files watch.code watch.model"
         " watch.results page.step page.diff page.so_far page.tests page.raw page.files page.hits page.gist"
         " page.profile runs.profile compare.diffs about.overview about.brief about.diff about.tests"
-        " about.runs about.code about.fix",
+        " about.runs about.code about.fix study.withdraw",
     ),
     KeyWord(
         "f9 ctrl+r",
@@ -143,7 +143,7 @@ WORDS: tuple[KeyWord, ...] = (
         " review.leave compare.leave validate.back validate.leave profiles.leave search.close campaign.leave"
         " campaign.stop console.back_out",
     ),
-    KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
+    KeyWord("ctrl+g", "give up the task", "attempt.end study.no_task"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),
     KeyWord("ctrl+n", "a new attempt", "home.start summary.task"),
     KeyWord("ctrl+b", "hide who made it", "runs.blind review.blind"),

@@ -188,7 +188,8 @@ class JobTable:
             pad_edge=False,
             title=(
                 f"{ended} of {len(jobs)} ended, {solved} solved since this start."
-                f" {self._times(ended, len(jobs))} Ctrl+C stops; finished work is kept."
+                f" {self._times(ended, len(jobs))}"
+                " Ctrl+C stops; finished work is kept."
             ),
             title_justify="left",
         )

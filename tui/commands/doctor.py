@@ -256,7 +256,7 @@ def _print_attacks(
     print_table(["attack", *names], rows)
     for finding in broken:
         print(visible(f"NOT AS PROMISED: {finding.attack.what} on {finding.backend}. {finding.detail}"))
-    print(f"{len(tried)} attacks on {', '.join(names)}: {len(broken)} outcomes other than promised")
+    print(f"{len(tried)} attacks on {', '.join(names)}: {len(broken)} unexpected outcomes")
 
 
 def _word(finding: AttackFinding) -> str:
@@ -273,13 +273,13 @@ DOCTOR = CliCommand(
     DiagnoseRequest,
     doctor,
     {
-        "self_test": option("try the list of attacks against each that works"),
+        "self_test": option("try the list of attacks against each isolation that works"),
         "withdraw_consent": option("withdraw the consent to run code without isolation"),
-        "sandbox": sandbox_word("as if requested"),
+        "sandbox": sandbox_word("as if it were requested"),
         "json": JSON,
     },
     about=(
-        "Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also"
-        " 1 if an attack had another outcome than promised."
+        "Tries each kind of isolation. Exit code 0 if one that isolates works, otherwise 1; with"
+        " --self-test also 1 if an attack had an unexpected outcome."
     ),
 )

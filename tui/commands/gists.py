@@ -233,8 +233,9 @@ REFERENCE = CliCommand(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
-    "Written next to the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
+    about="Extracts the code that the trace reached, inlines it into one file, and reduces it as long as"
+    " the score stays the same. The result is written next to the task's answer. Exit code 1 if no"
+    " faithful gist was found. Ctrl+C stops it.",
 )
 SCORE = CliCommand(
     ScoreGist,

@@ -168,7 +168,7 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
     except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
-        raise UserError(f"{target} can't be written: its links lead in a circle.") from error
+        raise UserError(f"{target} can't be written: its links form a circle.") from error
 
 
 def make_folder(folder: Path) -> None:

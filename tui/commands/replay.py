@@ -53,11 +53,9 @@ def replay(wanted: ReplayRuns) -> int:
     Return 1 if anything differs or can't be replayed. Raises `UserError` if options contradict each other.
     """
     if wanted.all and wanted.recorded:
-        raise UserError(
-            "--all means all attempts, but runs are also named.", hint="Leave one of the two out."
-        )
+        raise UserError("--all means all attempts, but runs are named too.", hint="Leave one of the two out.")
     if not wanted.all and not wanted.recorded:
-        raise UserError("No run is named.", hint="Name runs, or give --all.")
+        raise UserError("No run was given.", hint="Name runs, or give --all.")
     if wanted.task and (wanted.all or wanted.cluster):
         raise UserError("--task is only for named runs, replayed on this machine.")
     named = list(wanted.recorded)

@@ -448,7 +448,7 @@ LIST = CliCommand(
     {
         "paths": argument("PATH", "a file, a folder or an archive"),
         "json": JSON,
-        "profile": option("what each did when, and where runs of a task part ways"),
+        "profile": option("what each run did when, and where runs of a task diverge"),
         "sort": option("with --profile, the order of a task's runs"),
         "read_as": READ_AS,
     },
@@ -476,8 +476,8 @@ SEARCH = CliCommand(
         "read_as": READ_AS,
     },
     about=(
-        "Prints every line with a match, with its run and step; as JSON every match. Case counts where the"
-        " pattern has an upper-case letter."
+        "Prints every line with a match, with its run and step; as JSON, every match. Upper and lower"
+        " case are distinguished only if the pattern has an upper-case letter."
     ),
 )
 CONVERT = CliCommand(

@@ -136,7 +136,7 @@ SOLVE = CliCommand(
     solve,
     {
         "what": argument("TASK|ATTEMPT", f"{TASK_HELP}; or the id of an attempt"),
-        "new": option("begin another attempt although one is unfinished"),
+        "new": option("start another attempt although one is unfinished"),
         "role": option(
             "what the attempt is for (default: baseline)",
             choices=tuple(role.value for role in Role if role is not Role.DEMO),

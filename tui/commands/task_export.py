@@ -68,7 +68,7 @@ def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:
 def _refuse_image(task: Task) -> None:
     if task.environment.image is not None:
         raise UserError(
-            f"The task {task.short_id} runs in a Docker image of its own, which exports for a harness can't"
+            f"The task {task.short_id} runs in its own Docker image, which exports for a harness can't"
             " describe.",
             hint="`--to archive` exports it for gistpoint.",
         )

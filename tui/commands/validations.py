@@ -27,7 +27,7 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _SET = (
-    "folders of tasks, files with a task a line, tasks by id, title, two-word name, folder or .tar.zst;"
+    "folders of tasks, files with one task per line, tasks by id, title, two-word name, folder or .tar.zst;"
     " without any, all tasks that are here"
 )
 
@@ -212,7 +212,7 @@ VALIDATE = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never in a "
+        "Opens a queue of tasks. Your answers are kept in your own file in the data folder, never in a "
         "task. Verdicts of others are not shown: `gistpoint task validations` compares them, and "
         "--adjudicate decides where they differ."
     ),

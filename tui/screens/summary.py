@@ -82,7 +82,7 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
     mark = "✔ changed" if submitted else "✘ never touched"
     yours = submitted[-1] if submitted else part.given
-    whose = "as you wrote it last" if submitted else "as it was given to you, since you never replaced it"
+    whose = "as you wrote it last" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
     legend = (
         f"- {whose}   + as it should be"

@@ -72,8 +72,8 @@ class RecordSources:
             return max(fitting, key=lambda item: len(item.commit)).spec
         if not record.url.startswith("https://"):
             raise SourceError(
-                f"{record.url[:200]} is not an address that gistpoint fetches from without being asked.",
-                hint="Say where it is with --sources.",
+                f"{record.url[:200]} is not an address from which gistpoint fetches automatically.",
+                hint="Give its location with --sources.",
             )
         return SourceSpec(f"{record.url}@{record.commit}")
 

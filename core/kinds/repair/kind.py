@@ -52,8 +52,8 @@ class Repair(TaskKind["RepairJudge"]):
     analyses = ANALYSES
     noun = "repair"
     score_rule = (
-        "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the"
-        " original and does not pass now counts as failing; 1.000 takes that none does."
+        "1 − tests failing now / tests failing at first, but never below 0. A test that passed on the"
+        " original and does not pass now counts as failing."
     )
     has_targets = True
     confirms = True

@@ -426,8 +426,8 @@ _KEYS = (
     ("x X", "next and previous error"),
     ("/", "search; Enter goes to the next hit, Esc ends it"),
     ("n N", "next and previous hit"),
-    ("o", "unfold the long texts of the step, or fold them"),
-    ("O", "those of all steps"),
+    ("o", "unfold or fold the long texts of the step"),
+    ("O", "unfold or fold those of all steps"),
     ("?", "these keys"),
 )
 

@@ -270,7 +270,7 @@ async def test_files_that_were_not_read_or_not_whole_are_counted_and_named(tmp_p
         assert "1 file not read" in str(table.border_subtitle)
         assert sorted(Path(row.name).name for row in table.shown if not row.warning) == ["whole.json"]
         await driver.press("i")
-        await driver.until(lambda: "│ half.jsonl is in no format" in driver.text())
+        await driver.until(lambda: "│ half.jsonl is in no known" in driver.text())
         assert "cut.json: The file ends within record" in driver.text()
         assert "notes.md" not in driver.text()
 

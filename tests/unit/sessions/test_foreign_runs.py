@@ -197,7 +197,7 @@ def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
     out, error = capsys.readouterr()
     assert "good.json" in out
     assert "messages of LangChain" in error
-    assert "notes.json is in no format that is known here" in error
+    assert "notes.json is in no known format" in error
     assert "2 files not read" in error
 
 

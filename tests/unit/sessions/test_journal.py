@@ -304,7 +304,7 @@ def test_a_chain_that_was_made_anew_does_not_have_the_head(tmp_path: Path) -> No
     path.write_bytes((other / JOURNAL).read_bytes())
     content = read_journal(path)
     assert content.broken_at is None
-    assert content.fault == "It was rewritten: event 5 is not the one that was on the disk."
+    assert content.fault == "It was rewritten: event 5 is not the one that was stored."
     with pytest.raises(AttemptError, match="was rewritten"):
         JournalWriter(tmp_path / "a", FakeClock())
 

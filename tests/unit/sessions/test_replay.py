@@ -263,7 +263,7 @@ def test_what_is_not_as_it_was_is_noted(journal: Path, task: Task) -> None:
 
     replay, _ = replayed(edited(journal, edit), task)
     assert [note.split(".")[0] for note in replay.notes] == [
-        "The journal was changed since: its chain of hashes breaks at line 2",
+        "The journal was changed later: its chain of hashes breaks at line 2",
         "The tools were declared differently when this was recorded",
         "The tests ran in other then, and run in fake now",
     ]

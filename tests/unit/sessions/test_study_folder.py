@@ -184,7 +184,7 @@ def test_people_and_simulation_are_not_mixed(tmp_path: Path, machine: Machine) -
     simulated = machine.open(declare(tmp_path / "simulated", {"simulated": True}))
     people.require_people()
     simulated.require_simulated()
-    with pytest.raises(StudyError, match="simulated study: it takes no people"):
+    with pytest.raises(StudyError, match="simulated study: people can't take part"):
         simulated.require_people()
     with pytest.raises(StudyError, match="nothing simulated"):
         people.require_simulated()

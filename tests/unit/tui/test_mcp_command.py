@@ -60,7 +60,7 @@ HTTP = ["--http", "127.0.0.1:0"]
         (["--http", "192.0.2.1:0", "--cert", "c.pem"], "--cert and --key"),
         (["--http", "192.0.2.1:0", "--behind-proxy"], "can't be listened on"),
         ([*HTTP, "--attempt", "nope"], "no attempt 'nope'"),
-        ([*HTTP, "--attempt", "nope", "--budgets", "4"], "keeps what it began with"),
+        ([*HTTP, "--attempt", "nope", "--budgets", "4"], "keeps its settings"),
     ],
     ids=" ".join,
 )

@@ -120,7 +120,7 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["show", "nope"], "nope does not exist."),
         (["show", "chat.json", "--step", "9"], "chat.json has 2 steps: there is no step 9."),
         (["show", "chat.json#x"], "holds one run only"),
-        (["show", "several.jsonl"], "several.jsonl holds several runs."),
+        (["show", "several.jsonl"], "several.jsonl contains several runs."),
         (["show", "."], ". is a folder of several files."),
         (["show", "one"], "Name the file in it: one/run.json."),
         (["show", "none"], "none is an empty folder."),
@@ -281,9 +281,7 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     Path("begun").mkdir()
     Path("begun/half.json").write_text('{"a": ')
     assert cli.main(["runs", several, "begun"]) == 0
-    assert "gistpoint: begun/half.json is in no format that is known here" in (
-        said := capsys.readouterr().err
-    )
+    assert "gistpoint: begun/half.json is in no known format" in (said := capsys.readouterr().err)
     assert "1 file not read." in said
     assert cli.main(["runs", "begun", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["files_not_read"] == 1

@@ -159,9 +159,9 @@ def take_words(state: AttemptState) -> str:
     if not state.of_kind.hands_in_once:
         budgets += f" and {left.submissions} of {state.budgets.submissions} submissions"
     return (
-        f"From then on the attempt is mixed: it counts neither for {model} nor for you{baseline}. A call"
-        " under way gets its answer first; a pending reply of the model is dropped. You continue with what"
-        f" is left: {budgets}."
+        f"From then on, the attempt is mixed: it counts neither for {model} nor for you{baseline}. A"
+        " call under way gets its answer first; a pending reply of the model is dropped. You continue"
+        f" with the remaining budgets: {budgets}."
     )
 
 
@@ -421,7 +421,9 @@ class AttemptWatchScreen(BaseScreen[None]):
             self._ask_to_give()
 
     def _ask_to_give(self, *, unasked: bool = False) -> None:
-        dialog = TextDialog(_GIVE, label=_GIVE_WORDS, placeholder="a note to it, or none", yes="Give back")
+        dialog = TextDialog(
+            _GIVE, label=_GIVE_WORDS, placeholder="a note to the model, or none", yes="Give back"
+        )
         dialog.unasked = unasked
         self.app.push_screen(dialog, self._give)
 

@@ -265,7 +265,7 @@ class ReviewAnnotations:
                 labels, label = known[key]
                 self._toggle(label.id, label.name, labels.name, place)
 
-        title = "Label " + ("what is selected" if place else "the step")
+        title = "Label " + ("the selection" if place else "the step")
         choices = {answer: label for answer, (_, label) in known.items()}
         self._view.open(LabelDialog(title, choices), answered)
 
@@ -276,9 +276,7 @@ class ReviewAnnotations:
             key = key_of(self._document, step) if step is not None and self._document is not None else None
             added = reviewer.toggle(run, label, key, place=place, label_set=label_set)
             where = (
-                "the run"
-                if step is None
-                else f"step {step.index + 1}" + (", what is selected" if place else "")
+                "the run" if step is None else f"step {step.index + 1}" + (", the selection" if place else "")
             )
             return f"{'+' if added else '−'} {name} on {where}"
 
@@ -294,7 +292,7 @@ class ReviewAnnotations:
             if text and text.strip():
                 self._comment(text.strip(), step, place)
 
-        what = "what is selected" if place else f"step {step.index + 1}"
+        what = "the selection" if place else f"step {step.index + 1}"
         dialog = CommentDialog(f"Comment on {what}", asked=f"comment on {step.index} {place}")
         self._view.open(dialog, answered)
 

@@ -145,7 +145,13 @@ class SolveScreen(BaseScreen[How]):
         """Lay out budgets, panes and console."""
         yield BudgetBar(title_in_attempt(self._attempt.task, self._attempt.state.header))
         yield pane_tabs(self.kind.panes)
-        read = (BriefPane(self._attempt.task), self.code, *self.kind.own_panes, self.notes_pane, self.results)
+        read = (
+            BriefPane(self._attempt.brief),
+            self.code,
+            *self.kind.own_panes,
+            self.notes_pane,
+            self.results,
+        )
         files = FilesPane(self._attempt.state.of_kind.unit)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:

@@ -274,7 +274,7 @@ class GistValidating(ValidatingKind):
         """Return a sentence if there is no reference to score; empty if there is one."""
         reference = gist_answer(dossier.answer).reference
         if reference is None or not reference.text:
-            return "There is no reference gist to score: Alt+E on F8 writes one of your own."
+            return "There is no reference gist to score: Alt+E on F8 starts your own."
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
