@@ -38,8 +38,8 @@ GENERAL_KEYS: tuple[Key, ...] = (
     _home("home.leave", "q", "leave", "Quit", "Close the program", show=True),
     _tour(
         "tour.leave",
-        "escape",
-        "leave_tour",
+        "ctrl+l",
+        "leave",
         "End the tour",
         "Go home; the practice is thrown away",
         show=True,

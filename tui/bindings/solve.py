@@ -34,6 +34,13 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _panes("pane.command", "colon", "pane('console')", "Console", "Type a tool call"),
     _panes("pane.editor", "f6,alt+5", "pane('editor')", "Editor", "Write the function", priority=True),
     _panes("pane.results", "f7,alt+6", "pane('results')", "Results", "Every answer so far", priority=True),
+    _panes(
+        "pane.beside",
+        "vertical_line,alt+vertical_line",
+        "beside",
+        "Beside or below",
+        "The editor beside the code, or below it",
+    ),
     _panes("pane.notes", "f8,alt+7", "pane('notes')", "Notes", "Notes to yourself, kept", priority=True),
     _attempt(
         "attempt.submit", "f9,ctrl+r", "submit", "Submit", "Run the tests on the editor's code", show=True
@@ -147,6 +154,9 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _gist_text("gist.lacks", "alt+w", "flaws", "All flaws", "Everything that lowers the scores"),
     _results(
         "results.next", "right_square_bracket", "page(1)", "Next page", "Answer, tests, diff", show=True
+    ),
+    _results(
+        "results.fold", "o", "fold", "Unfold", "Show here what F4 shows, or fold it to a line", show=True
     ),
     _results("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff"),
     _summary("summary.home", "escape", "home", "Home", "Back to tasks and attempts", show=True),

@@ -92,7 +92,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("L", "label", "review.label"),
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
-    KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all"),
+    KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all results.fold"),
     KeyWord(
         "s tilde", "sort, reverse the order", "home.sort home.reverse runs.sort runs.reverse profiles.sort"
     ),
@@ -109,6 +109,7 @@ WORDS: tuple[KeyWord, ...] = (
         "a smaller pane, a larger one",
         "split.smaller split.larger",
     ),
+    KeyWord("vertical_line alt+vertical_line", "panes beside or below each other", "pane.beside"),
     KeyWord("y", "copy", "view.copy home.copy"),
     KeyWord("T", "tour", "home.tour"),
     KeyWord("colon", "a command in words", "pane.command"),

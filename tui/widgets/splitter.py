@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -26,7 +27,7 @@ class Splits(Container):
 
     A chosen size is kept until the program ends. A pane has a size in cells, or shares the remaining space if
     its size is in `fr`. Of the two panes at a frame, the one with a size in cells is resized. Call `fit`
-    after showing or hiding a pane.
+    after showing or hiding a pane, or changing a natural size.
     """
 
     DEFAULT_CSS = """
@@ -52,10 +53,10 @@ class Splits(Container):
 
     def __init__(self, *panes: Widget, vertical: bool = False, id: str | None = None) -> None:
         super().__init__(*panes, id=id, classes="-vertical" if vertical else None)
-        self._suggested: dict[str, int] = {}
-        """The width that a pane needs, by its id. It holds as long as no other width was chosen."""
         self._direction = "vertical" if vertical else "horizontal"
         self._dragged: tuple[Widget, Widget] | None = None
+        self.natural: Mapping[str, int] = {}
+        """The widths in cells, by id of the pane, that panes in a row have until others are chosen."""
 
     def turn(self, *, vertical: bool) -> None:
         """Lay the panes out in a column or in a row."""
@@ -74,19 +75,20 @@ class Splits(Container):
 
     def suggest(self, pane: Widget, width: int) -> None:
         """Give a pane the width that its content needs, if it is in a row and no width was chosen."""
-        if pane.id is not None and self._suggested.get(pane.id) != width:
-            self._suggested[pane.id] = width
+        if pane.id is not None and self.natural.get(pane.id) != width:
+            self.natural = {**self.natural, pane.id: width}
             self.fit()
 
     def fit(self) -> None:
         """Apply the chosen sizes to the visible panes. A single pane takes all the space."""
         panes = self.panes
         sizes = _SIZES.get(self.app, {})
-        suggested = self._suggested if self._direction == "horizontal" else {}
+        natural = self.natural if self._direction == "horizontal" else {}
         for pane in self.children:
-            chosen = sizes.get(f"{self._direction} {pane.id}", suggested.get(pane.id or ""))
-            is_beside_another = len(panes) > 1 and pane in panes
-            self._set(pane, self._possible(chosen) if chosen is not None and is_beside_another else None)
+            wanted = None
+            if len(panes) > 1 and pane in panes:
+                wanted = sizes.get(f"{self._direction} {pane.id}", natural.get(pane.id or ""))
+            self._set(pane, None if wanted is None else self._possible(wanted))
 
     def on_resize(self) -> None:
         """Limit the chosen sizes to what is possible."""

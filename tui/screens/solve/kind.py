@@ -9,6 +9,7 @@ from textwrap import indent
 
 from textual import events
 from textual._time import get_time  # the clock of the events' own timestamps
+from textual.content import Content
 from textual.widgets.text_area import Selection
 
 from gistpoint.core.attempts.engine import Attempt
@@ -22,6 +23,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, RefusalError, Tool
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.keys import key_named
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.places import NamedPlace, call_for
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
@@ -29,7 +31,7 @@ from gistpoint.tui.screens.editing_pane import EditingPane, figure_words
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.interruptions import How
-from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
+from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane, pane_key
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
@@ -49,7 +51,7 @@ class EditorPane(EditingPane):
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()
-        framed(self)
+        self.frame(key_named("pane.editor").description)
         self._attempted, self._state = task, state
         self._start = kind_of(task).start(task)
         self._begins = self._first_text()
@@ -82,6 +84,10 @@ class EditorPane(EditingPane):
             self._load(name, begins)
             self.select_placeholder()
         self.editor.line_number_start = self.first_line_of(name)
+
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Show a title after the pane's key, and a note."""
+        framed(self, f"{pane_key('editor')} {title}", note)
 
     def select_placeholder(self) -> bool:
         """Select the placeholder of a removed body, so that typing replaces it.

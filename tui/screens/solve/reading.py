@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
+from textual.widgets import Tree
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -22,13 +23,23 @@ from gistpoint.tui.known import (
     stale,
 )
 from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
-from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAsked, StatePane, pane_frame
+from gistpoint.tui.screens.solve.panes import (
+    CallAsked,
+    FunctionAsked,
+    RoomNeeded,
+    SourceAsked,
+    StatePane,
+    pane_frame,
+)
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
 EMPTY = "Nothing has been read yet: choose a file (F3), or search (S)"
 
 
+_FEWEST_COLUMNS, _MOST_COLUMNS = 24, 40
+"""The bounds of the width of the files, in cells."""
+_FRAME = 2
 _ON = {"edit": ("function",), "suspect": ("function",), "list_functions": ("file", "function")}
 """The kinds of rows on which each action is possible."""
 
@@ -47,6 +58,7 @@ class FilesPane(StatePane):
         self._state = AttemptState()
         self._kind = ""
         """The kind of the row at the cursor; empty if there is none."""
+        self.width_needed = _FEWEST_COLUMNS
         pane_frame(self, "files")
 
     def compose(self) -> ComposeResult:
@@ -65,10 +77,18 @@ class FilesPane(StatePane):
             known, suspects=[suspect.name for suspect in state.suspects], use=self._use
         )
         files = sum(kind == "file" for kind in known.entries.values())
-        note = (
-            f"{len(known.files)} of {files} known files read" if files else f"○ not shown yet: 1 {self._use}"
-        )
-        pane_frame(self, "files", note=note)
+        pane_frame(self, "files", note=f"{len(known.files)} of {files} read" if files else "○ not shown yet")
+        self._fit()
+
+    @on(Tree.NodeExpanded)
+    def _fit(self) -> None:
+        """Ask for the width that the rows need. It only grows, so that the code is not wrapped again."""
+        if not self.tree_view.is_mounted:
+            return
+        needed = min(max(self.width_needed, self.tree_view.width_needed + _FRAME), _MOST_COLUMNS)
+        if needed != self.width_needed:
+            self.width_needed = needed
+            self.post_message(RoomNeeded())
 
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
@@ -155,6 +175,10 @@ class CodePane(StatePane):
     def shown(self) -> Shown | None:
         """The displayed text; None if no text has been shown yet."""
         return self._shown
+
+    def shows_only(self, function: str) -> bool:
+        """Return whether the displayed text is just a function, given as `path::qualname`."""
+        return self._shown is not None and self._shown.function == function
 
     def update_from(self, state: AttemptState) -> None:
         """Show the marks of a new state, and whether the displayed text is out of date."""

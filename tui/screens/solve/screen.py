@@ -163,6 +163,7 @@ class SolveScreen(BaseScreen[How]):
     async def on_mount(self) -> None:
         """Show the attempt so far, return to the last pane, and continue a call or a recording."""
         self._show_locked()
+        self.area.repeats = lambda: self.code.shows_only(self.editor.buffer)
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
         switch_off(self, self._attempt.state)
@@ -170,7 +171,7 @@ class SolveScreen(BaseScreen[How]):
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
-        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views no pane
+        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views none
         if last_source(state) is not None:
             await self._show_pane("code")
         await self.action_pane(pane)
@@ -181,6 +182,7 @@ class SolveScreen(BaseScreen[How]):
         if state.pending is not None:
             self.controller.finish_pending()
         if self._play is not None:
+            self.area.beside = True  # what is submitted stays visible next to its answer
             self.controller.play(*self._play)
             self.console.say(_PLAYING)
 
@@ -291,6 +293,11 @@ class SolveScreen(BaseScreen[How]):
             self.tabs.mark(pane)
         if pane == "editor":
             self.editor.show_writing()
+
+    def action_beside(self) -> None:
+        """Put the editor beside the code, or below it."""
+        if notice := self.area.turn_editor():
+            self.app.notify(notice)
 
     @on(NameTabs.Clicked)
     async def tab_clicked(self, message: NameTabs.Clicked) -> None:
