@@ -113,7 +113,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         """Return the fields by their ids, or by their numbers if they have none."""
         return {field.id or str(number): field for number, field in enumerate(self.query(Input))}
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def takes(self, event: events.Event) -> bool:
         """Return whether the dialog accepts an event.
 
         If it opened unasked, it ignores the first second's events.
