@@ -277,9 +277,9 @@ class BaseApp(App[object]):
         """Handle an event of the user if it was meant for the screen that is on top now."""
         if event.time < self._input_counts_from:
             return
-        screen = self.screen
-        asks_screen = isinstance(event, events.InputEvent) and isinstance(screen, BaseScreen)
-        if not asks_screen or screen.takes(event):
+        screen, is_input = self.screen, isinstance(event, events.InputEvent)
+        refused = isinstance(screen, BaseScreen) and is_input and not screen.takes(event)
+        if not refused:
             await super().on_event(event)
 
     async def on_followed(self, message: Followed) -> None:

@@ -77,7 +77,7 @@ class BaseScreen(Screen[ScreenResultType]):
     def input_happened(self, at: float) -> None:
         """Record that a key or the mouse was used, at a time on the clock of Textual's events."""
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def takes(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
 

@@ -197,8 +197,13 @@ class JobTable:
         rows = rows[: max(1, height - 6)]
         columns = _laid_out(rows, width)
         for column, cells in columns:
-            justify = "right" if column.right else "left"
-            table.add_column(column.name, justify=justify, no_wrap=True, overflow="ellipsis", width=cells)
+            table.add_column(
+                column.name,
+                justify="right" if column.right else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                width=cells,
+            )
         for row in rows:
             table.add_row(*(Text(visible_line(column.shown(row))) for column, _ in columns))
         return table

@@ -119,7 +119,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         """The question, which is what the help is about."""
         return self._title
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def takes(self, event: events.Event) -> bool:
         """Return whether the dialog accepts an event.
 
         If it opened unasked, it ignores the first second's events.

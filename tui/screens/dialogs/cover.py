@@ -82,7 +82,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
             yield Button("I was away  Alt+X", id="away", compact=True)
         yield KeyBar()
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def takes(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event.
 
         Events of the first second are ignored, because they were meant for the previous screen.

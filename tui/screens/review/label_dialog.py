@@ -45,7 +45,7 @@ class LabelDialog(PickDialog):
         ]
         super().__init__(title, choices)
         # If two sets use the same key, it belongs to the first one, as on the review screen.
-        self._by_key = {label.key: answer for answer, label in reversed(labels.items()) if label.key}
+        self._by_key = {label.key: answer for answer, label in reversed([*labels.items()]) if label.key}
 
     def body(self) -> list[Widget]:
         """Return the field and the list."""

@@ -154,7 +154,7 @@ class PlacesScreen(BaseScreen[None]):
         from gistpoint.sessions.runs.searching import Query
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
-        self._unread = unread = {}
+        self._unread = unread = dict[str, str]()
         hits = hits_in_all(wanted.runs, query, job.cancel, unread)
         seen = (hit for hit in hits if hit.step is not None or not self._runs[hit.run].hides)
         return collected(job, seen, self._found)
