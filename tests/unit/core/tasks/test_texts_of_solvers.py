@@ -13,10 +13,12 @@ from gist_tasks import build_gist_task
 
 from gistpoint.core.agents.settings import AgentSettings, prompt_text
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.generation.making import REFUSALS_COST, TEMPLATES
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist import kind as gist
-from gistpoint.core.kinds.gist.brief import static_template
+from gistpoint.core.kinds.gist.brief import gist_template, static_template
+from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.study.bank import ATTESTATION, block
 from gistpoint.core.study.reading import read_study
@@ -127,6 +129,13 @@ def test_a_gist_in_one_request_has_the_version_of_its_task(tmp_path: Path) -> No
 
 
 # The new version
+
+
+def test_the_demos_tasks_have_the_newest_briefs(tmp_path: Path) -> None:
+    newest = {*TEMPLATES.values(), gist_template(GistSettings())}
+    for _, task in unpack_demo(tmp_path):
+        assert task.brief.template in newest
+        assert "even if it is refused" in render_brief(task)
 
 
 @pytest.mark.parametrize("name", [*TEMPLATES.values(), *REFUSALS_COST.values()])
