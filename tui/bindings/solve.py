@@ -48,7 +48,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _attempt(
         "attempt.pause", "f10,ctrl+t", "pause", "Pause", "Stop the clock and cover the screen", show=True
     ),
-    _attempt("attempt.end", "ctrl+g", "end", "Give up", "Give up or skip, with a reason"),
+    _attempt("attempt.end", "ctrl+g", "end", "Give up", "End the attempt for good, with a reason"),
     _attempt("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", show=True),
     _attempt("solve.rule", "i", "rule", "Score", "How the score is calculated, in a sentence"),
     _reading("solve.wrap", "w", "wrap", "Wrap lines", "Fold long lines of the visible text"),

@@ -55,6 +55,11 @@ def run_fields(
         HeaderField(
             "cost", tilde_of(header, "cost") + money(header.cost) if header.cost and not hides else ""
         ),
-        HeaderField("tokens", "…" if sums and mark else f"{mark}{tokens / 1000:,.0f}k" if tokens else ""),
+        HeaderField("tokens", "…" if sums and mark else f"{mark}{_tokens(tokens)}" if tokens else ""),
         HeaderField("", header.format, "$foreground 60%"),
     ]
+
+
+def _tokens(count: int) -> str:
+    """Return a number of tokens, in thousands from a thousand on."""
+    return str(count) if count < 1_000 else f"{count / 1_000:,.0f}k"

@@ -165,19 +165,17 @@ class Interruptions:
     # Ending the attempt
 
     def end(self) -> None:
-        """Ask for the reason, then give up, or skip the task if no call was made."""
+        """Ask for the reason, then give up. If no call was made, this is recorded as skipping the task."""
         skipping = not self._attempt.state.calls
-        verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
-        text = (
-            f"The attempt ends and can't be resumed. If you {verb}, say why: the reason is part of the"
-            " result."
-        )
+        text = "The attempt ends and can't be resumed. Say why: the reason is part of the result."
+        if skipping:
+            text += " You have made no call, so it is recorded as skipped."
         choices = [(code.value, _CODES[code]) for code in SOLVER_GIVE_UP_CODES]
         withdraw = self._terms.withdraw
         if withdraw is not None:
             choices.append((_WITHDRAW, "I no longer want to take part in the study"))
         dialog = ReasonDialog(
-            title, text, choices, yes=verb.capitalize(), words="More details, in your own words"
+            "Give up?", text, choices, yes="Give up", words="More details, in your own words"
         )
 
         def answered(answer: Reasoned | None) -> None:
