@@ -40,7 +40,7 @@ def used_words(state: AttemptState) -> str:
 def call_words(call: AttemptCall, submission: Submission | None = None, folded: str = "") -> str:
     """Return a line for a call: its number, its request, and its result or the result of its submission.
 
-    `folded` is a line that stands for the request and its answer; empty if there is none.
+    `folded` is a line in place of the request and its answer; empty if there is none.
     """
     mark = "…" if call.text is None else "✘" if call.refused else "·"
     if submission is not None and submission.status:

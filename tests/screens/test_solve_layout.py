@@ -61,9 +61,9 @@ async def test_reading_gives_the_code_its_width_and_writing_the_editor(
         assert editor.width >= (EDITOR_COLUMNS if size[0] >= 160 else size[0] - beside)
         assert driver.solve.editor.editor.scroll_offset.x == 0, "its indent is visible"
         assert str(driver.solve.editor.border_title).startswith("F6 ")
-        assert driver.solve.code.view.size.width == width
         await driver.press("f4")
         await driver.until(lambda: driver.solve.code.view.has_focus)
+        assert driver.solve.code.view.size.width == width
         assert len(driver.solve.code.view.rows) == len(rows), "nothing was wrapped again"
         shown = driver.solve.code.view
         assert edge(driver)[1] == cursor
@@ -142,7 +142,10 @@ async def test_the_answer_is_beside_the_list_from_its_first_moment(tmp_path: Pat
     async with solving(tmp_path, task=long_task(tmp_path), size=LARGE) as driver:
         places = set()
         results = driver.solve.results
-        draw = results.answer_drawn = lambda: places.add(results.has_class("-side-by-side"))
+
+        def draw() -> None:
+            places.add(results.has_class("-side-by-side"))
+
         await driver.press("f5")
         await driver.type("search_code step_7")
         await driver.press("enter")

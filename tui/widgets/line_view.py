@@ -340,6 +340,8 @@ class LineView(LineCanvas):
 
     def _note_sight(self) -> None:
         """Note the place at the top, and whether the cursor is visible, for when the size changes."""
+        if not self.size:  # hidden: it is to be shown again at this place
+            return
         top = round(self.scroll_y)
         if top < len(self.rows):
             self._top = self.rows.at(top)[:2]

@@ -24,13 +24,16 @@ _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
 _CODE = "  "
 """The indent before a line of code, in place of the fences."""
 _CODE_LINE = re.compile(
-    r"\s*(?:@\w|(?:async )?def \w+\(|class \w+\s*[(:]|import \w|from [\w.]+ import |>>> )"
+    r"\s*(?:@[\w.]+(?:\(.*)?$|(?:async )?def \w+\(|class \w+\s*[(:]|import \w|from [\w.]+ import )"
 )
 """Matches a line that only code has."""
-_HEAD_OF_CODE = 3
-"""The lines of a block among which one of code makes it code."""
-_OUTPUT = re.compile(r"\.py\b|^E |^\s*(?:File \"|Traceback )|^\w*(?:Error|Exception)\b|^\$ ")
+_OUTPUT = re.compile(
+    r"\.py\b|^E |^\s*(?:File \"|Traceback |>>> |\.\.\. )"
+    r"|^\w*(?:Error|Exception|Failed)\b|^(?:assert|python|pytest) "
+)
 """Matches a line of what a program printed, or of a command; such lines stay as they are."""
+_HEAD = 3
+"""The lines of a block that show whether it is code, output or prose."""
 _BEGINS = re.compile(r"\s*(?:[-*+•:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
 """Matches a line that begins an entry of a list, a field or a table."""
 _FULL_LINE = 50
@@ -84,8 +87,8 @@ def _block(block: list[tuple[int, str]], language: str) -> list[DrawnLine]:
     Only code gets colours. Prose that was wrapped at a fixed width is wrapped to the view's instead.
     """
     texts = [text for _, text in block]
-    code = bool(language) or any(_CODE_LINE.match(text) for text in texts[:_HEAD_OF_CODE])
-    if code or any(_OUTPUT.search(text) for text in texts):
+    code = bool(language) or any(_CODE_LINE.match(text) for text in texts[:_HEAD])
+    if code or any(_OUTPUT.search(text) for text in texts[:_HEAD]):
         return [DrawnLine(f"{_CODE}{text}", number, code=code) for number, text in block]
     found: list[DrawnLine] = []
     for number, text in block:
@@ -103,9 +106,11 @@ def _continues(paragraph: str, before: str, line: str) -> bool:
 
     A short line ends a paragraph; other margins and signs of a list begin one.
     """
+    if not line.strip() or _OUTPUT.search(before) or _OUTPUT.search(line):
+        return False
     full = len(before.rstrip()) >= _FULL_LINE
     margin, further = (len(text) - len(text.lstrip()) for text in (paragraph, line))
-    return full and bool(line.strip()) and margin == further and not _BEGINS.match(line)
+    return full and margin == further and not _BEGINS.match(line)
 
 
 def _inline(line: str, number: int) -> DrawnLine:

@@ -352,7 +352,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         if isinstance(row, Heading):
             return self._heading(row, here=index == self.cursor)
         picked = bool(self.picked) and self._key(row) in self.picked
-        here, sign = "▸" if index == self.cursor else " ", "✓" if picked else " "
+        here, sign = "▸" if index == self.cursor else " ", "✔" if picked else " "
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []

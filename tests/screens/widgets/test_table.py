@@ -163,7 +163,7 @@ async def test_picked_rows_are_marked_where_there_is_room_for_it() -> None:
         words.pick()
         await pilot.pause()
         assert words.picked == ["fig"]
-        assert [row[:1] for row in rows(app)[1:5]] == [" ", "✓", " ", " "]
+        assert [row[:1] for row in rows(app)[1:5]] == [" ", "✔", " ", " "]
 
 
 async def test_cells_are_literal_and_cut_to_their_width() -> None:

@@ -165,9 +165,11 @@ class Interruptions:
     # Ending the attempt
 
     def end(self) -> None:
-        """Ask for the reason, then give up the task; it is recorded as skipped if no call was made."""
+        """Ask for the reason, then give up the task. If no call was made, it is recorded as skipped."""
         skipping = not self._attempt.state.calls
         text = "The attempt ends and can't be resumed. Please give the reason: it is part of the result."
+        if skipping:
+            text += " You have made no call, so the task is recorded as skipped."
         choices = [(code.value, _CODES[code]) for code in SOLVER_GIVE_UP_CODES]
         withdraw = self._terms.withdraw
         if withdraw is not None:

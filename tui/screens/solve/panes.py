@@ -158,7 +158,7 @@ class PaneArea(Splits):
             vertical=True,
             id="reading",
         )
-        self._bench = Splits(self._column, *(() if first else (editor,)), vertical=True, id="bench")
+        self._divided = Splits(self._column, *(() if first else (editor,)), vertical=True, id="divided")
         self._mounting = Lock()
         self.repeats: Callable[[], bool] = lambda: False
         """Returns whether the code is just the function in the editor."""
@@ -182,15 +182,15 @@ class PaneArea(Splits):
         self.lay_out()
         if not self._first or self.app.size.width >= WIDE:
             yield self._files
-        yield self._bench
+        yield self._divided
 
     async def make(self, pane: str) -> None:
         """Mount a pane if it is not mounted yet."""
         region = self._panes[pane].region
         if region == "files":
-            await self._mount(self._files, self, self._bench)
+            await self._mount(self._files, self, self._divided)
         elif region == "editor":
-            await self._mount(self._editor, self._bench)
+            await self._mount(self._editor, self._divided)
         elif region == "reading":
             widget = next(widget for widget in self._read if widget.id == self.id_of(pane))
             last = widget is self._read[-1]
@@ -244,27 +244,44 @@ class PaneArea(Splits):
 
     def lay_out(self) -> None:
         """Show as many panes as fit, among them the one requested last."""
-        size = self.app.size
-        width = 0 if self.brief_alone else size.width
-        wide, high = width >= WIDE, width >= WIDE and size.height >= HIGH
-        beside = self.beside and self.editing and width >= VERY_WIDE
-        files_fit = wide and not (beside and self._first and width < self._files_beside)
-        self._files.display = files_fit or self._region == "files"
+        wide, high, beside = self._fitting()
+        self._files.display = self._region == "files" or (
+            wide and not (beside and self._files_are_in_the_way)
+        )
         if beside:
             self._editor.display = self._column.display = True
         elif high:
-            # what the editor holds is shown above it only on request
-            alone = self._region == "editor" and self._upper == "code" and self.repeats()
-            self._editor.display, self._column.display = self._writing, not alone
+            self._editor.display, self._column.display = self._writing, not self._repeated
         else:
             self._editor.display = self._region == "editor"
             self._column.display = self._region == "reading" or (wide and self._region == "files")
-        self._bench.display = self._editor.display or self._column.display
+        self._divided.display = self._editor.display or self._column.display
         with_results = high and (beside or not self._writing)
         self._lay_out_reading(high=high, with_results=with_results)
         self._set_classes({"-wide": wide, "-beside": beside, "-with-results": with_results})
         if self.is_mounted:
             self._fit_all(beside=beside)
+
+    def _fitting(self) -> tuple[bool, bool, bool]:
+        """Return whether the screen is wide, whether it is high as well, and whether the editor is beside."""
+        size = self.app.size
+        wide = size.width >= WIDE and not self.brief_alone
+        return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_beside
+
+    @property
+    def _wants_beside(self) -> bool:
+        return self.beside and self.editing
+
+    @property
+    def _repeated(self) -> bool:
+        """Whether the code above the editor would be what the editor holds, and was not asked for."""
+        return self._region == "editor" and self._upper == "code" and self.repeats()
+
+    @property
+    def _files_are_in_the_way(self) -> bool:
+        """Whether files, code and editor don't fit beside one another. Nobody writes while watching."""
+        needed = self._files.width_needed + CODE_COLUMNS + EDITOR_COLUMNS
+        return bool(self._first) and self.app.size.width < needed
 
     def _set_classes(self, wanted: Mapping[str, bool]) -> None:
         for name, needed in wanted.items():
@@ -274,25 +291,17 @@ class PaneArea(Splits):
 
     def _fit_all(self, *, beside: bool) -> None:
         """Give each region the size that its content needs."""
-        self.natural = {"files": self._files_width} if self.has_class("-wide") else {}
-        room = self.app.size.width - (self._files_width if self._files.display else 0)
+        files = self._files.width_needed if self.has_class("-wide") else 0
+        self.natural = {"files": files} if files else {}
+        room = self.app.size.width - (files if self._files.display else 0)
         editor = max(EDITOR_COLUMNS, room * 3 // 5)
-        self._bench.natural = {"editor": editor} if beside and self._first else {}
-        self._bench.turn(vertical=not beside)
+        self._divided.natural = {"editor": editor} if beside and self._first else {}
+        self._divided.turn(vertical=not beside)
         results = self._read[-1]
         if isinstance(results, StatePane):
             results.set_room(room - (editor if beside else 0))
-        for splits in (self._column, self._bench, self):
+        for splits in (self._column, self._divided, self):
             splits.fit()
-
-    @property
-    def _files_width(self) -> int:
-        return self._files.width_needed
-
-    @property
-    def _files_beside(self) -> int:
-        """The width of the screen from which files, code and editor fit beside one another."""
-        return self._files_width + CODE_COLUMNS + EDITOR_COLUMNS
 
     def _lay_out_reading(self, *, high: bool, with_results: bool) -> None:
         """Show the current reading pane, with or without the results below it."""

@@ -178,7 +178,7 @@ class CodePane(StatePane):
 
     def shows_only(self, function: str) -> bool:
         """Return whether the displayed text is just a function, given as `path::qualname`."""
-        return self._shown is not None and self._shown.function == function
+        return bool(function) and self._shown is not None and self._shown.function == function
 
     def update_from(self, state: AttemptState) -> None:
         """Show the marks of a new state, and whether the displayed text is out of date."""

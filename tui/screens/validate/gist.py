@@ -236,7 +236,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
     for id, test in list(last.tests.items())[:_MOST_TESTS]:
         good = test.outcome.value == "passed"
         raised = f"  {test.raised.type}: {test.raised.message}" if test.raised is not None else ""
-        sign, style = ("✓ ", GOOD) if good else ("✗ ", BAD)
+        sign, style = ("✔ ", GOOD) if good else ("✘ ", BAD)
         lines.append(Line(((sign, style), (id, ""), (f"  {test.outcome.value}{raised}", MUTED))))
         lines += _output(test.stdout + test.stderr, width)
     if len(last.tests) > _MOST_TESTS:
@@ -257,7 +257,7 @@ def _reference(answer: GistAnswer) -> list[Line]:
     return [
         Line(),
         line("Reference gist (F8)", HEADING, link="page:gist"),
-        Line((("✓ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
+        Line((("✔ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
     ]
 
 

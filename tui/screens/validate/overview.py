@@ -228,7 +228,7 @@ def _tests(known: Known) -> list[Line]:
         message = message or next(iter(failure.text.strip().splitlines()), "")
         found.append(
             Line(
-                (("✗ ", BAD), (spelled_out(failure.id), ""), (f"  {message}" if message else "", MUTED)),
+                (("✘ ", BAD), (spelled_out(failure.id), ""), (f"  {message}" if message else "", MUTED)),
                 link=f"test:{failure.id}",
             )
         )
@@ -243,7 +243,7 @@ def _steady(found: Steadiness) -> list[Line]:
     if not flaky:
         return [
             Line(
-                (("✓ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
+                (("✔ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
                 link="page:tests",
             )
         ]
@@ -345,7 +345,7 @@ def findings(check: CheckMade) -> list[Line]:
     """Return a line for each finding of a check."""
     found = []
     for name, passed, reduced, detail in check.findings:
-        sign, style = ("~", ODD) if reduced else ("✓", GOOD) if passed else ("✗", BAD)
+        sign, style = ("~", ODD) if reduced else ("✔", GOOD) if passed else ("✘", BAD)
         found.append(Line(((f"{sign} ", style), (f"{name:<20} ", ""), (detail, MUTED if passed else BAD))))
     return found
 
@@ -362,15 +362,15 @@ def trial_line(trial: TrialMade) -> Line:
     if not trial.finished:
         sign, style, words = "!", BAD, trial.status.replace("_", " ")
     elif trial.subject is TrialSubject.REFERENCE:
-        sign, style = ("✓", GOOD) if trial.solved else ("✗", BAD)
+        sign, style = ("✔", GOOD) if trial.solved else ("✘", BAD)
         words = "faithful" if trial.solved else f"not faithful, {trial.odd_count} differ"
     elif trial.subject is TrialSubject.FIX:
-        sign, style = ("✓", GOOD) if trial.result is AttemptResult.SOLVED else ("✗", ODD)
+        sign, style = ("✔", GOOD) if trial.result is AttemptResult.SOLVED else ("✘", ODD)
         words = f"score {trial.score:.3f}, {trial.failing} fail" if not trial.solved else "solves the task"
         if trial.suspicious:
             words += f", suspicious: {', '.join(trial.suspicious)}"
     else:
-        sign, style = ("✗", BAD) if trial.odd_count else ("✓", GOOD)
+        sign, style = ("✘", BAD) if trial.odd_count else ("✔", GOOD)
         words = f"{trial.odd_count} tests not as the task says" if trial.odd_count else "as the task says"
         words += f": {trial.passing} pass, {trial.failing} fail"
     return Line(

@@ -61,8 +61,8 @@ def look_of(verdict: TaskVerdict | None) -> Piece:
     if verdict is None:
         return "·", MUTED
     if verdict is TaskVerdict.ACCEPT:
-        return "✓", f"bold {GOOD}"
-    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else ("✗", f"bold {BAD}")
+        return "✔", f"bold {GOOD}"
+    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else ("✘", f"bold {BAD}")
 
 
 def _verdict_text(row: QueueRow) -> str:
