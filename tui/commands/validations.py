@@ -188,7 +188,7 @@ VALIDATE = CliCommand(
     validate,
     {
         "set": argument("SET", _SET),
-        "reviewer": option("who judges: a pseudonym (default: the login)", metavar="NAME"),
+        "reviewer": option("the validator: a pseudonym (default: the login)", metavar="NAME"),
         "isolation": ISOLATION,
     },
     about=(
