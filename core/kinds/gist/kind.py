@@ -208,7 +208,7 @@ class Gist(TaskKind["GistJudge"]):
 
     def asks(self, task: Task) -> str:
         """Return the instruction for a gist."""
-        return "Put what one test runs through into a single file."
+        return "Put all the code that one test runs into a single file."
 
     def about(self, task: Task) -> str:
         """Return the command."""
