@@ -152,9 +152,7 @@ def _fault_in_image(pins: EnvironmentPins, image: ImagePins) -> str:
     for key, value, what, holds in checks:
         if not holds:
             return _fault(f"image.{key}", what, value)
-    return _first(
-        "image.environment", image.environment, "is not a variable that is passed on", _is_passed_on
-    )
+    return _first("image.environment", image.environment, "not a variable that is passed on", _is_passed_on)
 
 
 def quoted(text: str) -> str:

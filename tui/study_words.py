@@ -131,10 +131,8 @@ def away_words(error: UserError, command: str) -> list[str]:
 
 def over_words(step: SittingOverStep) -> str:
     """Return the reason why a sitting is over."""
-    why = (
-        "as many tasks as one sitting has" if step.limit is SittingLimit.TASKS else "the time for one sitting"
-    )
-    return f"You have used {why}: {step.done} of {step.of} tasks are done."
+    why = "the number of tasks" if step.limit is SittingLimit.TASKS else "the time limit"
+    return f"You have reached {why} for one sitting: {step.done} of {step.of} tasks are done."
 
 
 def done_words(code: str, contact: str, done: int) -> list[str]:

@@ -396,9 +396,7 @@ class GistPane(EditorPane):
         """Go to the next line that lowers a score, and show why."""
         found = self.missing_lines()
         if not found:
-            self.app.notify(
-                "There is nothing known that would raise the scores." if self.may_show else _AFTER
-            )
+            self.app.notify("Nothing is known that would raise the scores." if self.may_show else _AFTER)
             return
         here = self.editor.cursor_location[0] + 1
         at = next((flaw for flaw in found if flaw.line > here), found[0])
