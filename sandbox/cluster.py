@@ -464,5 +464,5 @@ def _failure(error: BaseException) -> str:
     """Return why Dask gave up a job, as a sentence."""
     # Recognised by its name, because importing the class would load Dask, which need not be installed.
     if type(error).__name__ == "KilledWorker":
-        return f"Every worker that had it died. {bounded(str(error), _MOST_CHARACTERS)}"
+        return f"Every worker that got it died. {bounded(str(error), _MOST_CHARACTERS)}"
     return f"gistpoint failed on the worker: {type(error).__name__}: {bounded(str(error), _MOST_CHARACTERS)}"

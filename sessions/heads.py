@@ -242,8 +242,6 @@ def _key_for_writing() -> bytes | None:
     if key is None and path.exists():
         raise UserError(
             f"{path} does not contain the key of this machine.",
-            hint=(
-                "Restore it from a backup. If you delete it, attempts made before count as another machine's."
-            ),
+            hint=("Restore it from a backup. If you delete it, earlier attempts count as another machine's."),
         )
     return key

@@ -139,7 +139,7 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
         case AttemptStarted(schema=schema) | OtherEvent(data={"schema": int(schema)}) if (
             schema > SCHEMA_VERSION
         ):
-            return f"Its events are of version {schema}, and this gistpoint knows version {SCHEMA_VERSION}."
+            return f"Its events are of version {schema}, but this gistpoint knows version {SCHEMA_VERSION}."
     return ""
 
 

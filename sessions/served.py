@@ -263,7 +263,7 @@ def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSum
         raise UserError(f"The attempt {found.attempt_id} belongs to another task.", hint="Name that task.")
     if (found.state.header.solver or {}).get("kind") != KIND:
         raise UserError(
-            f"The attempt {found.attempt_id} did not begin over MCP.",
+            f"The attempt {found.attempt_id} was not started over MCP.",
             hint="Leave --attempt out to start one.",
         )
     if found.state.ending is not None:

@@ -144,7 +144,7 @@ class Services:
         """
         opening = opening or Opening()
         task = self.as_given(task)
-        opening.step("preparing the isolation that code runs in")
+        opening.step("preparing the isolation for the code")
         judge = self.judge_for(task)
         opening.step("reading the repository")
         opening.commit()
@@ -207,7 +207,7 @@ class Services:
                 hint=f"`gistpoint review {summary.attempt_id}` shows it.",
             )
         task = task or self.tasks.find(summary.task_id)
-        opening.step("preparing the isolation that code runs in")
+        opening.step("preparing the isolation for the code")
         judge = self.judge_for(task)
         opening.commit()
         return self.attempts.resume(attempt_id, task, judge)

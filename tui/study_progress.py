@@ -118,8 +118,8 @@ def need_words(progress: StudyProgress) -> str:
         return "need: nobody more; every task is covered in every condition"
     cells = f"{progress.open_cells} open cell{'s' if progress.open_cells > 1 else ''}"
     if progress.people_needed == 1:
-        return f"need: 1 more person closes all gaps ({cells})"
-    return f"need: {progress.people_needed} more people close all gaps ({cells})"
+        return f"need: 1 more person to close all gaps ({cells})"
+    return f"need: {progress.people_needed} more people to close all gaps ({cells})"
 
 
 def row_words(row: AttemptRow, *, hidden: bool) -> str:

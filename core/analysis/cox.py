@@ -35,8 +35,8 @@ _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
 """The information below which the effect is infinite, or no task identifies it."""
 NOTE = (
-    "The ratio compares attempts at the same task and averages over people: wherever people differ, it is"
-    " nearer to 1 than the ratio for one and the same person."
+    "The ratio compares attempts at the same task and averages over people: if people differ, it is"
+    " nearer to 1 than the ratio for a single person."
 )
 
 

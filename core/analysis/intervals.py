@@ -163,9 +163,9 @@ class Units:
     def no_interval(self) -> str:
         """Why there is no interval; empty if there are enough persons and tasks."""
         if self.task_count < LEAST_TASKS:
-            return f"no interval: {self.task_count} of the {LEAST_TASKS} tasks that it needs at least"
+            return f"no interval: {self.task_count} of at least {LEAST_TASKS} tasks"
         if 0 < self.person_count < LEAST_PERSONS:
-            return f"no interval: {self.person_count} of the {LEAST_PERSONS} persons that it needs at least"
+            return f"no interval: {self.person_count} of at least {LEAST_PERSONS} persons"
         return ""
 
 

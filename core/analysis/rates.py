@@ -47,6 +47,9 @@ def solve_rates(data: StudyData) -> Findings:
 
 BY_TESTS = (
     "'By the tests alone' is the rate of the Breakpoint paper, regardless of reviewers and confirmations."
+    " In the table above, a contradicted pass counts after a reviewer has accepted it. Passes that"
+    " nobody asked"
+    " about are counted separately."
 )
 STANDINGS = tuple(str(standing) for standing in Standing if standing is not Standing.EXEMPT)
 

@@ -162,7 +162,7 @@ def people_and_models(data: StudyData) -> Findings:
     )
     if unlike:
         found.settings(all_groups)
-        found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
+        found.note("If settings differ, the difference is also one of budgets, tools or briefs.")
     return found.findings()
 
 
@@ -177,8 +177,8 @@ _COLUMNS = (
     "settings",
 )
 NOTE = (
-    "The mean over tasks of the difference of rates. Holm over the models that the same people are"
-    " compared with."
+    "The mean over tasks of the difference of rates. Holm's correction is over the models that the"
+    " same people are compared with."
 )
 
 

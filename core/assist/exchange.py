@@ -68,7 +68,7 @@ class Assistant:
         text = question.strip()
         if not text or len(text) > LONGEST_QUESTION:
             raise AttemptError(
-                f"A question has 1 to {LONGEST_QUESTION} characters, and this one has {len(text)}.",
+                f"A question has 1 to {LONGEST_QUESTION} characters, but this one has {len(text)}.",
                 hint="Use fewer words.",
             )
         if not self._asking.acquire(blocking=False):
@@ -113,7 +113,7 @@ class Assistant:
 
     def _require(self, state: AttemptState) -> None:
         if state.ended or state.pause is not None:
-            raise AttemptError("The attempt is not under way.", hint="Resume it first.")
+            raise AttemptError("The attempt is not running.", hint="Resume it first.")
         left = assist_left(state, self.settings)
         if not left.any:
             what = "messages" if not left.messages else "tokens"

@@ -237,7 +237,7 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
         )
 
 
-STEP = "tests recorded with the functions that they enter"
+STEP = "tests recorded, with the functions that they use"
 
 
 def record_tests(
@@ -356,7 +356,7 @@ def prove(
             f"The suite did not run with {names} corrupted: {report.status}. {report.reason}",
         )
     if by_chance := _by_chance(intake, targets, intake.passed - report.passed):
-        step = f"suite with {names} corrupted, again: a test failed that does not enter it"
+        step = f"suite with {names} corrupted, again: a test failed that does not use it"
         again = run_step(runner, request, step, run)
         report = _with_passes(report, again, by_chance)
     failing = intake.passed - report.passed

@@ -165,7 +165,7 @@ class GenerateTasks(Request):
         choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
-                "--max-glance is for corruptions that are made without a model.",
+                "--max-glance is only for corruptions that are made without a model.",
                 hint="Leave out one of them.",
             )
         return CampaignSettings(

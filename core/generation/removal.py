@@ -95,7 +95,7 @@ def _nearest(index: FileIndex, name: str) -> str:
         if near
         else "Name a function of another file."
     )
-    return f"{closest} `gistpoint code SOURCE` lists all of a library."
+    return f"{closest} `gistpoint code SOURCE` lists all functions of a library."
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:

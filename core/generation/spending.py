@@ -188,7 +188,7 @@ class SetSpending:
             except msgspec.DecodeError as error:
                 raise EndpointError(
                     f"{self.path.name} among the campaigns can't be read: {error}.",
-                    hint="Move it away to count the cost of this set from zero.",
+                    hint="Move it away to start counting the cost of this set from zero.",
                 ) from error
             yield log, lines
 

@@ -278,7 +278,7 @@ def _task(fields: Fields, folder: Path) -> Task:
     known = ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
-            f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; known is {known}.",
+            f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; the known value is {known}.",
             hint="Install a newer gistpoint.",
         )
     budgets = file.budgets
@@ -343,7 +343,7 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     kinds = all_modes()
     kind = kinds.get(mode)
     if kind is None:
-        message = f"{fields.file}: the key 'mode' is {mode!r}; known are {', '.join(kinds)}."
+        message = f"{fields.file}: the key 'mode' is {mode!r}; the known modes are {', '.join(kinds)}."
         raise TaskError(message, hint=not_loaded())
     return kind.modes[kind.modes.index(mode)], kind
 

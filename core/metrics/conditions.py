@@ -110,7 +110,9 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         if len(text) > _LONGEST:
-            raise ConditionError(f"A condition has at most {_LONGEST} characters, and this one {len(text)}.")
+            raise ConditionError(
+                f"A condition has at most {_LONGEST} characters, but this one has {len(text)}."
+            )
         self._tokens = self._split()
         self._next = 0
         self._depth = 0
@@ -205,7 +207,7 @@ class _Reader:
         if (found := _PERCENTILE.fullmatch(text)) is not None:
             percent = float(found[1])
             if percent > 100:
-                self._refuse(value, "a percentile is from p0 to p100")
+                self._refuse(value, "a percentile must be from p0 to p100")
 
             def by_percentile(population: _Population) -> Test:
                 bar = population.percentile(column, percent)

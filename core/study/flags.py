@@ -110,12 +110,12 @@ def _exposed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
             )
             return
     if _answered_yes(evidence, (SEEN,)):
-        yield FlagRow(flag="exposed", words="The participant had seen the task or its fix before.")
+        yield FlagRow(flag="exposed", words="The participant had already seen the task or its fix.")
 
 
 def _second_exposure(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if not evidence.is_first_exposure:
-        yield FlagRow(flag="second_exposure", events=(1,), words="This person had begun the task before.")
+        yield FlagRow(flag="second_exposure", events=(1,), words="This person had already begun the task.")
 
 
 def _aid_admitted(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -175,7 +175,7 @@ def _slept(evidence: AttemptEvidence) -> Iterator[FlagRow]:
         now for before, now in _pairs(evidence.recorded.events) if _drift(before, now) > SLEEP_THRESHOLD_MS
     ]
     seconds = evidence.state.clock.asleep / 1000
-    yield from _flag("slept", gaps, f"The machine slept, or its clock was put forward, by {seconds:.0f} s.")
+    yield from _flag("slept", gaps, f"The machine slept, or its clock was set forward, by {seconds:.0f} s.")
 
 
 def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, JournalEvent]]:
@@ -251,10 +251,14 @@ def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
             case CallMade(call_id=call_id, tool=name) if call_id not in refused and _is_look(name):
                 return
             case SubmissionMade():
-                yield FlagRow(flag="low_effort", events=(event.seq,), words="Submitted without a look.")
+                yield FlagRow(
+                    flag="low_effort", events=(event.seq,), words="Submitted without reading anything."
+                )
                 return
             case AttemptEnded(reason=EndReason.GAVE_UP | EndReason.SKIPPED):
-                yield FlagRow(flag="low_effort", events=(event.seq,), words="Given up without a look.")
+                yield FlagRow(
+                    flag="low_effort", events=(event.seq,), words="Given up without reading anything."
+                )
                 return
 
 

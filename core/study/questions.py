@@ -91,7 +91,7 @@ def _fault_of_number(question: Question, value: object) -> str:
     if not abs(value) <= _GREATEST:
         return _NO_NUMBER
     if question.kind is QuestionKind.LIKERT and not isinstance(value, int):
-        return "Choose one of the points."
+        return "Choose a point on the scale."
     low, high = limits(question)
     too_low = low is not None and value < low
     too_high = high is not None and value > high

@@ -176,7 +176,9 @@ def _text(folder: Path, name: str) -> str:
 def _content(path: Path, named: str) -> str:
     try:
         if not path.is_file():
-            raise StudyError(f"{named} is not there, or not a file.", hint=f"Write it, or correct {FILE}.")
+            raise StudyError(
+                f"{named} does not exist, or is not a file.", hint=f"Write it, or correct {FILE}."
+            )
         with opened_regular(path) as file:  # it may have become a pipe since the check
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:

@@ -82,7 +82,7 @@ def _check_conditions(study: Study) -> None:
     if not study.conditions_of_people:
         _refuse(
             "condition",
-            "has none with people = true",
+            "has no condition with people = true",
             hint="People need a condition that can be assigned to them.",
         )
 
@@ -134,7 +134,7 @@ def _check_form(form: Questionnaire, key: str) -> None:
         _check_question(question, f"{key}.{question.id[:40]}")
     _require_distinct_members(f"{key}.item", "id", [question.id for question in form.item])
     if not form.item:
-        _refuse(key, "asks nothing", hint="Name blocks of the bank in `use`, or questions of your own.")
+        _refuse(key, "asks nothing", hint="Name blocks of the bank in `use`, or add your own questions.")
 
 
 def _check_question(question: Question, key: str) -> None:
@@ -145,12 +145,12 @@ def _check_question(question: Question, key: str) -> None:
     _check_labels(question, key)
     ends = [end for end in (question.min, question.max) if end is not None]
     if not all(map(math.isfinite, ends)) or sorted(ends) != ends:
-        _refuse(key, "must have a min that is not above its max, both of them numbers")
+        _refuse(key, "must have a min and a max, both numbers, with min not above max")
     if question.each_source and SOURCE not in question.text:
-        _refuse(key, f"is asked for each library, and its text does not contain {SOURCE}")
+        _refuse(key, f"is asked for each library, but its text does not contain {SOURCE}")
     for answer in question.screen_out:
         if not _can_be_answered(question, answer):
-            _refuse(key, f"has a screen_out that nobody can answer, {str(answer)[:40]!r}")
+            _refuse(key, f"has a screen_out that is not a possible answer, {str(answer)[:40]!r}")
 
 
 def _check_screening(study: Study) -> None:

@@ -35,7 +35,7 @@ class PlainBackend:
             works=os.name == "posix",
             version=platform.system(),
             why_not="" if os.name == "posix" else "only POSIX systems are supported",
-            warning="no isolation: the code can do whatever you can",
+            warning="no isolation: the code can do everything that you can do",
         )
 
     def enforces(self) -> Mapping[str, str]:

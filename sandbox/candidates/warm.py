@@ -396,7 +396,7 @@ class ServerGoneError(Exception):
     """The warm process has ended or is unusable; `ended` tells how it ended, or is None if unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
-        gone = "" if ended is None else f"The warm process is gone: {ended.stop}. {ended.reason}".strip()
+        gone = "" if ended is None else f"The warm process has ended: {ended.stop}. {ended.reason}".strip()
         super().__init__(gone or message)
         self.ended = ended
 

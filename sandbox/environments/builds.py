@@ -343,7 +343,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
     if not _describes(metadata, wanted):
         raise _no_wheel(
-            wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}"
+            wheel, f"not as described by its metadata: {metadata.get('Name')} {metadata.get('Version')}"
         )
     # Only names from an index are allowed: uv would fetch a URL.
     for line in metadata["Requires-Dist"]:

@@ -111,7 +111,7 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
             report = msgspec.json.encode(report_of(replay, given.attempt, run=RunContext(switch.soon)))
         if len(report) > given.tools.most_bytes:
             raise NotDoneError(
-                WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay the attempt alone."
+                WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay this attempt separately."
             )
         return report
 

@@ -402,7 +402,7 @@ def _solved(totals: RunFigures) -> dict[str, str]:
         return {"solved": solved}
     lines = {"solved": f"{solved}, {totals.to_be_read} more to be read"}
     if totals.solved_with_unread:
-        lines["solved, with those to be read"] = totals.solved_with_unread.words
+        lines["solved, including those to be read"] = totals.solved_with_unread.words
     return lines
 
 
@@ -437,7 +437,7 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     lines.update(_by_tests(totals))
     lines.update(_repeats(totals.repeats))
     if totals.mixed:
-        lines["mixed"] = f"{totals.mixed} by a person and a model, in no rate"
+        lines["mixed"] = f"{totals.mixed} by a person and a model, counted in no rate"
     if totals.refused:
         lines["without an attempt"] = str(totals.refused)
     lines["reasons"] = (

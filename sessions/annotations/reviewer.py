@@ -120,7 +120,7 @@ class Reviewer:
         why = tuple(sorted({reason.value for reason in reasons}))
         if (verdict in REASONED) != bool(why):
             raise ReviewError(
-                "A reason belongs to an exclusion or to 'not solved', and these need one.",
+                "Only an exclusion or 'not solved' can have reasons, and each needs one.",
                 hint=f"One of {', '.join(REASONED.get(verdict, ExcludeReason))}.",
             )
         if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):

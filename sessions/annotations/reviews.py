@@ -443,7 +443,7 @@ def _require_reasons(path: Path, word: VerdictWord) -> None:
     """Raise `SettingsError` unless a verdict has the reasons that it needs, and no others."""
     if word.means not in REASONED:
         if word.reasons:
-            raise SettingsError(f"{path}: {word.words!r}: this verdict has no reasons.", hint=_HINT)
+            raise SettingsError(f"{path}: {word.words!r}: this verdict can't have reasons.", hint=_HINT)
         return
     if not word.reasons:
         raise SettingsError(f"{path}: {word.words!r}: this verdict needs a reason.", hint=_HINT)

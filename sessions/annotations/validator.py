@@ -146,7 +146,7 @@ class Validator:
         """Comment on a task. Raises `ValidationError` if the text is empty or too long."""
         text = text.strip()
         if not text or len(text) > LONGEST_COMMENT:
-            raise ValidationError(f"A comment has 1 to {LONGEST_COMMENT} characters.")
+            raise ValidationError(f"A comment must have 1 to {LONGEST_COMMENT} characters.")
         return self._add(task, ValidationOperationKind.COMMENT, CommentData(text))
 
     def trial(self, task: str, trial: Trial) -> ValidationOperation:

@@ -310,11 +310,11 @@ class Replay:
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
         if why := _harness_failed(result):
-            why = "The harness had failed, and its run is not repeated." if is_forced else why
+            why = "The harness had failed, so its run is not repeated." if is_forced else why
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, why, text=result.text)
         replayed = self._compared(call, result)
         if is_forced:
-            return replace(replayed, reason="The run of the tests was cancelled, and is not repeated.")
+            return replace(replayed, reason="The run of the tests was cancelled, so it is not repeated.")
         return replayed
 
     def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
@@ -349,7 +349,7 @@ class Replay:
         if self.origin.is_own:
             return ""
         if call.arguments is None:
-            return "Its arguments are not recorded as an object with names."
+            return "Its arguments were not recorded as an object with names."
         try:
             named(self.attempt.tools, call.tool).bind(call.arguments)
         except RefusalError as refusal:

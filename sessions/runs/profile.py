@@ -218,7 +218,7 @@ def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
     found = (
         (not profile.worked, "what was done (no step of the solver calls a tool)"),
         (not profile.reached, "when the right code was found (the answer of its task is not here)"),
-        (bool(uncounted), f"counts of {uncounted} of {len(profile.test_runs)} test runs"),
+        (bool(uncounted), f"numbers of tests for {uncounted} of {len(profile.test_runs)} test runs"),
         (profile.fullest is None, "how full the context was (no step counts its tokens)"),
         (cost_of(run, profile) is None, "cost"),
         (seconds_of(run, profile) is None, "time"),

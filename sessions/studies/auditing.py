@@ -306,7 +306,7 @@ def _header(
     if shown and shown != read_help(study.root, header.task_id).sha256:
         yield AuditFinding(
             "help_differs",
-            f"The gist that attempt {identity} was shown is not the one of its task now.",
+            f"Attempt {identity} was shown a gist that is no longer its task's.",
             where,
         )
 
@@ -326,12 +326,14 @@ def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[Audit
                 where,
             )
     if not data.endswith(b"\n"):
-        yield AuditFinding("journal_broken", f"The journal of attempt {found.id} ends within a line.", where)
+        yield AuditFinding(
+            "journal_broken", f"The journal of attempt {found.id} ends in the middle of a line.", where
+        )
     note = read_note(found.folder)
     if note is None:
         yield AuditFinding("note_missing", f"The published.json of attempt {found.id} can't be read.", where)
     elif len(data) < note.bytes:
-        yield AuditFinding("journal_cut", f"The journal of attempt {found.id} is shorter than it was.", where)
+        yield AuditFinding("journal_cut", f"The journal of attempt {found.id} is shorter than before.", where)
     elif head_at(data, note.bytes) != note.head:
         yield AuditFinding(
             "journal_broken", f"The journal of attempt {found.id} is not the one that was published.", where
@@ -356,12 +358,12 @@ def _erased(study: StudyFolder) -> Iterator[AuditFinding]:
         where = path.relative_to(study.root).as_posix()
         yield AuditFinding(
             "erased_leftover",
-            f"{where} is of a person who was erased: `gistpoint study sync` deletes it.",
+            f"{where} belongs to a person who was erased: `gistpoint study sync` deletes it.",
             where,
         )
     for path in local_leftovers(study.local, study.study.id, erased):
         yield AuditFinding(
             "erased_leftover",
-            f"Attempt {path.name} on this machine is of a person who was erased: `gistpoint study sync`"
-            " deletes it.",
+            f"Attempt {path.name} on this machine belongs to a person who was erased: `gistpoint study"
+            " sync` deletes it.",
         )

@@ -131,7 +131,7 @@ def require_servable(study: StudyFolder) -> None:
         raise StudyError(
             f"{study.study.id} has conditions with an assistant, but what is served gets no key for"
             " the assistant's model.",
-            hint="Let people take part at this machine: gistpoint study join.",
+            hint="People can take part at this machine instead: gistpoint study join.",
         )
 
 
@@ -169,7 +169,7 @@ def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignmen
     given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
     if len(given) != 1 or not wanted.assignment:
         raise StudyError(
-            f"{wanted.assignment!r} is the beginning of {len(given)} assignments.",
+            f"{wanted.assignment!r} is the beginning of the ids of {len(given)} assignments.",
             hint=f"`gistpoint study progress {study.named}` shows the open ones.",
         )
     why = wanted.why.strip()

@@ -191,7 +191,7 @@ def _matched(
 
 def _require_alike(simulated_study: bool, actor: str, name: str) -> None:
     if simulated_study != (actor == SIMULATED):
-        origin = "is simulated" if actor == SIMULATED else "is of a real solver"
+        origin = "is simulated" if actor == SIMULATED else "was made by a real solver"
         raise StudyError(
             f"{name} {origin}, and the study is {'simulated' if simulated_study else 'not simulated'}.",
             hint="Take it out of [[solver]]: a study is either simulated or not.",

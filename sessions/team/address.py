@@ -141,7 +141,7 @@ def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
     if url.password is not None or not _SECRETS.isdisjoint(options):
         raise TeamStoreError(
             "The address of the store contains a password, which would be stored in a file of gistpoint.",
-            hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file give it to PostgreSQL's library.",
+            hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file pass it to PostgreSQL's library.",
         )
     return url, port, options
 

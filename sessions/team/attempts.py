@@ -177,7 +177,7 @@ class ToPush:
             else:
                 self._read_whole(machine)
         except BrokenChainError as error:
-            words = "the journal here was changed, cut back or damaged, and is not sent."
+            words = "the journal here was changed, cut off or damaged, and is not sent."
             conflict = Conflict(f"attempt {self.folder.name}", error.at, words=words)
             self.finish(PushResult(self.folder.name, conflict=conflict))
         except FileNotFoundError:

@@ -175,7 +175,7 @@ def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDiffere
     except OSError:
         return [], []
     if at := cut_at(lines, kept):
-        words = f"the {JOURNAL} here was changed or cut back."
+        words = f"the {JOURNAL} here was changed or cut off."
         return lines, [StoreDifference("broken chain", Conflict(what, at, words=words))]
     return lines, []
 

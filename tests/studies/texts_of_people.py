@@ -29,8 +29,6 @@ PAGES = (
     "core/kinds/*/prompts/*.md",
     "core/assist/templates/*.md",
     "core/study/templates/texts/*.md",
-    "core/study/templates/*.toml",
-    "core/study/bank/*.toml",
     "core/study/*.md",
 )
 FROZEN = re.compile(r"-1\.md$|gist(?:-\w+)*-2\.md$|/bank/|assist-1|breakpoint-appendix")
@@ -53,7 +51,11 @@ _TECHNICAL = {
     *("words.py", "searching.py", "requests.py", "syntax.py", "sealing.py", "openai_compatible.py"),
 }
 """Folders and modules whose literals are code, or words of other programs."""
-_OF_SOLVERS = {"browsing.py", "replacing.py", "search_code.py", "tools.py", "transcripts.py", "verdict.py"}
+_OF_SOLVERS = {
+    *("browsing.py", "replacing.py", "search_code.py", "tools.py", "transcripts.py", "verdict.py"),
+    *("failures.py", "judge.py", "rates.py", "score.py", "shell.py", "snippet.py", "splice.py", "testruns.py"),
+    *("source_text.py", "malformed.py", "index.py", "parsing.py", "searcher.py"),
+}
 """Modules whose texts are part of tools and their answers, which are compared byte by byte when replayed."""
 _CODE = re.compile(
     r"\b(SELECT|INSERT|UPDATE|DELETE|GRANT) |[{;] \w[\w-]*: |</?\w+[ >]|\bimport \w+( |$)|^def |^bold |[$]text-|\\\["

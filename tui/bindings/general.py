@@ -21,7 +21,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
         "app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", show=True
     ),
     _program("app.theme", "alt+t", "change_theme", "Theme", "Choose light, dark or the terminal's colours"),
-    _program("app.zoom", "z,alt+z", "zoom", "Zoom", "Show this pane alone, or all of them again"),
+    _program("app.zoom", "z,alt+z", "zoom", "Zoom", "Show only this pane, or all of them again"),
     _program("app.jump", "ctrl+o", "jump", "Jump", "Go to a pane or a field by its letter"),
     _program("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed"),
     _home("home.attempts", "f3", "list('attempts')", "Attempts", "All attempts, of everybody", show=True),
@@ -41,7 +41,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
         "ctrl+l",
         "leave",
         "End the tour",
-        "Go home; the practice is thrown away",
+        "Go home; the practice attempt is deleted",
         show=True,
     ),
     _dialogs(
@@ -104,7 +104,7 @@ STUDY_KEYS: tuple[Key, ...] = (
     _blind("blind.back", "left_square_bracket", "turn(-1)", "Back", "Go to the previous change", show=True),
     _blind("blind.forward", "right_square_bracket", "turn(1)", "On", "Go to the next change", show=True),
     _blind("blind.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
-    _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when everything needed is there", show=True),
+    _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when nothing required is missing", show=True),
     _study(
         "study.withdraw",
         "f8",
@@ -135,7 +135,7 @@ WATCH_KEYS: tuple[Key, ...] = (
         "watch.give", "f10", "give", "Give back", "Let the model continue, with a note", show=True
     ),
     _watch_panes(
-        "watch.brief", "f2", "pane('brief')", "Brief", "The task as the model got it", priority=True
+        "watch.brief", "f2", "pane('brief')", "Brief", "The task as the model received it", priority=True
     ),
     _watch_panes("watch.files", "f3", "pane('files')", "Files", "What results have shown", priority=True),
     _watch_panes("watch.code", "f4", "pane('code')", "Code", "The code shown last", priority=True),

@@ -358,8 +358,8 @@ def stop(wanted: StopAgentRun) -> int:
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
         print(
-            f"No process is working on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')}"
-            " left."
+            f"No process is working on {found.name}; {len(found.left)} of {plural(len(found.jobs), 'job')}"
+            " jobs are left."
         )
         return NEGATIVE
     found.ask_to_stop()
@@ -457,7 +457,7 @@ _CONDITION = OptionTable(
     {
         "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
         "budgets": option(
-            "tool uses and submissions of repairs (default: the task's)", metavar="16/4", read=_budgets
+            "tool uses and submissions of repairs (default: the task's own)", metavar="16/4", read=_budgets
         ),
         "tools": option(
             "tools for gists: what the task offers, or in addition to reading and writing tools none,"

@@ -22,7 +22,7 @@ CHOICE = OptionTable(
             f"spread tasks evenly over the quantiles of two metrics, such as {','.join(PLANE)}",
             metavar="METRICS",
         ),
-        "bins": option("quantiles of each of the two (default: 4)", metavar="N"),
+        "bins": option("quantiles of each of the two metrics (default: 4)", metavar="N"),
         "quadrants": option("two quantiles of each (or of code_lines,harmonic_out), equal numbers"),
     },
     title="choosing functions",
@@ -33,7 +33,7 @@ GROUPS = OptionTable(
         "size": option("3, 1..8, 1,2,4, or with tasks of each 1:10,2:10,4:5", metavar="SIZES"),
         "chain": option("each near the previous one, rather than every two near each other"),
         "distance": option("the most calls between near functions (default: {default})", metavar="N"),
-        "tell_count": option("the brief says how many functions are corrupted"),
+        "tell_count": option("the brief states how many functions are corrupted"),
     },
     title="groups of --mode multi",
 )

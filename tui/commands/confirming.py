@@ -72,7 +72,7 @@ def confirm(wanted: ConfirmPasses) -> int:
     if wanted.json:
         print_json("gistpoint.confirmations/1", {"attempts": [asked_row(asked) for asked in found]})
     elif not found:
-        print("Every pass that can be confirmed has been asked about.")
+        print("Every pass that can be confirmed has already been checked.")
     return NEGATIVE if any(map(is_odd, found)) else DONE
 
 

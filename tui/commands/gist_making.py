@@ -235,7 +235,9 @@ _TERMS = OptionTable(
         "give_test": option("the brief contains the test, and the gist begins with it"),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
         "steps": option("tool calls (default: {default})", metavar="N"),
-        "score_budget": option("uses of score_gist when it counts (default: {default})", metavar="N"),
+        "score_budget": option(
+            "uses of score_gist in an attempt that counts (default: {default})", metavar="N"
+        ),
     },
     title="the solver's tools and knowledge",
 )
@@ -243,7 +245,7 @@ _REFERENCE = OptionTable(
     {
         "no_reference": option("don't try to make one"),
         "seconds": option(
-            "for reducing it (default: {default}); `gist reference` continues with more", metavar="S"
+            "time for reducing it (default: {default}); `gist reference` continues with more", metavar="S"
         ),
     },
     title="the reference gist, which shows that a task has a solution",

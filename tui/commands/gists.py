@@ -158,7 +158,7 @@ def _fidelity(judgement: GistJudgement) -> str:
     if judgement.flips:
         return "two runs of the same text had different results"
     if not fidelity.differences:
-        return "like the original in everything compared"
+        return "like the original in everything that is compared"
     first = fidelity.differences[0]
     where = f"{first.test}: " if first.test else ""
     words = f"{where}{first.what} was {first.found[:120]!r}, expected {first.expected[:120]!r}"
@@ -228,7 +228,7 @@ REFERENCE = CliCommand(
     reference,
     {
         "task": TASK,
-        "seconds": option("for reducing it (default: {default})", metavar="S"),
+        "seconds": option("time for reducing it (default: {default})", metavar="S"),
         "show": option("print the gist", "--print"),
         "json": JSON,
         "isolation": ISOLATION,

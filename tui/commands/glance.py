@@ -122,7 +122,7 @@ def glance(wanted: ReadGlances) -> int:
     items = in_order(_items(chosen.tasks), wanted.seed, reader.name, wanted.round)
     if not items:
         raise UserError(
-            "None of these tasks has a corrupted function to be read.",
+            "None of these tasks has a corrupted function to read.",
             hint="Tasks in discovery mode have one: gistpoint task generate SOURCE makes them.",
         )
 
@@ -304,8 +304,8 @@ _MODEL = OptionTable(
     },
     title="reading by a model",
     description=(
-        "Each function alone, in one of its versions at random, many times. The endpoint is "
-        "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+        "Each function is sent alone, in one of its versions at random, many times. The endpoint is"
+        " OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
 _PRINTED = OptionTable(
@@ -324,11 +324,11 @@ GLANCE = CliCommand(
     {
         "set": argument("SET", _SET),
         "all": option("all tasks on this machine"),
-        "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
+        "reader": option("the reader: a pseudonym (default: the login)", metavar="NAME"),
         "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("decides which versions are shown ({default})", metavar="N"),
         "round": option("read the same versions again, in another order ({default})", metavar="N"),
-        "reveal": option("show each diff at once, not after the whole set"),
+        "reveal": option("show each diff immediately, not after the whole set"),
         "model": _MODEL,
         "printed": _PRINTED,
     },

@@ -123,7 +123,7 @@ def _token(token: str) -> str:
     ):
         raise UserError(
             f"{TOKEN} is not a token of at least {_TOKEN_CHARACTERS} printable characters.",
-            hint="Leave it out, and one is made; or `openssl rand -hex 32`.",
+            hint="If you leave it out, a token is made; you can also use `openssl rand -hex 32`.",
         )
     return token or secrets.token_urlsafe(32)
 

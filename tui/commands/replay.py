@@ -192,7 +192,7 @@ REPLAY = CliCommand(
     replay,
     {
         "recorded": argument("RUN", RUN_HELP),
-        "all": option("all attempts here that a person or a model has finished"),
+        "all": option("all ended attempts here, of people and models"),
         "task": option(f"{TASK_HELP} (default: the one it was made on)", metavar="TASK"),
         "cluster": option("replay attempts on the Dask cluster with this scheduler", metavar="ADDRESS"),
         "output": option(

@@ -48,7 +48,7 @@ def review(wanted: ReviewRequest) -> int:
     """
     if not wanted.paths and not wanted.demo:
         raise UserError(
-            "Nothing to review was given.", hint="`gistpoint review --demo` opens runs to try it with."
+            "Nothing to review was given.", hint="`gistpoint review --demo` opens some runs to try it with."
         )
     for path in wanted.paths:
         _require_there(path)
@@ -170,7 +170,7 @@ REVIEW = CliCommand(
             " a study's folder: its attempts, blind",
         ),
         "demo": option("open recorded runs that come with gistpoint"),
-        "reviewer": option("who reviews: a pseudonym (default: the login)", metavar="NAME"),
+        "reviewer": option("the reviewer: a pseudonym (default: the login)", metavar="NAME"),
         "blind": option("hide model and outcome until the verdict"),
         "read_as": READ_AS,
         "isolation": ISOLATION,

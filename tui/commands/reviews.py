@@ -215,8 +215,8 @@ def _as_json(found: Agreements) -> dict[str, object]:
 def _print(found: Agreements) -> None:
     first, second = visible_line(found.first), visible_line(found.second)
     print(
-        f"{first} and {second}: {plural(found.runs, 'run')} reviewed by both,"
-        f" {plural(found.steps, 'step')} seen by both"
+        f"{first} and {second}: {plural(found.runs, 'run')} reviewed by both, {plural(found.steps, 'step')}"
+        " seen by both"
     )
     headings = ["label", "on", "units", "both", "first only", "second only", "neither", "agreed", "kappa"]
     groups = (("steps", found.on_steps), ("runs", found.on_runs))
@@ -262,7 +262,7 @@ MERGE = CliCommand(
 AGREEMENT = CliCommand(
     CompareReviewers,
     agree,
-    {"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON},
+    {"reviewers": argument("NAME", "two of them; can be left out if there are only two"), "json": JSON},
     about="Compares two reviewers on the runs that both reviewed: for each label, over the steps that both"
     " have seen and over the runs; and for the verdicts.",
 )

@@ -265,7 +265,7 @@ def show(wanted: ShowRun) -> int:
     read_files_as(wanted.read_as)
     if wanted.profile and wanted.step is not None:
         raise UserError(
-            "--profile is about the whole run, and --step about one step.", hint="Give one of the two."
+            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
         )
     document = open_named(wanted.recorded)
     if wanted.step is None:
@@ -416,7 +416,7 @@ def convert(wanted: ConvertRun) -> int:
         from gistpoint.sessions.exports.chat import left_out
 
         if missing := left_out(document):
-            hint = "html, markdown and atif have them."
+            hint = "html, markdown and atif contain them."
             print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
     if wanted.output is None:
         sys.stdout.writelines(write(document))
@@ -458,9 +458,9 @@ SHOW = CliCommand(
     show,
     {
         "recorded": _RUN,
-        "step": option("all of the step N, counted from 1", metavar="N", read=_step_number),
+        "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
         "json": option("the run, or the step, as ATIF; a profile as JSON"),
-        "profile": option("what was done when, waste, test runs and context"),
+        "profile": option("the work by time, waste, test runs and context"),
         "read_as": READ_AS,
     },
 )
@@ -471,7 +471,7 @@ SEARCH = CliCommand(
         "pattern": argument("PATTERN", "a text, or with --regex a regular expression"),
         "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
         "regex": option("PATTERN is a regular expression"),
-        "scope": option("where to look, several times for several places (default: everywhere)"),
+        "scope": option("where to search; may be given several times (default: everywhere)"),
         "json": JSON,
         "read_as": READ_AS,
     },
@@ -486,7 +486,7 @@ CONVERT = CliCommand(
     {
         "recorded": _RUN,
         "to": option(f"{', '.join(NAMES[:-1])} or {NAMES[-1]}", metavar="FORMAT"),
-        "output": option("where to (default: standard output)", "-o", "--output", metavar="FILE"),
+        "output": option("file to write (default: standard output)", "-o", "--output", metavar="FILE"),
         "read_as": READ_AS,
     },
 )

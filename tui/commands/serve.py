@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _OF_LINKS = (
     CommandRow("links", "who has a link, and to what", "serve:LINKS"),
-    CommandRow("revoke", "revoke a participant's link at once", "serve:REVOKE"),
+    CommandRow("revoke", "revoke a participant's link immediately", "serve:REVOKE"),
 )
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 
@@ -198,7 +198,7 @@ def _place(asked: ServedAddress) -> ServedPlace:
     if asked.public_url and (url.scheme not in ("http", "https") or not url.hostname or url.path.strip("/")):
         raise UserError(
             f"--public-url {asked.public_url!r} is not https://HOST or https://HOST:PORT.",
-            hint="It has no path: links begin with /p/.",
+            hint="Leave the path out: links begin with /p/.",
         )
     if not is_loopback(asked.host) and not (asked.cert or asked.behind_proxy):
         raise UserError(
@@ -368,7 +368,9 @@ _SERVE = CliCommand(
             {
                 "host": option("where to listen (default: {default}, only this machine)"),
                 "port": option("default: {default}; 0 takes any", metavar="N"),
-                "public_url": option("as browsers reach it, such as https://lab:8000", metavar="URL"),
+                "public_url": option(
+                    "the address that browsers use, such as https://lab:8000", metavar="URL"
+                ),
                 "cert": option("serve TLS, with this certificate", metavar="FILE"),
                 "key": option("the certificate's key", metavar="FILE"),
                 "behind_proxy": option("a proxy before the server provides TLS"),

@@ -103,7 +103,7 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
         return services
     raise UserError(
         f"The attempt {attempt_id} keeps its original settings.",
-        hint="Name its task instead, to begin an attempt with others.",
+        hint="Name its task instead, to start an attempt with other settings.",
     )
 
 

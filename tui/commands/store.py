@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.opened import TeamStore
 
 FILES = "files"
-_KEPT = "What was sent and fetched is kept; `gistpoint store sync` does the rest."
+_KEPT = "The data sent and fetched so far are kept; `gistpoint store sync` does the rest."
 
 
 @contextmanager
@@ -112,8 +112,8 @@ def init(_: NoChoice) -> int:
         print("Give people their rights: GRANT gistpoint_worker TO name; or GRANT gistpoint_reader TO name;")
         return DONE
     print(
-        "You may not make roles here. Ask an administrator of the server to run this, then run `store init`"
-        " again:"
+        "You may not create roles here. Ask an administrator of the server to run this, then run"
+        " `store init` again:"
     )
     for role in missing:
         print(f"  CREATE ROLE {role} NOLOGIN;")
@@ -227,7 +227,7 @@ def check(asked: JsonWanted) -> int:
         if not store.rights.works:
             raise TeamStoreError(
                 "A reader can't compare: journals and answers are not shown to readers.",
-                hint="Somebody with the role gistpoint_worker can.",
+                hint="Somebody with the role gistpoint_worker can do it.",
             )
         from gistpoint.sessions.team.checking import check as differences
 

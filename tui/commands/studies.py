@@ -246,8 +246,8 @@ CHECK = CliCommand(
             "study": STUDY,
             "json": JSON,
             "prereg": option(
-                "check nothing: print the sections of a pre-registration (OSF) as Markdown, before the study"
-                " is opened"
+                "check nothing, but print the sections of a pre-registration (OSF) as Markdown,"
+                " before the study is opened"
             ),
         },
         one_of=(("json", "prereg"),),
@@ -262,8 +262,8 @@ OPEN = StudyCommand(
     NoChoice,
     opening,
     about=(
-        "Freezes the declaration: its hash is written to the log, and with every attempt. Later changes are"
-        " declared by `gistpoint study amend`."
+        "Freezes the declaration: its hash is recorded in the log and with every attempt. Declare"
+        " later changes with `gistpoint study amend`."
     ),
 )
 AMEND = StudyCommand(

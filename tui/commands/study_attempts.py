@@ -269,16 +269,16 @@ EXPORT = StudyCommand(
         "output": option("the folder to write into", "-o", "--output", metavar="OUT"),
         "person": option("only the data of one participant, for the participant", metavar="CODE"),
         "public": option(
-            "for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
-            "`study audit --public OUT` proves it"
+            "for publication: pseudonyms instead of codes and ids, weeks instead of dates, no free"
+            " text; `study audit --public OUT` checks it"
         ),
         "simulated": option("simulated data also in `metr`, which has no place to mark them as simulated"),
         "unblind": option("before the study is closed; the log and the report will mention it"),
     },
     one_of=(("person", "public"),),
     about=(
-        "Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a"
-        " set of CSV tables with a data dictionary (datapackage.json). Results of people are hidden until the"
-        " study is closed."
+        "Writes the data of a study for other programs, each format into its own folder. `tidy` is a"
+        " set of CSV tables with a data dictionary (datapackage.json). Results of people are hidden"
+        " until the study is closed."
     ),
 )

@@ -111,7 +111,7 @@ def confirm(asked: ConfirmStudy) -> int:
 
 def _print_waiting(waiting: PassesToConfirm) -> None:
     if not waiting.here:
-        print_text("No pass whose journal is on this machine waits to be confirmed.")
+        print_text("No pass with a journal on this machine has to be confirmed.")
     if waiting.elsewhere:
         count = plural(len(waiting.elsewhere), "pass", "passes")
         print_text(
@@ -169,7 +169,7 @@ COMPARE = CliCommand(
     compare,
     {
         "study": STUDY,
-        "repairs": OptionTable({"again": option("also attempts that were compared before")}),
+        "repairs": OptionTable({"again": option("also compare attempts that were compared before")}),
         "json": JSON,
         "isolation": ISOLATION,
     },

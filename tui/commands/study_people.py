@@ -253,8 +253,8 @@ AUDIT = StudyCommand(
     auditing,
     {
         "public": option(
-            "check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
-            "free text of the study is in it",
+            "check the output of `study export --public -o OUT` instead: it must not contain any"
+            " code, writer, attempt id or free text of the study",
             metavar="OUT",
         )
     },

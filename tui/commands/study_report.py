@@ -186,7 +186,7 @@ REPORT = StudyCommand(
         "open": option("open it in the browser, if there is a screen"),
         "unblind": _UNBLIND,
     },
-    json=option("print which files were written as JSON", "--json"),
+    json=option("print the names of the written files as JSON", "--json"),
     about=(
         "Writes one page with all tables and figures, the methods and the checklist, and next to it every"
         " number by its key (results.json) and the text of the methods (methods.md). The page needs no"

@@ -55,7 +55,7 @@ def sharing(asked: StudyShown) -> int:
     print_text(f"  gistpoint store use '{done.address.for_others}'")
     if done.address.local:
         print_text(
-            f"{done.address} is an address of this machine: others use the name of the server instead."
+            f"{done.address} is an address of this machine: use the name of the server on other machines."
         )
     elif "service" in done.address.options:
         print_text(f"Their own service file gives the location of {done.address.options['service']}.")

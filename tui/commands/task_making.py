@@ -76,7 +76,7 @@ def new(wanted: NewTaskCall) -> int:
             run=run,
         )
 
-    kept = "No task was written. What was fetched and built is kept for the next call."
+    kept = "No task was written. Everything that was fetched and built is kept for the next call."
     made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(
@@ -191,7 +191,7 @@ _GOES_ON = "The tasks so far are kept: the same command continues from there."
 
 def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
-    with long_work(quiet=as_json, kept="What was learned of the libraries is kept.") as at_work:
+    with long_work(quiet=as_json, kept="The results of learning the libraries are kept.") as at_work:
         results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
     if as_json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
@@ -407,8 +407,10 @@ _SET = OptionTable(
         "min_failing": option("failing tests a task needs ({default})", metavar="N"),
         "seed": option("of the order and of the corruptions (default: {default})"),
         "workers": option("processes (default: one per core)", metavar="N"),
-        "cluster": option("decide on the Dask cluster with this scheduler instead", metavar="ADDRESS"),
-        "control": option("candidates to try on the whole suite as well", metavar="N"),
+        "cluster": option(
+            "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"
+        ),
+        "control": option("number of candidates that are also tried on the whole suite", metavar="N"),
         "max_glance": option(
             "try corruptions up to this glance score; a higher one makes more tasks, but more that"
             " reading gives away",

@@ -259,7 +259,7 @@ def baseline(wanted: RecordBaseline) -> int:
     Raises `UserError` for fewer than `RUNS` runs.
     """
     if wanted.runs < RUNS:
-        raise UserError(f"--runs must be {RUNS} or more: fewer reveal no flaky tests.")
+        raise UserError(f"--runs must be {RUNS} or more: fewer runs do not reveal flaky tests.")
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(wanted.task)
     answer = read_answer(task)
@@ -339,7 +339,7 @@ BASELINE = CliCommand(
     baseline,
     {
         "task": TASK,
-        "runs": option("of the original, three or more", metavar="N"),
+        "runs": option("runs of the original, three or more", metavar="N"),
         "json": JSON,
         "isolation": ISOLATION,
     },

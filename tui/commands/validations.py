@@ -207,7 +207,7 @@ VALIDATE = CliCommand(
     validate,
     {
         "set": argument("SET", _SET),
-        "reviewer": option("who judges: a pseudonym (default: the login)", metavar="NAME"),
+        "reviewer": option("the validator: a pseudonym (default: the login)", metavar="NAME"),
         "adjudicate": option("decide the tasks on which validators disagree; shows their verdicts"),
         "isolation": ISOLATION,
     },

@@ -86,11 +86,7 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     yours = submitted[-1] if submitted else part.given
     whose = "as you wrote it last" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
-    legend = (
-        f"- {whose}   + as it should be"
-        if yours != true
-        else "as you wrote it last, which is as it should be"
-    )
+    legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is correct"
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 

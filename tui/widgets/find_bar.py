@@ -68,7 +68,7 @@ class FindBar(Horizontal):
         """Lay out the prompt, the field and the count."""
         yield Plain("/")
         yield Input(
-            id="find-words", placeholder="text, upper or lower case", compact=True, select_on_focus=True
+            id="find-words", placeholder="text, in upper or lower case", compact=True, select_on_focus=True
         )
         yield Plain("", id="find-count")
 

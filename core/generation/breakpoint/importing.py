@@ -152,7 +152,7 @@ def target_of(
     definition = _only_definition(index, record.function)
     if definition.kind is DefinitionKind.CLASS:
         raise RefusedRecordError(
-            Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted."
+            Refusal.CLASS, f"{definition.ref} is a class; only functions and methods can be corrupted."
         )
     if record.corruption:
         return _corrupted(record, tree, definition)
@@ -208,7 +208,7 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
     if comments:
         raise RefusedRecordError(
             Refusal.COMMENT,
-            f"corruption.code brings a comment that is not in the original: {comments[0][:100]!r}.",
+            f"corruption.code adds a comment that is not in the original: {comments[0][:100]!r}.",
         )
     return RecordTarget(target, ("decorators_lost_in_data",) if lost else ())
 

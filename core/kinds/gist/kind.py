@@ -209,7 +209,7 @@ class Gist(TaskKind["GistJudge"]):
 
     def asks(self, task: Task) -> str:
         """Return the instruction for a gist."""
-        return "Put what one test runs through into a single file."
+        return "Put all the code that one test runs into a single file."
 
     def subject(self, task: Task) -> str:
         """Return the test, or the command if it is no single test: the brief names it as well."""

@@ -104,12 +104,12 @@ PARTICIPANTS = TidyTable(
         _text("participant", _CODE, required=True),
         STUDY,
         SIMULATED,
-        _text("stratum", "The group that the organiser put the participant into."),
+        _text("stratum", "The group to which the organiser assigned the participant."),
         _text("role", "`baseline`, or `author` for people who know the tasks."),
         _moment("enrolled_utc", "When the participant was last enrolled."),
         _moment("consented_utc", "When the participant last consented."),
         _yes_no("declined", "Whether the participant declined to take part."),
-        _text("screened_out", "The item whose answer ended the participant's part."),
+        _text("screened_out", "The item whose answer screened the participant out."),
         _text("withdrawn", "What the participant asked for when withdrawing.", values=("keep", "erase")),
         _moment("withdrawn_utc", "When the participant withdrew."),
         _integer("sittings", "How many sittings the participant began."),
@@ -131,12 +131,12 @@ ASSIGNMENTS = TidyTable(
         _text("participant", _CODE, required=True),
         _text("task", "The task's id.", required=True),
         _text("condition", "The condition's id."),
-        _integer("position", "The place among the participant's tasks, from 1."),
+        _integer("position", "The position among the participant's tasks, from 1."),
         _moment("planned_utc", "When it was planned."),
-        _moment("begun_utc", "When it was begun first."),
+        _moment("begun_utc", "When it was first begun."),
         _text("first_attempt", "The id of the first attempt, which is the one that counts."),
-        _text("end", "How that attempt ended, by the log."),
-        _yes_no("returned", "Whether the organiser gave the task back, for others."),
+        _text("end", "How that attempt ended, according to the log."),
+        _yes_no("returned", "Whether the organiser returned the task, for others."),
     ),
     ("assignment",),
     (_OF_PERSON, _OF_TASK),
@@ -161,7 +161,8 @@ def attempts_table() -> TidyTable:
             _text("mode", "`remove`, `discovery` or `gist`."),
             _text("condition", "The condition's id."),
             _text(
-                "condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."
+                "condition_key",
+                "Budgets, limit, tools and template; rows are pooled only if their keys are equal.",
             ),
             _text("assignment", "The assignment's id, if the log knows it."),
             _integer("position", "The place among the participant's tasks, from 1."),
@@ -172,11 +173,12 @@ def attempts_table() -> TidyTable:
                 "exclusion",
                 "Why it is not counted: a rule of the design, a declared flag, or the organiser's reason.",
             ),
-            _text("end", "How it ended; of another program's run, that program's word."),
+            _text("end", "How it ended; for another program's run, that program's word."),
             _text("end_code", "The solver's reason for giving up."),
             _yes_no(
                 "solved",
-                "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it.",
+                "Solved: a gist at fidelity 1 without mocks, a suspicious pass after a reviewer has"
+                " accepted it.",
             ),
             _yes_no("by_tests", "Solved by the tests alone, regardless of reviewers and the confirmation."),
             _text(
@@ -218,10 +220,10 @@ def attempts_table() -> TidyTable:
             _seconds("instructions_s", "Active time until the brief was left."),
             _seconds("first_submission_s", "Active time until the first submission that counted."),
             _seconds("solved_s", "Active time until the task was solved."),
-            _seconds("first_view_s", "Active time until a corrupted function was first shown whole."),
+            _seconds("first_view_s", "Active time until a corrupted function was first shown completely."),
             _seconds("first_mark_s", "Active time until a corrupted function was first marked as suspect."),
             _seconds(
-                "first_touch_s", "Active time until a corrupted function was first typed into or submitted."
+                "first_touch_s", "Active time until a corrupted function was first edited or submitted."
             ),
             TidyColumn(
                 "comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE
@@ -231,7 +233,7 @@ def attempts_table() -> TidyTable:
                 "assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"
             ),
             _number("assist_cost_usd", "What the assistant cost.", "USD"),
-            _integer("resumes", "How often the program was started again."),
+            _integer("resumes", "How often the program was restarted."),
             TidyColumn("tokens", "Tokens of a model, sent and received.", CellType.WHOLE, "tokens"),
             _number("cost_usd", "What a model cost.", "USD"),
             _text("scaffold", "The program around a model."),

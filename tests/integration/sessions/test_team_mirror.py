@@ -259,6 +259,6 @@ def test_a_journal_that_was_changed_here_is_not_sent(one: TeamMachine, server: P
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]))
     (alarm,) = one.sync().alarms
-    assert "was changed, cut back or damaged" in str(alarm)
+    assert "was changed, cut off or damaged" in str(alarm)
     assert lines_of(server, name) == b""
     shutil.rmtree(path.parent)

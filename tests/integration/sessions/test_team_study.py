@@ -507,7 +507,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     assert main(["store", "check"]) == 1
     told = capsys.readouterr().out
     assert "study differs: study shop-of-many: Line 2 of " in told
-    assert "as the study 'shop-of-many' is not what was shared" in told
+    assert "The study 'shop-of-many' in the store" in told
     assert main(["study", "progress", "shop-of-many"]) == 2  # the declaration here is not replaced by it
 
 

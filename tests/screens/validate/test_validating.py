@@ -50,7 +50,7 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         await driver.press("9", "backspace", "7")
         assert "too easy" in driver.text()
         await driver.press("u")
-        assert "Every displayed task has your verdict" in driver.text()
+        assert "Every task shown has your verdict" in driver.text()
         await driver.press("left_square_bracket")
         await driver.shows(tasks[1].id)
         await driver.until(lambda: "a file names it" in driver.text())

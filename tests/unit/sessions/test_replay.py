@@ -379,7 +379,7 @@ def test_a_chat_whose_tools_are_ours_is_replayed_by_place(tmp_path: Path, journa
     replay, calls = replayed(path, task)
     assert [c.sameness for c in calls] == [SAME, COULD_NOT, COULD_NOT]
     assert "'bash'" in calls[1].reason
-    assert calls[2].reason.startswith("Its arguments are not recorded")
+    assert calls[2].reason.startswith("Its arguments were not recorded")
     assert replay.same_verdict(), "a chat tells no verdict"
 
 

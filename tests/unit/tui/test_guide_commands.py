@@ -50,8 +50,6 @@ RUN_BY: Mapping[str, str] = {
     "review": "tests/e2e/test_early_keys.py",
     "reviews merge": "tests/unit/tui/test_reviews_command.py",
     "serve": "tests/unit/tui/test_serving.py",
-    "serve links": "tests/unit/tui/test_serving.py",
-    "serve revoke": "tests/integration/tui/test_served_programs.py",
     "solve": "tests/unit/tui/test_cli.py",
     "store check": "tests/integration/sessions/test_team_study.py",
     "store init": "tests/integration/sessions/test_team_store.py",
@@ -86,7 +84,7 @@ NOT_RUN: Mapping[str, str] = {
     "store use": "needs a PostgreSQL server; tests/integration/sessions/test_team_store.py opens stores without it",
     "study compare": "runs the suites of real tasks for minutes; its function is in tests/contract/test_equivalence.py",
     "study join": "is a screen; tests/screens/test_study.py drives it by keys",
-    "study read": "is a screen; tests/screens/test_study_reading.py drives it by keys",
+    "study read": "is a screen; tests/screens/test_blind_reading.py drives it by keys",
 }
 """Why no test runs a command with its words."""
 HERE = (
@@ -111,7 +109,7 @@ HERE = (
     "runs PATH --profile",
     "show RUN",
     "show RUN --profile",
-    "show RUN --step 12",
+    "show RUN --step 9",
     "search fare RUN",
     "convert RUN --to html -o run.html",
     "convert RUN --to markdown -o run.md",

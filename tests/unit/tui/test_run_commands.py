@@ -369,7 +369,7 @@ def test_a_chat_says_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> Non
     assert "kept" not in told.out
     assert (
         told.err
-        == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif have them.\n"
+        == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif contain them.\n"
     )
     assert cli.main(["convert", str(path), "--to", "html"]) == 0
     assert not capsys.readouterr().err

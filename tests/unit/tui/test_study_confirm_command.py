@@ -36,7 +36,7 @@ def test_passes_of_people_are_confirmed_once(
     assert json.loads(capsys.readouterr().out)["attempts"] == []
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "other"))
     assert cli.main(["study", "confirm", str(root)]) == 0
-    assert "No pass whose journal is on this machine waits" in capsys.readouterr().out
+    assert "No pass with a journal on this machine has to be confirmed" in capsys.readouterr().out
 
 
 def test_another_machine_names_the_passes_that_it_may_not_add_to(

@@ -399,7 +399,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         """Take over a requested attempt once it is free, and ask once whether to give back one just left."""
         if self._asking is not None and state.ended:
             self._withdraw()
-            self.app.notify("The attempt has ended before the model let go of it.", severity="warning")
+            self.app.notify("The attempt ended before the model handed it over.", severity="warning")
         elif self._asking is not None and not self._live:
             self._withdraw()
             self.post_message(TakeAsked(self._follower.folder.name, self._by))
@@ -416,7 +416,7 @@ class AttemptWatchScreen(BaseScreen[None]):
     def action_give(self) -> None:
         """Give the attempt back, after asking for a note."""
         if self._live:
-            self.app.notify("A person is working on it: it can be given back after they have left it.")
+            self.app.notify("A person is working on it: it can be given back after the person has left it.")
         else:
             self._ask_to_give()
 

@@ -110,7 +110,7 @@ class TracePane(StatePane):
                 nodes[path] = tree.root.add(plain_cell(path), "", expand=True)
             nodes[path].add_leaf(plain_cell(f"○ {qualname}  :{line}"), f"{path}::{qualname}")
             count += 1
-        words = f"Trace  {count} functions in the order of first touch"
+        words = f"Trace {count} functions in the order of first touch"
         pane_frame(self, "trace", words, "● was read · Enter reads one")
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
@@ -364,9 +364,9 @@ class GistPane(EditorPane):
         if not self._scored.strip():
             by_itself = self.scores_freely and self.live
             return (
-                "not scored yet: a pause in typing does it, or Alt+S"
+                "not scored yet: pause in typing, or press Alt+S"
                 if by_itself
-                else "not scored yet: Alt+S does it"
+                else "not scored yet: press Alt+S"
             )
         found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"

@@ -163,7 +163,7 @@ class VerdictScreen(BaseScreen[None]):
             )
         words = f": {visible_line(reading.words)}" if reading.words else ""
         return (
-            f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, that makes it:"
+            f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, the verdict is:"
             f" {suggested(reading)}"
         )
 

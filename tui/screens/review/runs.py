@@ -365,7 +365,9 @@ class RunsScreen(BaseScreen[None]):
         picked = tuple(map(str, self.table.picked))
         names = picked or self._names()
         if len(names) != 2:
-            many = f"{len(picked)} runs are picked, and two can be compared: unpick the others with Space."
+            many = (
+                f"{len(picked)} runs are picked, but only two can be compared: unpick the others with Space."
+            )
             self.app.notify(many if len(picked) > 2 else "Pick two runs with Space first.")
             return
         left, right = names

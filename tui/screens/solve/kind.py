@@ -47,7 +47,7 @@ CALLS = "Press it again to call {what} ({price})"
 class EditorPane(EditingPane):
     """The editor of an attempt, which continues with the unfinished code of an earlier session."""
 
-    EMPTY = "Nothing to edit yet: read a function, put the cursor into it (F4) and press e."
+    EMPTY = "Nothing to edit yet: read a function, move the cursor into it (F4) and press e."
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()

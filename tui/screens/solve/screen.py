@@ -308,7 +308,7 @@ class SolveScreen(BaseScreen[How]):
         """Search in the focused text, or else in the one being read."""
         view = self.area.text_meant(self.focused)
         if not allowed(self._attempt.state, "search"):
-            self.app.notify("Searching in what was shown is disabled in this study.")
+            self.app.notify("Searching in the text shown is disabled in this study.")
         elif view is not None:
             find_in(view)
 

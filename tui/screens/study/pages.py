@@ -23,7 +23,7 @@ NEEDED = "(needed)"
 class ConsentPage(StudyPage):
     """The consent. Dismissed with `agree` or `decline`; `ticked` has the state of each item."""
 
-    BUTTONS = (("agree", "I agree"), ("decline", "I do not want to take part"))
+    BUTTONS = (("agree", "I agree"), ("decline", "I don't want to take part"))
 
     def __init__(self, heading: str, whose: str, texts: Texts, privacy: str, *, again: bool) -> None:
         """`privacy` states the contact and how long data are kept.

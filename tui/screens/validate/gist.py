@@ -283,7 +283,7 @@ class GistValidating(ValidatingKind):
 
     def unwritten(self, dossier: Dossier) -> str:
         """Return a sentence on where to begin a gist."""
-        return "You have not written a gist yet: Alt+E on F8 begins one."
+        return "You have not written a gist yet: Alt+E on F8 starts one."
 
     def result(self, trial: Trial) -> str:
         """Return the figures of a score, or whether the original behaved as recorded."""

@@ -258,7 +258,7 @@ class ValidateScreen(BaseScreen[None]):
         order = [(at + by * n) % len(rows) for n in range(1, len(rows) + 1)] if rows else []
         found = next((n for n in order if rows[n].verdict is None), None)
         if found is None:
-            self.say("Every displayed task has your verdict.")
+            self.say("Every task shown has your verdict.")
         else:
             self.queue.cursor = found
 

@@ -64,7 +64,7 @@ def test_a_form_that_attests_is_not_asked_twice() -> None:
             "'condition.*assistance' has 'chatt'.*mean 'chat'",
         ),
         ('id = "alone"', 'id = "alone"\n[[condition]]\nid = "alone"', "'condition' has the id 'alone' twice"),
-        ('id = "alone"', 'id = "alone"\npeople = false', "'condition' has none with people"),
+        ('id = "alone"', 'id = "alone"\npeople = false', "'condition' has no condition with people"),
         ('id = "alone"', 'id = "\\u001b[2J"', r"'condition\[0\].id' is '\\x1b\[2J'"),
         ('id = "alone"', 'id = "alone"\ntools = "search"', r"'condition\[0\].tools' must be a list"),
         ('id = "alone"', 'id = "alone"\nassistance = "chat"', r"'condition\[0\].chat.model' is missing"),
@@ -118,7 +118,7 @@ def test_errors_name_the_file_and_the_key(old: str, new: str, words: str, tmp_pa
         ),
         (
             OWN_ITEM + 'kind = "number"\nmin = inf',
-            "a min that is not above",
+            "a min and a max, both numbers",
         ),
         (OWN_ITEM + 'kind = "number"\nlabels = ["low"]', "labels for its two ends"),
         (
