@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 from examples import load_profile
-
-from gistpoint.core.locations import Locations
+from warm_homes import share
 
 load_profile()
 
@@ -62,19 +61,15 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_cache_of_runtimes(
+def _one_cache_for_all_homes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Let all homes and workers share what a sandbox shows of the interpreter.
-
-    Most tests have a home of their own. In each, the first run in a sandbox, or the question whether one
-    works, would list and copy 3,500 files: about a second of the processor.
-    """
+    """Let all homes and workers share what each would make for itself, and what is the same in all."""
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         folder = folder.parent  # a worker's own folder is below that of the session
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Locations, "runtimes", folder / "runtimes")
+        share(folder, patch)
         yield
 
 
