@@ -98,6 +98,22 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return None if config.option.whole else f"left out, for --whole to run: {', '.join(RELEASE)}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give those tests of a file that share something to one worker: else each worker makes it again."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and _shares_something(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shares_something(item: pytest.Item) -> bool:
+    """Whether a test is given something that is made once a module, by a fixture of ours."""
+    if not isinstance(item, pytest.Function):
+        return False
+    fixtures = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+    return any(fixture.scope == "module" and fixture.baseid for fixture in fixtures)
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector look no more at what is there before the first test."""
     gc.collect()

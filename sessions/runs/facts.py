@@ -463,10 +463,7 @@ class Waste:
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
         self._views: dict[str, list[tuple[ViewedPart, int]]] = {}
-        """The parts that were read, with their steps, by the name of the file without its folders.
-
-        A long run reads thousands of files, and compares what it reads with what it has read of that name.
-        """
+        """The parts that were read and their steps, by file name, as a run may read thousands of files."""
         self._edits: dict[str, list[tuple[str, int]]] = {}
         """The states of each edited file or function, by hash, with the step that produced each."""
         self._inverse: dict[str, int] = {}
