@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from gistpoint.sandbox.equivalence.encoded import (
     CONTAINERS,
@@ -27,6 +27,8 @@ _CALLS = 8
 _DEPTH = 4
 _PARTS = 4
 """The number of members of a container that are replaced."""
+_FIRST = 3
+"""The number of values of its own type that take a value's place before values of other types do."""
 _POOL = 8
 """The number of values of an attribute that take each other's place."""
 _SHARE = 0.7
@@ -216,23 +218,23 @@ def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
 
 
 def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values for a place, the most ordinary first."""
+    """Yield values for a place, the most telling first: there may be time for a few only."""
     value = place.value
     kind = value[0]
-    own = _CANDIDATES.get(kind)
+    own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
     yield from place.others
     if _NONE in hints.literals:
         yield _NONE
     if hints.asks_for_types and kind in _EXTENDED:
         yield ["k", as_input(value)]
-    if own is not None:
-        yield from own(value, hints)
-    if kind == "n":
-        yield from hints.literals
+    yield from islice(own, _FIRST)
     for converted in _of_other_kinds(value, hints):
         yield converted
         if hints.asks_for_types and converted[0] in _EXTENDED:
             yield ["k", converted]
+    yield from own
+    if kind == "n":
+        yield from hints.literals
 
 
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:
