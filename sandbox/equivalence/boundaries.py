@@ -31,8 +31,10 @@ _FIRST = 3
 """The number of values of its own type that take a value's place before values of other types do."""
 _POOL = 8
 """The number of values of an attribute that take each other's place."""
-_SHARE = 0.7
-"""The share of the inputs that replace what the function itself uses, if there are enough of these."""
+_OF_ARGUMENTS = 0.4
+"""The share of the inputs that replace a whole argument, if there are enough of these."""
+_OF_USED = 0.8
+"""The share of these and of the inputs that replace what the function itself uses of an argument."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
 _NONE: Encoded = ["n"]
 _TEXTS = (
@@ -67,6 +69,7 @@ class _Place:
     replaced: Callable[[Encoded], list[Encoded]]
     is_used: bool
     """Whether the function itself names the attributes on the way to the value."""
+    is_argument: bool = False
     others: Sequence[Encoded] = ()
     """Values that stand in this place in other recorded calls."""
 
@@ -77,12 +80,16 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
     absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
     chosen = spread(examples, _CALLS)
     places = [place for example in chosen for place in _places(example, hints, pools, absent)]
-    used = _round_robin([place for place in places if place.is_used], hints)
-    others = _round_robin([place for place in places if not place.is_used], hints)
+    arguments = _round_robin([place for place in places if place.is_argument], hints)
+    inner = [place for place in places if not place.is_argument]
+    used = _round_robin([place for place in inner if place.is_used], hints)
+    others = _round_robin([place for place in inner if not place.is_used], hints)
     found: dict[str, list[Encoded]] = {}
     known = {repr(list(map(as_input, example))) for example in examples}
+    shares = (arguments, _OF_ARGUMENTS), (used, _OF_USED), (others, 1), (arguments, 1), (used, 1)
     # In this order, so that an object with many attributes does not leave too few inputs for the others.
-    for inputs, limit in ((used, int(_SHARE * most)), (others, most), (used, most)):
+    for inputs, share in shares:
+        limit = int(share * most)
         for made in inputs:
             text = repr(made)
             if text not in known:
@@ -142,7 +149,7 @@ def _places(
 
         # Equal arguments are a boundary of whatever compares them.
         others = [*_beside(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
-        place = _Place(value, replaced, is_used=True, others=others)
+        place = _Place(value, replaced, is_used=True, is_argument=True, others=others)
         yield place
         below.append(_places_in(place, hints, pools, 1))
     for row in zip_longest(*below):
@@ -172,7 +179,7 @@ def _places_in(place: _Place, hints: Hints, pools: Pools, depth: int) -> Iterato
 
         is_used = place.is_used and (not name or name in hints.names)
         others = pools.get((place.value[3], name), ()) if name else ()
-        inner = _Place(part, replaced, is_used, others)
+        inner = _Place(part, replaced, is_used, others=others)
         yield inner
         yield from _places_in(inner, hints, pools, depth + 1)
 
