@@ -31,7 +31,7 @@ _FIRST = 3
 """The number of values of its own type that take a value's place before values of other types do."""
 _POOL = 8
 """The number of values of an attribute that take each other's place."""
-_OF_ARGUMENTS = 0.4
+_OF_ARGUMENTS = 0.5
 """The share of the inputs that replace a whole argument, if there are enough of these."""
 _OF_USED = 0.8
 """The share of these and of the inputs that replace what the function itself uses of an argument."""
@@ -347,7 +347,8 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
 
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     """Yield the value as other types that the source names, such as bytes as a text."""
-    for kind in sorted(hints.kinds - {value[0]}):
+    # A truth value stands for few others, so it comes last.
+    for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:
             if value[0] in from_kinds and kind in to_kinds:
                 yield from converted(as_input(value), kind)
