@@ -78,26 +78,36 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
     """Return at most `most` different inputs, the most ordinary first; they are the same each time."""
     pools = _pools(examples)
     absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
-    chosen = spread(examples, _CALLS)
-    places = [place for example in chosen for place in _places(example, hints, pools, absent)]
-    arguments = _round_robin([place for place in places if place.is_argument], hints)
-    inner = [place for place in places if not place.is_argument]
-    used = _round_robin([place for place in inner if place.is_used], hints)
-    others = _round_robin([place for place in inner if not place.is_used], hints)
-    found: dict[str, list[Encoded]] = {}
+    arguments: list[_Place] = []
+    used: list[_Place] = []
+    others: list[_Place] = []
+    for example in spread(examples, _CALLS):
+        for place in _places(example, hints, pools, absent):
+            tier = arguments if place.is_argument else used if place.is_used else others
+            tier.append(place)
+    tiers = [_round_robin(places, hints) for places in (arguments, used, others)]
     known = {repr(list(map(as_input, example))) for example in examples}
-    shares = (arguments, _OF_ARGUMENTS), (used, _OF_USED), (others, 1), (arguments, 1), (used, 1)
+    found = _shared_out(tiers, known, most)
+    # An input that takes all memory ends the run, so that the inputs after it are not tried.
+    return sorted(found, key=_is_large)
+
+
+def _shared_out(
+    tiers: Sequence[Iterator[list[Encoded]]], known: Collection[str], most: int
+) -> list[list[Encoded]]:
+    """Return at most `most` inputs that are not known, with a share of each tier."""
+    arguments, used, others = tiers
+    found: dict[str, list[Encoded]] = {}
     # In this order, so that an object with many attributes does not leave too few inputs for the others.
+    shares = (arguments, _OF_ARGUMENTS), (used, _OF_USED), (others, 1), (arguments, 1), (used, 1)
     for inputs, share in shares:
-        limit = int(share * most)
         for made in inputs:
             text = repr(made)
             if text not in known:
                 found.setdefault(text, made)
-            if len(found) >= limit:
+            if len(found) >= share * most:
                 break
-    # An input that takes all memory ends the run, so that the inputs after it are not tried.
-    return sorted(found.values(), key=_is_large)
+    return list(found.values())[:most]
 
 
 def _is_large(values: Sequence[Encoded]) -> bool:
@@ -148,7 +158,7 @@ def _places(
             return [*whole[:n], changed, *whole[n + 1 :]]
 
         # Equal arguments are a boundary of whatever compares them.
-        others = [*_beside(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
+        others = [*_from_others(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
         place = _Place(value, replaced, is_used=True, is_argument=True, others=others)
         yield place
         below.append(_places_in(place, hints, pools, 1))
@@ -156,7 +166,7 @@ def _places(
         yield from (place for place in row if place is not None)
 
 
-def _beside(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
+def _from_others(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
     """Yield what the other arguments of a call make of one: the same value, or a container that has it."""
     for other in others:
         if other[0] == value[0] and other != as_input(value):
@@ -347,7 +357,7 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
 
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     """Yield the value as other types that the source names, such as bytes as a text."""
-    # A truth value stands for few others, so it comes last.
+    # There are only two truth values, so they come last.
     for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:
             if value[0] in from_kinds and kind in to_kinds:
