@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from gistpoint.sandbox.equivalence.encoded import (
     CONTAINERS,
@@ -27,10 +27,14 @@ _CALLS = 8
 _DEPTH = 4
 _PARTS = 4
 """The number of members of a container that are replaced."""
+_FIRST = 3
+"""The number of values of its own type that take a value's place before values of other types do."""
 _POOL = 8
 """The number of values of an attribute that take each other's place."""
-_SHARE = 0.7
-"""The share of the inputs that replace what the function itself uses, if there are enough of these."""
+_OF_ARGUMENTS = 0.5
+"""The share of the inputs that replace a whole argument, if there are enough of these."""
+_OF_USED = 0.8
+"""The share of these and of the inputs that replace what the function itself uses of an argument."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
 _NONE: Encoded = ["n"]
 _TEXTS = (
@@ -65,6 +69,7 @@ class _Place:
     replaced: Callable[[Encoded], list[Encoded]]
     is_used: bool
     """Whether the function itself names the attributes on the way to the value."""
+    is_argument: bool = False
     others: Sequence[Encoded] = ()
     """Values that stand in this place in other recorded calls."""
 
@@ -73,22 +78,36 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
     """Return at most `most` different inputs, the most ordinary first; they are the same each time."""
     pools = _pools(examples)
     absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
-    chosen = spread(examples, _CALLS)
-    places = [place for example in chosen for place in _places(example, hints, pools, absent)]
-    used = _round_robin([place for place in places if place.is_used], hints)
-    others = _round_robin([place for place in places if not place.is_used], hints)
-    found: dict[str, list[Encoded]] = {}
+    arguments: list[_Place] = []
+    used: list[_Place] = []
+    others: list[_Place] = []
+    for example in spread(examples, _CALLS):
+        for place in _places(example, hints, pools, absent):
+            tier = arguments if place.is_argument else used if place.is_used else others
+            tier.append(place)
+    tiers = [_round_robin(places, hints) for places in (arguments, used, others)]
     known = {repr(list(map(as_input, example))) for example in examples}
+    found = _shared_out(tiers, known, most)
+    # An input that takes all memory ends the run, so that the inputs after it are not tried.
+    return sorted(found, key=_is_large)
+
+
+def _shared_out(
+    tiers: Sequence[Iterator[list[Encoded]]], known: Collection[str], most: int
+) -> list[list[Encoded]]:
+    """Return at most `most` inputs that are not known, with a share of each tier."""
+    arguments, used, others = tiers
+    found: dict[str, list[Encoded]] = {}
     # In this order, so that an object with many attributes does not leave too few inputs for the others.
-    for inputs, limit in ((used, int(_SHARE * most)), (others, most), (used, most)):
+    shares = (arguments, _OF_ARGUMENTS), (used, _OF_USED), (others, 1), (arguments, 1), (used, 1)
+    for inputs, share in shares:
         for made in inputs:
             text = repr(made)
             if text not in known:
                 found.setdefault(text, made)
-            if len(found) >= limit:
+            if len(found) >= share * most:
                 break
-    # An input that takes all memory ends the run, so that the inputs after it are not tried.
-    return sorted(found.values(), key=_is_large)
+    return list(found.values())[:most]
 
 
 def _is_large(values: Sequence[Encoded]) -> bool:
@@ -139,15 +158,15 @@ def _places(
             return [*whole[:n], changed, *whole[n + 1 :]]
 
         # Equal arguments are a boundary of whatever compares them.
-        others = [*_beside(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
-        place = _Place(value, replaced, is_used=True, others=others)
+        others = [*_from_others(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
+        place = _Place(value, replaced, is_used=True, is_argument=True, others=others)
         yield place
         below.append(_places_in(place, hints, pools, 1))
     for row in zip_longest(*below):
         yield from (place for place in row if place is not None)
 
 
-def _beside(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
+def _from_others(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
     """Yield what the other arguments of a call make of one: the same value, or a container that has it."""
     for other in others:
         if other[0] == value[0] and other != as_input(value):
@@ -170,7 +189,7 @@ def _places_in(place: _Place, hints: Hints, pools: Pools, depth: int) -> Iterato
 
         is_used = place.is_used and (not name or name in hints.names)
         others = pools.get((place.value[3], name), ()) if name else ()
-        inner = _Place(part, replaced, is_used, others)
+        inner = _Place(part, replaced, is_used, others=others)
         yield inner
         yield from _places_in(inner, hints, pools, depth + 1)
 
@@ -216,23 +235,23 @@ def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
 
 
 def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values for a place, the most ordinary first."""
+    """Yield values for a place, the most telling first: there may be time for a few only."""
     value = place.value
     kind = value[0]
-    own = _CANDIDATES.get(kind)
+    own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
     yield from place.others
     if _NONE in hints.literals:
         yield _NONE
     if hints.asks_for_types and kind in _EXTENDED:
         yield ["k", as_input(value)]
-    if own is not None:
-        yield from own(value, hints)
-    if kind == "n":
-        yield from hints.literals
+    yield from islice(own, _FIRST)
     for converted in _of_other_kinds(value, hints):
         yield converted
         if hints.asks_for_types and converted[0] in _EXTENDED:
             yield ["k", converted]
+    yield from own
+    if kind == "n":
+        yield from hints.literals
 
 
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:
@@ -338,7 +357,8 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
 
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     """Yield the value as other types that the source names, such as bytes as a text."""
-    for kind in sorted(hints.kinds - {value[0]}):
+    # There are only two truth values, so they come last.
+    for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:
             if value[0] in from_kinds and kind in to_kinds:
                 yield from converted(as_input(value), kind)

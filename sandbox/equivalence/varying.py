@@ -36,7 +36,7 @@ _FEW = 40
 """The largest number of recorded values of one parameter from which values are drawn."""
 _DEEPEST = 3
 """The number of objects within each other whose attributes are drawn."""
-_AT_BOUNDARIES = 0.5
+_AT_BOUNDARIES = 2 / 3
 """The largest share of the inputs at boundaries."""
 
 

@@ -88,27 +88,33 @@ _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
 _OF_PARTS: dict[str, Any] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _PARTS}
 
 
-class Text(str):
+class ExtendedText(str):
     """A text of a class that extends `str`."""
 
 
-class Number(int):
+class ExtendedNumber(int):
     """A whole number of a class that extends `int`."""
 
 
-class Items(list):  # type: ignore[type-arg]
+class ExtendedList(list):  # type: ignore[type-arg]
     """A list of a class that extends `list`."""
 
 
-class Row(tuple):  # type: ignore[type-arg]
+class ExtendedTuple(tuple):  # type: ignore[type-arg]
     """A tuple of a class that extends `tuple`."""
 
 
-class Pairs(dict):  # type: ignore[type-arg]
+class ExtendedDictionary(dict):  # type: ignore[type-arg]
     """A dictionary of a class that extends `dict`."""
 
 
-_EXTENDED: dict[Any, Any] = {str: Text, int: Number, list: Items, tuple: Row, dict: Pairs}
+_EXTENDED: dict[Any, Any] = {
+    str: ExtendedText,
+    int: ExtendedNumber,
+    list: ExtendedList,
+    tuple: ExtendedTuple,
+    dict: ExtendedDictionary,
+}
 _EXTENDING: dict[Any, Any] = {kind: plain for plain, kind in _EXTENDED.items()}
 _WRITERS: dict[Any, Callable[[Any], list[Any]]] = {
     type(None): lambda value: ["n"],
@@ -315,13 +321,19 @@ class _Arguments:
         return found
 
 
+def _is_made(value: Any) -> bool:
+    """Whether a value is a closure that the call itself has made, and that has to be compared."""
+    if type(value) is not types.FunctionType or value.__closure__ is None:
+        return False
+    return id(value) not in _GIVEN and not _Made.by_name
+
+
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none."""
     kind = type(value)
-    # Whether an answer still has the class that this program gave an argument is of no interest.
     if kind in _EXTENDING:
-        kind = _EXTENDING[kind]
-        value = kind(value)
+        # Whether an answer still has the class that this program gave an argument is of no interest.
+        return canonical(_EXTENDING[kind](value), depth, above)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return repr(value)
     if id(value) in above:
@@ -331,8 +343,7 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     inner = (*above, id(value))
     if kind in _PLAIN:
         return _container(value, depth, inner)
-    is_closure = type(value) is types.FunctionType and value.__closure__ is not None
-    if is_closure and id(value) not in _GIVEN and not _Made.by_name:
+    if _is_made(value):
         raise Unequal
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
         return f"<{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}>"
