@@ -150,6 +150,10 @@ class Console(Vertical):
 
     def on_descendant_focus(self) -> None:
         """Offer the call that was typed and not made."""
+        self.opened()
+
+    def opened(self) -> None:
+        """Offer the call that was typed and not made, also if the line has the focus already."""
         if not self.line.value and not self.searching:
             self._offer_again()
 
