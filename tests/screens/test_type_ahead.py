@@ -32,15 +32,15 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.keys import key_named
 
 PLACES = [
-    *((PLAY, stage) for stage in ("home", "files", "code", "gist")),
+    *((PLAY, stage) for stage in ("home", "files", "code")),
     *((REVIEW, stage) for stage in ("first", "step")),
-    *((VALIDATE, stage) for stage in ("overview", "code")),
+    (VALIDATE, "overview"),
     (GLANCE, "code"),
 ]
 PANE_KEYS = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "editor": "f6", "gist": "f6"}
 OPENERS = {
     "home": {"home.filter"},
-    "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.command"},
+    "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.console"},
     "files": {"solve.search", "pane.editor", "attempt.end", "attempt.pause"},
     "step": {"review.search", "review.label", "review.comment", "go.number"},
     "overview": {"validate.filter", "judge.comment"},
