@@ -189,6 +189,19 @@ async def test_a_call_half_typed_outlives_a_search(tmp_path: Path) -> None:
         assert driver.solve.console.line.value == "read_function disc"
 
 
+async def test_a_call_half_typed_outlives_the_screen(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.press("f5")
+        await driver.type("read_file shop")
+        await driver.press("ctrl+l")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "unfinished" in driver.text())
+        await driver.press("tab", "r")
+        await driver.until_screen("SolveScreen")
+        await driver.press("f4", "f5")
+        assert driver.solve.console.line.value == "read_file shop"
+
+
 def test_every_key_that_is_known_to_open_a_field_is_in_the_table() -> None:
     look: Callable[[str], object] = key_named
     for ids in OPENERS.values():
