@@ -167,6 +167,17 @@ async def test_escape_loses_nothing_that_was_typed(tmp_path: Path, keys: tuple[s
         assert await asked_again(driver, *keys) == "so far"
 
 
+@pytest.mark.parametrize(("keys", "then"), [(("ctrl+g", "tab"), "so far on"), (("f4", "F"), " on")], ids=str)
+async def test_typing_continues_a_text_and_replaces_a_filter(
+    tmp_path: Path, keys: tuple[str, ...], then: str
+) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await asked_again(driver, *keys)
+        await driver.type(" on")
+        assert field_text(driver.screen.focused) == then
+
+
 async def test_what_was_sent_is_not_offered_again(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")
