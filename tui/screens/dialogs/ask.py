@@ -91,7 +91,9 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             if kept.get(name):
                 field.value = kept[name]
                 field.cursor_position = len(field.value)
-                field.select_on_focus = self._replaces
+                field.select_on_focus = self._replaces  # the field may get the focus later, or has it already
+                if self._replaces:
+                    field.select_all()
 
     @on(Input.Changed)
     def keep_drafts(self) -> None:
