@@ -274,10 +274,10 @@ class Found:
 
 
 def keys_of(ground: Playground) -> dict[str, str]:
-    """The first key of every binding that works now, by its id."""
+    """The first key of every binding that works now and does more than move a cursor, by its id."""
     found = {}
     for entry in possible_now(ground.screen):
-        if entry.key.id not in NEVER:
+        if entry.key.id not in NEVER and not entry.moves:
             found[entry.key.id] = entry.key.keys.split(",")[0]
     return found
 

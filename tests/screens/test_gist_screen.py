@@ -273,6 +273,9 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
 async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
     async with writing(tmp_path, GistSettings(OWNED, tools=("trace",)), role=Role.BASELINE) as driver:
         await driver.pilot.press("f11", "enter")
+        await driver.until(lambda: "Press it again to call trace (costs 1 step" in driver.text())
+        assert not driver.state.calls
+        await driver.pilot.press("enter")
         await driver.until(lambda: driver.state.calls and driver.state.calls[-1].text)
         await driver.until(lambda: "○ discount" in driver.text())
         tree = driver.screen.query_one(TracePane).tree_view
@@ -281,6 +284,8 @@ async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
             node for child in tree.root.children for node in child.children if "discount" in str(node.label)
         )
         tree.move_cursor(leaf)
+        await driver.pilot.press("enter")
+        await driver.until(lambda: "Press it again to call read_function" in driver.text())
         await driver.pilot.press("enter")
         await driver.until(lambda: len(driver.state.calls) == 2 and driver.state.calls[-1].text)
         assert driver.state.calls[-1].tool == "read_function"

@@ -37,6 +37,8 @@ async def test_a_definition_that_was_not_shown_is_read_for_its_price(tmp_path: P
         view.go_to(view.cursor_line, view.lines[view.cursor_index].index("discount"))
         assert view.word_at_cursor() == "discount"
         await driver.press("enter")
+        await driver.until(lambda: "(costs 1 tool use, leaves 13)" in driver.text())
+        await driver.press("enter")
         await driver.until(lambda: "shop/prices.py::discount" in driver.state.knowledge.sources)
         assert driver.state.remaining.tool_uses == 13
         assert driver.solve.code.shown is not None
@@ -149,6 +151,8 @@ async def test_a_text_that_is_no_longer_current_says_so(tmp_path: Path) -> None:
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.press("f4")
         assert "Basket.__init__ replaced since" in driver.text()
+        await driver.press("full_stop")
+        await driver.until(lambda: "Press it again" in driver.text())
         await driver.press("full_stop")
         await driver.until(lambda: "replaced since" not in driver.text())
 

@@ -32,15 +32,15 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.keys import key_named
 
 PLACES = [
-    *((PLAY, stage) for stage in ("home", "files", "code", "gist")),
+    *((PLAY, stage) for stage in ("home", "files", "code")),
     *((REVIEW, stage) for stage in ("first", "step")),
-    *((VALIDATE, stage) for stage in ("overview", "code")),
+    (VALIDATE, "overview"),
     (GLANCE, "code"),
 ]
 PANE_KEYS = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "editor": "f6", "gist": "f6"}
 OPENERS = {
     "home": {"home.filter"},
-    "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.command"},
+    "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.console"},
     "files": {"solve.search", "pane.editor", "attempt.end", "attempt.pause"},
     "step": {"review.search", "review.label", "review.comment", "go.number"},
     "overview": {"validate.filter", "judge.comment"},
@@ -167,6 +167,17 @@ async def test_escape_loses_nothing_that_was_typed(tmp_path: Path, keys: tuple[s
         assert await asked_again(driver, *keys) == "so far"
 
 
+@pytest.mark.parametrize(("keys", "then"), [(("ctrl+g", "tab"), "so far on"), (("f4", "F"), " on")], ids=str)
+async def test_typing_continues_a_text_and_replaces_a_filter(
+    tmp_path: Path, keys: tuple[str, ...], then: str
+) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await asked_again(driver, *keys)
+        await driver.type(" on")
+        assert field_text(driver.screen.focused) == then
+
+
 async def test_what_was_sent_is_not_offered_again(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")
@@ -187,6 +198,19 @@ async def test_a_call_half_typed_outlives_a_search(tmp_path: Path) -> None:
         assert driver.solve.console.line.value == ""
         await driver.press("escape")
         assert driver.solve.console.line.value == "read_function disc"
+
+
+async def test_a_call_half_typed_outlives_the_screen(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.press("f5")
+        await driver.type("read_file shop")
+        await driver.press("ctrl+l")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "unfinished" in driver.text())
+        await driver.press("tab", "r")
+        await driver.until_screen("SolveScreen")
+        await driver.press("f4", "f5")
+        assert driver.solve.console.line.value == "read_file shop"
 
 
 def test_every_key_that_is_known_to_open_a_field_is_in_the_table() -> None:

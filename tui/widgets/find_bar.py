@@ -94,13 +94,14 @@ class FindBar(Horizontal):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place of the query that Escape has ended."""
+        """The place of the query, which is offered again after Escape has ended the search."""
         return cast("BaseScreen[object]", self.screen).draft("find")
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
         """Search from the place of the cursor when the bar was opened; in a long text, after a pause."""
         event.stop()
+        self._drafts.write({_WORDS: event.value})
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -130,8 +131,7 @@ class FindBar(Horizontal):
             self._view.previous_match()
 
     def action_end_search(self) -> None:
-        """End the search, and restore the cursor's place. The query is offered again."""
-        self._drafts.write({_WORDS: self.words.value})
+        """End the search, and restore the cursor's place."""
         self._view.search("")
         self._view.go_to(*self._start)
         self._view.focus()

@@ -45,6 +45,8 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
     enter_answers = True
     """Whether Enter in a field presses the first button."""
+    _replaces = False
+    """Whether typing replaces what was typed before and is offered again; otherwise it continues it."""
     _above: Sequence[Widget] = ()
     """The widgets that show the subject of the question."""
 
@@ -89,6 +91,10 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         for name, field in fields.items():
             if kept.get(name):
                 field.value = kept[name]
+                field.cursor_position = len(field.value)
+                field.select_on_focus = self._replaces  # the field may get the focus later, or has it already
+                if self._replaces:
+                    field.select_all()
 
     @on(Input.Changed)
     def keep_drafts(self) -> None:
@@ -246,14 +252,14 @@ class TextDialog(Dialog[str]):
         asked: str = "",
         drafts: DraftPlace | None = None,
     ) -> None:
-        """`replaces` means that typing replaces the text that is offered; otherwise it continues it."""
+        """`replaces` means that typing replaces what was typed before and not sent."""
         super().__init__(title, asked=asked, drafts=drafts)
         self._label, self._value, self._placeholder, self._yes = label, value, placeholder, yes
         self._replaces = replaces
 
     def body(self) -> list[Widget]:
         """Return the label and the field."""
-        field = Input(self._value, placeholder=self._placeholder, id="answer", select_on_focus=self._replaces)
+        field = Input(self._value, placeholder=self._placeholder, id="answer")
         return [*([Plain(self._label)] if self._label else []), field]
 
     def buttons(self) -> list[Button]:
@@ -337,7 +343,7 @@ class ReasonDialog(Dialog[Reasoned]):
         """Return the text, the reasons and the field."""
         does = self._yes if self._at_once else "Choose"
         choices = Choices([label for _, label in self._choices], enter_words=does)
-        return [Plain(self._text), choices, Input(placeholder=self._words, select_on_focus=False)]
+        return [Plain(self._text), choices, Input(placeholder=self._words)]
 
     def buttons(self) -> list[Button]:
         """Return the button to answer and the one to cancel."""
@@ -376,6 +382,8 @@ class ReasonDialog(Dialog[Reasoned]):
 
 class PickDialog(Dialog[str]):
     """A list to choose from, with a field that filters it. The answer is the code of the choice."""
+
+    _replaces = True
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]]) -> None:
         """`choices` are pairs of a code and a label."""

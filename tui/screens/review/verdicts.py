@@ -137,7 +137,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
             Options(list(self._form.verdicts.values()), id="verdicts"),
             *self._lists_of_reasons(),
             Input(placeholder="corrected time in seconds", id="corrected"),
-            Input(self._note, placeholder="note", id="note", select_on_focus=False),
+            Input(self._note, placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
             Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
         ]

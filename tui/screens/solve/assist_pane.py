@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,6 +14,8 @@ from gistpoint.core.assist.exchange import CANCELLED, Assistant
 from gistpoint.core.attempts.exchanges import AssistExchange
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.editing_pane import EditingPane
@@ -22,6 +25,8 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import WritingLine
 
+_LINE = "line"
+"""The name of the line among the drafts."""
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PROBLEM = "The assistant did not answer ({}). Ask again, or continue without it."
 
@@ -57,7 +62,19 @@ class AssistPane(StatePane):
     def on_mount(self) -> None:
         """Show the conversation so far."""
         self.conversation.wrap = True
+        self.line.value = self._drafts.read().get(_LINE, "")
         self.update_from(self._state)
+
+    @property
+    def _drafts(self) -> DraftPlace:
+        """The place of the question that is not asked yet."""
+        return cast("BaseScreen[object]", self.screen).draft("assist")
+
+    @on(Input.Changed, "#assist-line")
+    def keep(self, event: Input.Changed) -> None:
+        """Keep the question while it is typed."""
+        event.stop()
+        self._drafts.write({_LINE: event.value})
 
     def on_unmount(self) -> None:
         """Stop waiting for an answer."""

@@ -139,9 +139,10 @@ class Console(Vertical):
         return cast("BaseScreen[object]", self.screen).draft("search" if self.searching else "call")
 
     def _put_away(self) -> None:
-        """Empty the line, and keep its text for the next time."""
+        """Empty the line, whose text is kept for the next time."""
         self._drafts.write({_LINE: self.line.value})
-        self.line.value = ""
+        with self.prevent(Input.Changed):
+            self.line.value = ""
 
     def _offer_again(self) -> None:
         """Fill the line with the text that was put away. What is typed replaces it."""
@@ -150,6 +151,10 @@ class Console(Vertical):
 
     def on_descendant_focus(self) -> None:
         """Offer the call that was typed and not made."""
+        self.opened()
+
+    def opened(self) -> None:
+        """Offer the call that was typed and not made, also if the line has the focus already."""
         if not self.line.value and not self.searching:
             self._offer_again()
 
@@ -190,6 +195,8 @@ class Console(Vertical):
         """Show the price of the typed call, or how to call its tool."""
         event.stop()
         self.refresh_bindings()
+        if event.value == self.line.value:  # a later key may have put it away, or changed what it is
+            self._drafts.write({_LINE: event.value})
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:

@@ -278,6 +278,8 @@ class SolveScreen(BaseScreen[How]):
             self.set_focus(widget)
         else:
             self.call_after_refresh(widget.focus)
+        if pane == "console":
+            self.console.opened()
 
     async def _show_pane(self, pane: str) -> None:
         """Show a pane without moving the focus."""
