@@ -212,5 +212,6 @@ KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, width=6, rank=3),
     Column("in place of", lambda task: task.replaces[:4], width=11),
     Column("functions", _names, rank=4),
+    Column("task", lambda task: task.title),
 )
 """The columns for the kept tasks."""
