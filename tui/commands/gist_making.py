@@ -168,9 +168,8 @@ def _print_kept(progress: ProgressLine, task: Task, settings: Mapping[str, Any])
 
 def _print_made(gist: MadeGist) -> None:
     reference = "" if gist.reference is None else f"; reference {shown_reference(gist.reference)}"
-    print_text(
-        f"{gist.task.id}  {word_name(gist.task.id)}  {gist.entrypoint}  {shown_difficulty(gist.difficulty)}{reference}"
-    )
+    names = f"{gist.task.id}  {word_name(gist.task.id)}  {gist.entrypoint}"
+    print_text(f"{names}  {shown_difficulty(gist.difficulty)}{reference}")
 
 
 def _print_json(results: GistResults) -> None:
