@@ -103,18 +103,20 @@ class BoundedTar:
             size += info.size
             members += 1
             if info.size < 0:  # a pax header may claim this, which would rewind the reader for ever
-                raise ArchiveBoundError(f"holds a member of {info.size} bytes and was refused")
+                raise ArchiveBoundError(f"contains a member of {info.size} bytes and was refused")
             if size > self._bounds.bytes:
                 raise _too_large(self._bounds.bytes)
             if members > self._bounds.members:
-                raise ArchiveBoundError(f"holds more than {self._bounds.members:,} members and was refused")
+                raise ArchiveBoundError(
+                    f"contains more than {self._bounds.members:,} members and was refused"
+                )
             yield info
 
     def content(self, info: tarfile.TarInfo) -> IO[bytes]:
         """Return a readable file with the content of a member. Raises `ArchiveError` if it has none."""
         source = self._tar.extractfile(info)
         if source is None:
-            raise ArchiveError(f"holds {info.name[:200]!r}, which has no content")
+            raise ArchiveError(f"contains {info.name[:200]!r}, which has no content")
         return source
 
 
@@ -131,9 +133,9 @@ def _bounded_headers() -> type[tarfile.TarInfo]:
             in_a_row = in_a_row + 1 if extended else 0
             total += header.size if extended else 0
             if extended and not 0 <= header.size <= MOST_HEADER:
-                raise ArchiveBoundError(f"holds a header of {header.size} bytes and was refused")
+                raise ArchiveBoundError(f"contains a header of {header.size} bytes and was refused")
             if total > MOST_HEADERS or in_a_row > _HEADERS_IN_A_ROW:
-                raise ArchiveBoundError("holds more headers than files need and was refused")
+                raise ArchiveBoundError("contains more headers than files need and was refused")
             if header.type == tarfile.GNUTYPE_SPARSE:
                 raise _sparse()
             return header
@@ -147,7 +149,7 @@ def _bounded_headers() -> type[tarfile.TarInfo]:
 
 
 def _sparse() -> ArchiveBoundError:
-    return ArchiveBoundError("holds a sparse file, which no archive of code needs, and was refused")
+    return ArchiveBoundError("contains a sparse file, which no archive of code needs, and was refused")
 
 
 @contextmanager

@@ -222,14 +222,14 @@ def apply(before: str, diff: FileDiff) -> str:
     for hunk in diff.hunks:
         start = hunk.old_start - (1 if hunk.old_count else 0)
         if start < at or start > len(old):
-            raise DiffError(f"{hunk.header} does not fit a text of {len(old)} lines.")
+            raise DiffError(f"{hunk.header} does not match a text of {len(old)} lines.")
         parts += old[at:start]
         at = start
         for line in hunk.lines:
             piece = line.text + ("\n" if line.newline else "")
             if line.kind is not DiffLineKind.ADDED:
                 if at >= len(old) or old[at] != piece:
-                    raise DiffError(f"Line {at + 1} is not what {hunk.header} says it is.")
+                    raise DiffError(f"Line {at + 1} differs from what {hunk.header} says.")
                 at += 1
             if line.kind is not DiffLineKind.REMOVED:
                 parts.append(piece)
@@ -413,7 +413,9 @@ class _Reader:
                 old, new = old + has_old, new + has_new
             self.at += 1
         if (old, new) != (start_old + count_old, start_new + count_new):
-            raise DiffError(f"Line {self.at} of the diff makes the hunk {match[0]!r} longer than it says.")
+            raise DiffError(
+                f"Line {self.at} of the diff makes the hunk {match[0]!r} longer than its header says."
+            )
         return Hunk(start_old, count_old, start_new, count_new, tuple(found), match[5].rstrip("\r"))
 
     def _at_no_newline(self) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -30,8 +29,8 @@ def path_of(name: str) -> Path:
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class Locations:
+# Not a dataclass: that module imports `inspect`, which costs `gistpoint --help` a sixth of its time.
+class Locations(NamedTuple):
     """The folders of one user, each created when needed."""
 
     data: Path
@@ -173,7 +172,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
         if error.errno == errno.ELOOP and not links:
             raise OddFileError(error.errno, "it is a link", str(path)) from error
         if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
-            raise OddFileError(error.errno, "it is no regular file", str(path)) from error
+            raise OddFileError(error.errno, "it is not a regular file", str(path)) from error
         raise
     kind = os.fstat(file).st_mode
     if S_ISREG(kind):
@@ -181,7 +180,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
     os.close(file)
     if S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OddFileError(errno.EINVAL, "it is no regular file", str(path))
+    raise OddFileError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
@@ -235,7 +234,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("It is nested too deep") from error
     except ValueError as error:
-        raise tomllib.TOMLDecodeError("It has a number or a date that can't be") from error
+        raise tomllib.TOMLDecodeError("It contains an invalid number or date") from error
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:

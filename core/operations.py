@@ -37,7 +37,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if not is_reviewer(self.reviewer, self.longest_name):
-            raise ValueError("Its reviewer has no name that can be used.")
+            raise ValueError("The name of its reviewer can't be used.")
 
     def text(self, name: str) -> str:
         """Return a string from the data; empty if there is none."""

@@ -119,12 +119,12 @@ def read_lock_line(text: str) -> LockLine | None:
 def fault_in(pins: EnvironmentPins) -> str:
     """Return a sentence with the key and value of the first unusable pin; empty if all are usable."""
     if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
-        return _fault("python", "no version of Python such as '3.11'", pins.python)
+        return _fault("python", "not a version of Python such as '3.11'", pins.python)
     return (
-        _first("lock", pins.lock, "no line of the form name==version --hash=sha256:...", _is_pinned)
-        or _first("import_roots", pins.import_roots, "no folder inside the repository", is_inside)
-        or _first("pytest_args", _places_in(pins.pytest_args), "no place inside the repository", _is_place)
-        or _first("plugins", pins.plugins, "no name of a pytest plugin", _is_plugin)
+        _first("lock", pins.lock, "not a line of the form name==version --hash=sha256:...", _is_pinned)
+        or _first("import_roots", pins.import_roots, "not a folder inside the repository", is_inside)
+        or _first("pytest_args", _places_in(pins.pytest_args), "not a place inside the repository", _is_place)
+        or _first("plugins", pins.plugins, "not the name of a pytest plugin", _is_plugin)
         or (_fault_in_image(pins, pins.image) if pins.image is not None else "")
     )
 
@@ -136,23 +136,23 @@ def _fault_in_image(pins: EnvironmentPins, image: ImagePins) -> str:
             " environment."
         )
     if not PYTHON.fullmatch(pins.python):
-        return _fault("python", "no version of Python such as '3.11'", pins.python)
+        return _fault("python", "not a version of Python such as '3.11'", pins.python)
     checks = (
-        ("name", image.name, "no name of an image", bool(IMAGE_NAME.fullmatch(image.name))),
+        ("name", image.name, "not the name of an image", bool(IMAGE_NAME.fullmatch(image.name))),
         (
             "digest",
             image.digest,
-            "no digest such as 'sha256:...'",
+            "not a digest such as 'sha256:...'",
             bool(IMAGE_DIGEST.fullmatch(image.digest)),
         ),
         ("platform", image.platform, f"none of {', '.join(PLATFORMS)}", image.platform in PLATFORMS),
-        ("workdir", image.workdir, "no folder of an image below its root", is_image_path(image.workdir)),
-        ("python", image.python, "no path of an interpreter outside of the workdir", is_interpreter(image)),
+        ("workdir", image.workdir, "not a folder of an image below its root", is_image_path(image.workdir)),
+        ("python", image.python, "not the path of an interpreter outside the workdir", is_interpreter(image)),
     )
     for key, value, what, holds in checks:
         if not holds:
             return _fault(f"image.{key}", what, value)
-    return _first("image.environment", image.environment, "no variable that is passed on", _is_passed_on)
+    return _first("image.environment", image.environment, "not a variable that is passed on", _is_passed_on)
 
 
 def quoted(text: str) -> str:

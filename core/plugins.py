@@ -21,7 +21,7 @@ GROUPS = (
 )
 """The groups of entry points that gistpoint reads."""
 
-HINT = "Ask whoever made the plugin, or uninstall its package."
+HINT = "Ask the author of the plugin, or uninstall its package."
 
 
 Check = Callable[[Any], str]
@@ -117,7 +117,7 @@ def instance_of(kind: type) -> Check:
 
 def is_callable(loaded: Any) -> str:
     """Return that an object can't be called, in a few words; empty if it can."""
-    return "" if callable(loaded) else f"it is a {type(loaded).__name__}, and can't be called"
+    return "" if callable(loaded) else f"it is a {type(loaded).__name__}, which can't be called"
 
 
 def load(entry: metadata.EntryPoint, check: Check) -> Any:

@@ -22,7 +22,7 @@ from gistpoint.core.locations import lies_in, opened_regular
 
 _MAX_LINKS = 16
 _MOST_MEMBERS = 1_000_000
-_GET_AGAIN = "Get the task again from where it was made."
+_GET_AGAIN = "Get the task again from its source."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class SourceTree:
                     path = _inside(info.name)
                     if path is None:
                         raise TaskError(
-                            f"{tar.name} holds the path {info.name!r}, which leads out of the tree.",
+                            f"{tar.name} contains the path {info.name!r}, which leads out of the tree.",
                             hint=_GET_AGAIN,
                         )
                     if info.isfile():
@@ -77,7 +77,7 @@ class SourceTree:
         if below is not None:
             above = next(path for path in _above(below) if path in members)
             raise TaskError(
-                f"{tar.name} holds {below!r} below {above!r}, which is not a folder.", hint=_GET_AGAIN
+                f"{tar.name} contains {below!r} below {above!r}, which is not a folder.", hint=_GET_AGAIN
             )
         return cls(tar, members)
 
@@ -141,7 +141,7 @@ class SourceTree:
         with self.tar.open("rb") as file:
             data = os.pread(file.fileno(), member.size, member.offset)
         if len(data) != member.size:
-            raise TaskError(f"{self.tar.name} is cut short: {resolved} can't be read whole.")
+            raise TaskError(f"{self.tar.name} is incomplete: {resolved} can't be read in full.")
         if resolved.endswith(".py"):
             with self._lock:
                 self._cache[resolved] = data

@@ -93,9 +93,9 @@ def open_to_all(address: str) -> str:
     if is_local or given.scheme in ("tls", "wss", "inproc"):
         return ""
     return (
-        f"The connection to {given.netloc} is neither encrypted nor guarded: whoever reaches that port can"
-        " read tasks with their answers, and run code on every machine of the cluster and on this one. Dask"
-        " has TLS for it (tls://)."
+        f"The connection to {given.netloc} is neither encrypted nor protected: anybody who reaches"
+        " that port can read tasks with their answers, and run code on every machine of the cluster"
+        " and on this one. Dask offers TLS against this (tls://)."
     )
 
 
@@ -223,8 +223,8 @@ class ClusterWorkerPool:
 
     def _gone(self) -> InfrastructureError:
         return InfrastructureError(
-            f"The Dask scheduler at {self.address} does not answer any more. What was done is kept.",
-            hint="Start it again, and then the same command: it goes on.",
+            f"The Dask scheduler at {self.address} no longer answers. The results so far are kept.",
+            hint="Start it again, then run the same command again to continue.",
         )
 
     def _look(self) -> None:
@@ -262,7 +262,7 @@ class ClusterWorkerPool:
             try:
                 introduction = msgspec.json.decode(answer, type=WorkerIntroduction)
             except (TypeError, msgspec.MsgspecError):
-                self._leave_out(worker, f"it has no gistpoint, or another than here: {answer!r}")
+                self._leave_out(worker, f"it has no gistpoint, or a different one: {answer!r}")
                 continue
             worker.host = bounded(introduction.host, 100)
             if different := introduction.differs_from(here):
@@ -274,8 +274,8 @@ class ClusterWorkerPool:
                 worker.clock_ms = round(ahead)
                 self.tell(
                     f"The clock of {worker.name} is {abs(ahead) / 1000:.0f} s"
-                    f" {'ahead of' if ahead > 0 else 'behind'} this machine's. Durations are right all the"
-                    " same; dates are kept as that clock has them."
+                    f" {('ahead of' if ahead > 0 else 'behind')}"
+                    " this machine's. Durations are right; dates are those of that clock."
                 )
 
     def _require_workers(self, now: float) -> None:
@@ -290,13 +290,11 @@ class ClusterWorkerPool:
             raise InfrastructureError(f"No worker of the cluster at {self.address} is left: {reasons}.")
         if self._alone_since is None:
             self._alone_since = now
-            self.tell(
-                f"The cluster at {self.address} has no worker. One is waited for, {_WAIT_S:.0f} s long."
-            )
+            self.tell(f"The cluster at {self.address} has no worker. Waiting for one for {_WAIT_S:.0f} s.")
         elif now > self._alone_since + _WAIT_S:
             raise InfrastructureError(
-                f"The scheduler at {self.address} has no worker. What was done is kept.",
-                hint=f"Start one: dask worker {self.address}; then the same command goes on.",
+                f"The scheduler at {self.address} has no worker. The results so far are kept.",
+                hint=f"Start one (dask worker {self.address}), then run the same command again to continue.",
             )
 
     def _leave_out(self, worker: ClusterWorker, reason: str) -> None:
@@ -318,7 +316,7 @@ class ClusterWorkerPool:
             if fit:
                 self._submit(work, _Sent(job, fit))
             else:
-                why = f"No worker of the cluster could do it. The last one: {[*avoid.values()][-1]}."
+                why = f"No worker of the cluster could do it. The last reason: {[*avoid.values()][-1]}."
                 on_outcome(ClusterOutcome(job, None, message=why))
         return not self.stopping
 
@@ -392,11 +390,11 @@ class ClusterWorkerPool:
             case WorkStatus.NEEDS_TASK if not sent.with_archive:
                 self._submit(work, _Sent(sent.job, frozenset({worker.address}), with_archive=True))
             case WorkStatus.NEEDS_TASK:
-                self._strike(sent.job, worker, "does not keep the task that it was sent")
+                self._strike(sent.job, worker, "does not keep the task that was sent to it")
             case WorkStatus.UNFIT:
                 self._strike(sent.job, worker, f"can't do it: {message}")
             case WorkStatus.STOPPED if not self.stopping:
-                self._strike(sent.job, worker, "stopped without having been asked to")
+                self._strike(sent.job, worker, "stopped without being asked to")
             case _:
                 on_outcome(ClusterOutcome(sent.job, reply.kind, value, worker, message))
 
@@ -408,7 +406,7 @@ class ClusterWorkerPool:
         self._again.append(job)
         self.tell(f"{job.label}: {worker.name} {what}.")
         if worker.strikes == STRIKES:
-            self._leave_out(worker, f"{STRIKES} jobs came to nothing there, the last since it {what}")
+            self._leave_out(worker, f"{STRIKES} jobs failed there; the last reason is that it {what}")
 
     def _drop(self, futures: list[Any]) -> None:
         for future in futures:
@@ -454,11 +452,11 @@ def _read(job: ClusterJob, data: object) -> WorkReply:
     try:
         reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
     except (TypeError, msgspec.MsgspecError) as error:
-        raise ClusterLieError(f"what it returned is no reply ({bounded(str(error), 200)})") from error
+        raise ClusterLieError(f"what it returned is not a reply ({bounded(str(error), 200)})") from error
     if reply.job != job.key:
         raise ClusterLieError("it returned the reply to another job")
     if reply.kind is WorkStatus.DONE and sha256(bytes(reply.result)).hexdigest() != reply.sha256:
-        raise ClusterLieError("the hash that it gave is not that of its result")
+        raise ClusterLieError("the hash that it gave does not match its result")
     return reply
 
 
@@ -466,5 +464,5 @@ def _failure(error: BaseException) -> str:
     """Return why Dask gave up a job, as a sentence."""
     # Recognised by its name, because importing the class would load Dask, which need not be installed.
     if type(error).__name__ == "KilledWorker":
-        return f"Every worker that had it died. {bounded(str(error), _MOST_CHARACTERS)}"
+        return f"Every worker that got it died. {bounded(str(error), _MOST_CHARACTERS)}"
     return f"gistpoint failed on the worker: {type(error).__name__}: {bounded(str(error), _MOST_CHARACTERS)}"

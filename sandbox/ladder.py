@@ -113,8 +113,8 @@ def choose(
     raise SandboxUnavailableError(
         "No isolation works on this machine: " + " ".join(complaints),
         hint=(
-            "With --allow-unsandboxed the code, and builds of what it needs, run with your own rights, which"
-            " is safe only for code you trust."
+            "With --allow-unsandboxed, the code and the builds of its requirements run with your"
+            " rights, which is safe only for code that you trust."
         ),
     )
 
@@ -130,10 +130,10 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
         )
     if name == UNSANDBOXED and not consented:
         raise SandboxUnavailableError(
-            "Running without isolation was asked for, but not agreed to on this machine.",
+            "Running without isolation was requested, but has not been allowed on this machine.",
             hint=(
-                "Agree with --allow-unsandboxed: code, and builds of its requirements, then run with your own"
-                " rights."
+                "Allow it with --allow-unsandboxed: code and the builds of its requirements then run"
+                " with your rights."
             ),
         )
     try:

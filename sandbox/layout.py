@@ -131,7 +131,9 @@ def lay_out(tree: SourceTree, folder: Path) -> None:
             with contextlib.suppress(FileExistsError):
                 (folder / path).symlink_to(links[path])
     except (NotADirectoryError, IsADirectoryError, FileExistsError) as error:
-        raise TaskError(f"{tree.tar.name} holds {error.filename} as a file and as a folder.") from error
+        raise TaskError(
+            f"{tree.tar.name} contains {error.filename} both as a file and as a folder."
+        ) from error
     _cut_links_out(folder, links)
 
 

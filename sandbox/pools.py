@@ -205,7 +205,7 @@ def cluster_workers(address: str) -> Iterator[Workers]:
             )
         if unfit := unfit_workers(client):
             raise InfrastructureError(
-                f"Workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
+                f"The workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
                 hint="Install the same gistpoint and Python everywhere, and start these workers again.",
             )
         try:

@@ -53,7 +53,7 @@ def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass
     if not summary.state.suspicious and not verdicts(reviews.book, attempt_key(summary.attempt_id)):
         raise UserError(
             f"There is nothing to settle: {summary.attempt_id} is solved, and its pass is not suspicious.",
-            hint="`gistpoint attempt reject` says that it was not earned; nothing was written.",
+            hint="`gistpoint attempt reject` records that it was not earned; nothing was written.",
         )
     accept_attempt(Reviewer(reviews, wanted.reviewer or getpass.getuser()), summary.attempt_id, wanted.why)
     return attempts.summary(summary.attempt_id)

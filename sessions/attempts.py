@@ -183,7 +183,7 @@ class AttemptStore:
             begun = first.data if first is not None else None
             if isinstance(begun, AttemptStarted) and begun.task_id == task_id and _same_person(begun, who):
                 raise AttemptError(
-                    f"This task is being attempted already: attempt {folder.name} is open in another window.",
+                    f"You have already begun this task: attempt {folder.name} is open in another window.",
                     hint="Continue there, or leave it there and resume it here.",
                 )
 
@@ -218,7 +218,7 @@ class AttemptStore:
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
-            raise AttemptError(f"The journal of {attempt_id} is not whole. {content.fault}".strip())
+            raise AttemptError(f"The journal of {attempt_id} is not complete. {content.fault}".strip())
         folder = self.root / attempt_id
         if self._listener is not None and folder.exists():
             self._listener.resuming(folder)
@@ -227,7 +227,7 @@ class AttemptStore:
             if before == data:
                 return
             if not data.startswith(before):
-                raise AttemptError(f"The journal of {attempt_id} does not go on from the one that is here.")
+                raise AttemptError(f"The journal of {attempt_id} does not continue the one that is here.")
             if is_open(folder):
                 raise AttemptError(f"The attempt {attempt_id} is open in another window or process.")
             folder.mkdir(parents=True, exist_ok=True)
@@ -246,7 +246,8 @@ class AttemptStore:
         folder = self.folder(attempt_id)
         if (self.root / ELSEWHERE / folder.name).exists():
             raise AttemptError(
-                f"The attempt {folder.name} was made on another machine, which alone adds to it.",
+                f"The attempt {folder.name} was made on another machine, and only that machine can add"
+                " to it.",
                 hint="Run the command there.",
             )
         if self._listener is not None:
@@ -273,7 +274,7 @@ class AttemptStore:
             return (exact or found)[0]
         if found:
             raise AttemptError(
-                f"{attempt_id} is the beginning of {len(found)} attempts.", hint="Give more of the id."
+                f"{len(found)} attempts have ids that begin with {attempt_id}.", hint="Give more of the id."
             )
         raise AttemptError(
             f"There is no attempt {attempt_id!r}.", hint="`gistpoint attempt list` shows them."
@@ -416,7 +417,9 @@ def _summary(folder: Path) -> AttemptSummary:
     state, problem = folded_state(content.events)
     header = state.header
     problem = (
-        content.fault or problem or ("" if state.started else f"Its {JOURNAL} holds no start of an attempt.")
+        content.fault
+        or problem
+        or ("" if state.started else f"Its {JOURNAL} does not contain the start of an attempt.")
     )
     return AttemptSummary(
         attempt_id=folder.name,

@@ -19,8 +19,8 @@ from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.services import Services
 
-NO_ENGINE = "This gistpoint has nothing that confirms passes."
-NOTHING_TO_ASK = "It has no pass that could be confirmed and is not."
+NO_ENGINE = "This gistpoint can't confirm passes."
+NOTHING_TO_ASK = "It has no pass that still has to be confirmed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerd
     summary = attempts.summary(wanted.attempt)
     if not summary.state.solved or not summary.state.suspicious:
         raise UserError(
-            f"There is nothing to object to: {summary.attempt_id} has no pass that is to be read.",
+            f"There is nothing to object to: {summary.attempt_id} has no pass that a reviewer must read.",
             hint=f"`gistpoint attempt show {summary.attempt_id}` shows its state.",
         )
     solver = Reviewer(reviews, wanted.reviewer or summary.participant or getpass.getuser())

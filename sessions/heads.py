@@ -181,17 +181,17 @@ def _read(path: Path, attempt: str) -> Head | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise BrokenHeadError(f"The head kept of {attempt} can't be read.") from error
+        raise BrokenHeadError(f"The stored head of {attempt} can't be read.") from error
     if not text.strip(b"\0 \n"):
         return None  # power was lost between creating and writing the file
     try:
         value = json.loads(text)
         if {name: value[name] for name in _FORMAT} != _FORMAT:
-            raise BrokenHeadError(f"The head kept of {attempt} is of another version.")
+            raise BrokenHeadError(f"The stored head of {attempt} has another version.")
         head = Head(int(value["seq"]), str(value["sha256"]), int(value["since"]))
         key_id, tag = str(value.get("key", "")), str(value.get("tag", ""))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise BrokenHeadError(f"The head kept of {attempt} can't be read.") from error
+        raise BrokenHeadError(f"The stored head of {attempt} can't be read.") from error
     return replace(head, origin=_origin(attempt, head, key_id, tag))
 
 
@@ -204,7 +204,7 @@ def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
         return HeadOrigin.OTHER
     if not hmac.compare_digest(tag.encode(), _tag(key, attempt, head).encode()):
         raise BrokenHeadError(
-            f"The head kept of {attempt} was changed: it does not have the tag of this machine."
+            f"The stored head of {attempt} was changed: it does not have the tag of this machine."
         )
     return HeadOrigin.HERE
 
@@ -241,9 +241,7 @@ def _key_for_writing() -> bytes | None:
     key = _key()
     if key is None and path.exists():
         raise UserError(
-            f"{path} does not hold the key of this machine.",
-            hint=(
-                "Restore it from a backup. If you delete it, attempts made before count as another machine's."
-            ),
+            f"{path} does not contain the key of this machine.",
+            hint=("Restore it from a backup. If you delete it, earlier attempts count as another machine's."),
         )
     return key

@@ -82,11 +82,12 @@ class ImportLedger:
                 f"{self.path} can't be read: {error}.", hint="Correct it, or move it away."
             ) from error
         if not isinstance(values, dict):
-            raise TaskError(f"{self.path} holds no table.", hint="Correct it, or move it away.")
+            raise TaskError(f"{self.path} contains no table.", hint="Correct it, or move it away.")
         fields = Fields(values, str(self.path))
         if fields.get("format", str) != FORMAT or fields.get("version", int) > VERSION:
             raise TaskError(
-                f"{self.path} is of another format or of a newer gistpoint.", hint="Install a newer one."
+                f"{self.path} has another format, or comes from a newer gistpoint.",
+                hint="Install a newer one.",
             )
         pending = fields.get("pending", tuple[PendingRecord, ...])
         return Imports(fields.get("imported", dict[str, str]), {item.id: item for item in pending})
@@ -116,7 +117,7 @@ class ImportLedger:
 
 
 MOST_BYTES = 512 << 20
-_ELSEWHERE = "If the repository is elsewhere, say where with --sources."
+_ELSEWHERE = "If the repository is elsewhere, give its location with --sources."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +158,7 @@ class ImportRecords(Request):
         valid = [item for item in items if isinstance(item, BreakpointRecord)]
         if self.file is not None and not valid:
             why = f" Line {damaged[0].line}: {damaged[0].reason}" if damaged else ""
-            raise UserError(f"{self.file} holds no record of the data set.{why}")
+            raise UserError(f"{self.file} contains no record of the data set.{why}")
         outcomes = [ImportOutcome(item.line, "", "damaged", "damaged", item.reason) for item in damaged]
         part = self.only or ""
         return [item for item in valid if part in f"{item.url} {_function(item)}"], outcomes

@@ -125,8 +125,8 @@ def _fault_at_head(kept: Head, found: str, events: int) -> str:
     if found == expected:
         return ""
     if events < kept.seq:
-        return f"It was cut back: it ends with event {events}, and event {kept.seq} was on the disk."
-    return f"It was rewritten: event {kept.seq} is not the one that was on the disk."
+        return f"It was cut off: it ends with event {events}, but event {kept.seq} was stored."
+    return f"It was rewritten: event {kept.seq} is not the one that was stored."
 
 
 def _newer(first: bytes, event: JournalEvent | None) -> str:
@@ -139,7 +139,7 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
         case AttemptStarted(schema=schema) | OtherEvent(data={"schema": int(schema)}) if (
             schema > SCHEMA_VERSION
         ):
-            return f"Its events are of version {schema}, and this gistpoint knows version {SCHEMA_VERSION}."
+            return f"Its events are of version {schema}, but this gistpoint knows version {SCHEMA_VERSION}."
     return ""
 
 
@@ -277,7 +277,7 @@ class JournalWriter:
             raise AttemptError(
                 f"The attempt {attempt} can be read, but not resumed. {content.fault}",
                 hint=(
-                    f"`gistpoint attempt show {attempt}` and `gistpoint review {attempt}` show what there is."
+                    f"`gistpoint attempt show {attempt}` and `gistpoint review {attempt}` show its contents."
                 ),
             )
         self.events = content.events

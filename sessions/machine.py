@@ -36,7 +36,8 @@ def machine_of(data: Path) -> str:
         name = ""
     if not MACHINE.fullmatch(name):
         raise UserError(
-            f"The file {MACHINE_FILE} in the data folder does not hold the six characters of this machine.",
-            hint="Delete it: the machine gets others, and counts as another one.",
+            f"The file {MACHINE_FILE} in the data folder does not contain the six characters of this"
+            " machine.",
+            hint="Delete it: the machine gets new ones, and counts as another machine.",
         )
     return name

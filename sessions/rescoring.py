@@ -113,7 +113,7 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
         return RescoredResult(task, one, None, _own_attempt(task, one, services))
     if one.patch is None and one.files is None:
         return RescoredResult(
-            task, one, None, "could not be judged: the harness kept nothing that the solver left"
+            task, one, None, "could not be judged: the harness kept none of the solver's changes"
         )
     judge: Any = services.judge_for(task)
     tree = SourceTree.open(task.tree_path)
@@ -130,7 +130,7 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
     except InfrastructureError as error:
         return RescoredResult(task, one, None, f"could not be judged: {error}")
     if found is None:
-        return RescoredResult(task, one, None, f"tasks of the mode {task.mode} can't be judged again")
+        return RescoredResult(task, one, None, f"tasks in the mode {task.mode} can't be judged again")
     if not found.counts:
         return RescoredResult(task, one, None, f"could not be judged: {found.reason}")
     result = _result(
@@ -149,7 +149,7 @@ def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
     is_same = known.attempt_id == one.attempt and known.task_id == task.id
     contradicts = one.solved is not None and bool(known.state.solved) != one.solved
     if not is_same or contradicts:
-        return f"could not be judged: it claims to be the attempt {id}, which says otherwise"
+        return f"could not be judged: it claims to be the attempt {id}, which contradicts it"
     return f"gistpoint's own attempt {id}"
 
 

@@ -27,9 +27,7 @@ from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.services import Services, is_our_demo
 
-FAILED = (
-    "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
-)
+FAILED = "gistpoint failed, and the call cost nothing. The log of `gistpoint mcp` shows the error."
 KIND = "mcp"
 """The kind of solver in the header of an attempt that is made over MCP."""
 
@@ -216,7 +214,7 @@ class ServedAttempt:
         how = (
             state.ending.reason
             if state.ending
-            else f"unfinished; --attempt {state.attempt_id} goes on with it"
+            else f"unfinished; continue it with --attempt {state.attempt_id}"
         )
         self._tell(f"attempt {state.attempt_id}: {visible(how)}")
 
@@ -235,9 +233,9 @@ def served_attempt(
     # A client with a shell on this machine can read the answer, and no server can prevent that (decision 76).
     if role is Role.BASELINE and not wanted.trust_client:
         raise UserError(
-            "An attempt over MCP does not count: a client with a shell of its own can read the task's"
-            " answer.",
-            hint="docs/guide/mcp.md has a set-up in which it can't; with it, --trust-client says so.",
+            "An attempt over MCP does not count: a client with its own shell can read the task's answer.",
+            hint="docs/guide/mcp.md describes a set-up in which it can't. If you use it, give"
+            " --trust-client.",
         )
     budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
     if is_answer_readable(task, services.locations):
@@ -257,16 +255,16 @@ def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSum
         (wanted.participant, "--participant"),
     ):
         if given:
-            raise UserError(f"An attempt keeps what it began with: {name} can't be given with --attempt.")
+            raise UserError(f"An attempt keeps its settings: {name} can't be given with --attempt.")
     found = services.attempts.summary(wanted.attempt)
     if found.problem:
         raise UserError(f"The attempt {found.attempt_id} can only be read. {found.problem}")
     if found.task_id != task.id:
-        raise UserError(f"The attempt {found.attempt_id} is one at another task.", hint="Name that task.")
+        raise UserError(f"The attempt {found.attempt_id} belongs to another task.", hint="Name that task.")
     if (found.state.header.solver or {}).get("kind") != KIND:
         raise UserError(
-            f"The attempt {found.attempt_id} did not begin over MCP.",
-            hint="Leave --attempt out to begin one.",
+            f"The attempt {found.attempt_id} was not started over MCP.",
+            hint="Leave --attempt out to start one.",
         )
     if found.state.ending is not None:
         raise UserError(f"The attempt {found.attempt_id} has ended: {found.state.ending.reason}.")
@@ -286,7 +284,7 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
     if not (uses.isdecimal() and few.isdecimal() and int(uses) > 0 and int(few) > 0):
         raise UserError(f"--budgets {text!r} is not a pair of numbers above 0.", hint="Such as 16/4.")
     if once and int(few) != 1:
-        raise UserError("A gist is handed in once.", hint=f"Give its steps alone: --budgets {uses}.")
+        raise UserError("A gist is handed in once.", hint=f"Give only its steps: --budgets {uses}.")
     return replace(own, tool_uses=int(uses), submissions=int(few))
 
 

@@ -144,7 +144,7 @@ class Services:
         """
         opening = opening or Opening()
         task = self.as_given(task)
-        opening.step("preparing the isolation that code runs in")
+        opening.step("preparing the isolation for the code")
         judge = self.judge_for(task)
         opening.step("reading the repository")
         opening.commit()
@@ -203,11 +203,11 @@ class Services:
         summary = self.attempts.summary(attempt_id)
         if summary.actor == REPLAY:
             raise AttemptError(
-                f"Attempt {summary.attempt_id} is a recorded one that was played: it can't be resumed.",
+                f"Attempt {summary.attempt_id} is a playback of a recorded attempt: it can't be resumed.",
                 hint=f"`gistpoint review {summary.attempt_id}` shows it.",
             )
         task = task or self.tasks.find(summary.task_id)
-        opening.step("preparing the isolation that code runs in")
+        opening.step("preparing the isolation for the code")
         judge = self.judge_for(task)
         opening.commit()
         return self.attempts.resume(attempt_id, task, judge)
@@ -230,8 +230,8 @@ class Services:
         wanted = task_name or str(origin.start.get("task_id") or "")
         if not wanted:
             raise UserError(
-                f"{name} does not name the task that it was recorded on.",
-                hint="`gistpoint replay --task TASK` names it.",
+                f"{name} does not name the task on which it was recorded.",
+                hint="Name it with `gistpoint replay --task TASK`.",
             )
         task = self.tasks.find(wanted)
         require_task(name, origin, task)

@@ -133,8 +133,8 @@ class TaskStore:
         task = unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
         if other := self._of_same_content(task):
             self.note(
-                f"{archive.name}: {task.short_id} is the same as {other[:12]}, which is here under"
-                " another id."
+                f"{archive.name}: {task.short_id} is the same task as {other[:12]}, which is here"
+                " under another id."
             )
         return task
 
@@ -158,7 +158,7 @@ class TaskStore:
         mine = read_task(known)
         if differing := compare(mine, task):
             self.note(
-                f"{folder}: {mine.short_id} is here already, and counts. This one differs in"
+                f"{folder}: {mine.short_id} already exists, and counts. The new one differs in"
                 f" {', '.join(differing)}."
             )
             return mine
@@ -266,7 +266,7 @@ def _named(name: str, store: TaskStore) -> list[Task | str]:
     if path.is_dir() and not (path / TASK_FILE).is_file():
         entries = [_read(entry) for entry in TaskStore(path).tasks()]
         if not entries:
-            raise TaskError(f"{name} holds no task.", hint=f"A task is a folder with a {TASK_FILE}.")
+            raise TaskError(f"{name} contains no task.", hint=f"A task is a folder with a {TASK_FILE}.")
         return entries
     if path.is_file() and not path.name.endswith(".tar.zst") and path.name != TASK_FILE:
         return _listed(path, store)
@@ -300,7 +300,7 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
         except UserError as error:
             found.append(f"{path.name}, line {number}: {error}")
     if not found:
-        raise TaskError(f"{path} names no task.", hint="It holds an id or a path a line.")
+        raise TaskError(f"{path} names no task.", hint="It contains one id or path per line.")
     return found
 
 

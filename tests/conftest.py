@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 from examples import load_profile
-
-from gistpoint.core.locations import Locations
+from warm_homes import share
 
 load_profile()
 
@@ -62,19 +61,15 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_cache_of_runtimes(
+def _one_cache_for_all_homes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Let all homes and workers share what a sandbox shows of the interpreter.
-
-    Most tests have a home of their own. In each, the first run in a sandbox, or the question whether one
-    works, would list and copy 3,500 files: about a second of the processor.
-    """
+    """Let all homes and workers share what each would make for itself, and what is the same in all."""
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         folder = folder.parent  # a worker's own folder is below that of the session
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Locations, "runtimes", folder / "runtimes")
+        share(folder, patch)
         yield
 
 
@@ -101,6 +96,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say what is left out."""
     return None if config.option.whole else f"left out, for --whole to run: {', '.join(RELEASE)}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give those tests of a file that share something to one worker: else each worker makes it again."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and _shares_something(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shares_something(item: pytest.Item) -> bool:
+    """Whether a test is given something that is made once a module, by a fixture of ours."""
+    if not isinstance(item, pytest.Function):
+        return False
+    fixtures = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+    return any(fixture.scope == "module" and fixture.baseid for fixture in fixtures)
 
 
 def pytest_collection_finish() -> None:

@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from warm_homes import warmed
+
 from gistpoint.sandbox.cluster import connected
 
 ODD = Path(__file__).parent / "odd_worker.py"
@@ -47,7 +49,7 @@ class DaskCluster:
         worker = self.run(
             "worker", self.address, "--no-nanny", "--no-dashboard", "--nthreads", "1", "--host", "127.0.0.1",
             "--local-directory", str(self.folder), *preload,
-            **({"ODD_WORKER": odd} if odd else {}), **({"GISTPOINT_HOME": str(home)} if home else {}),
+            **({"ODD_WORKER": odd} if odd else {}), **({"GISTPOINT_HOME": str(warmed(home))} if home else {}),
         )  # fmt: skip
         self.wait_for(before + 1, lambda: worker.poll() is None)
         return worker

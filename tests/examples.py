@@ -44,3 +44,11 @@ def sampled(cases: Collection[Case], most: int) -> list[Case]:
     if CHOSEN == "explore" or len(ordered) <= most:
         return ordered
     return [ordered[place * len(ordered) // most] for place in range(most)]
+
+
+def at_the_gate(cases: Collection[Case]) -> list[Case]:
+    """Return the cases that are tried at the gate alone, none in the quick loop.
+
+    Each starts an app of its own to show once more what a case beside it shows (decision 133).
+    """
+    return [] if CHOSEN == "quick" else [*cases]

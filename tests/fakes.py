@@ -90,7 +90,7 @@ class FakeMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.runs += 1
         if not self.watchable:
-            raise RecordingError("The watched run of the suite did not come to its end.")
+            raise RecordingError("The watched run of the suite did not finish.")
         return TestMap({name: frozenset(ids) for name in self.functions}), ()
 
 

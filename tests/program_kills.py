@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from e2e.terminal import Terminal
+from warm_homes import warmed
 
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.kinds.folder import read_answer
@@ -69,7 +70,7 @@ def environment(home: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     source = str(Path(__file__).parents[1] / "src")
     more = {
-        "GISTPOINT_HOME": str(home),
+        "GISTPOINT_HOME": str(warmed(home)),
         "PYTHONPATH": source,
         "TEXTUAL_ANIMATIONS": "none",
         "LANG": "C.UTF-8",

@@ -100,10 +100,10 @@ def _number(text: str) -> str:
 
 
 COLUMNS: tuple[Column[JobRow], ...] = (
-    Column("job", lambda r: str(r.number), lambda r: r.number, width=4, right=True, rank=1),
-    Column("task", lambda r: r.title or r.job.job.task[:12], rank=2),
+    Column("job", lambda r: str(r.number), lambda r: r.number, width=3, right=True, rank=1),
+    Column("task", lambda r: r.title or r.job.job.task[:12], rank=2, least=16),
     Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
-    Column("state", doing, width=24, style=_style, rank=3),
+    Column("state", doing, width=24, style=_style, rank=3, least=14),
     Column(
         "turn",
         lambda r: _number(str(len(r.state.turns))),
@@ -112,10 +112,10 @@ COLUMNS: tuple[Column[JobRow], ...] = (
         right=True,
         rank=5,
     ),
-    Column("tool", _tool, width=19, rank=6),
+    Column("tool", _tool, width=19, rank=6, least=10),
     Column("left", _budgets, lambda r: r.state.remaining.tool_uses, width=6, right=True, rank=4),
-    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=10, right=True, rank=7),
-    Column("cost", _cost, lambda r: r.state.spent.usage.cost_usd or 0.0, width=9, right=True),
-    Column("attempt", lambda r: r.job.attempt, width=20),
+    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True, rank=7),
+    Column("cost", _cost, lambda r: r.state.spent.usage.cost_usd or 0.0, right=True),
+    Column("attempt", lambda r: r.job.attempt, least=12),
 )
 """The columns. `left` shows the remaining budgets: tool uses and submissions, or steps."""

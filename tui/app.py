@@ -236,9 +236,16 @@ class GistpointApp(BaseApp):
         settings = ReviewSettings(
             self.locations, getpass.getuser(), screens, replaying=replaying, judging=judging, live=live
         )
-        self.push_screen(screens.run(str(folder), settings))
+        self.push_screen(screens.run(str(folder), settings, title=self._known_title(attempt_id)))
         if problem:
             self.push_screen(MessageDialog("This attempt can only be read", problem))
+
+    def _known_title(self, attempt_id: str) -> str:
+        """Return the title of an attempt's task as home shows it; empty if home does not list the attempt."""
+        home = next((screen for screen in self.screen_stack if isinstance(screen, HomeScreen)), None)
+        rows = home.rows if home is not None else None
+        entries = rows.attempts if rows is not None else ()
+        return next((entry.title for entry in entries if entry.key == attempt_id), "")
 
     def _find(self, find: Callable[[Services], Task | str], opening: Opening) -> None:
         """Open what `find` returns. If it raises `UserError`, end the program."""

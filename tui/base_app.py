@@ -35,19 +35,20 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widget import AwaitMount
 
 from gistpoint import __version__
-from gistpoint.core.errors import SettingsError, UserError, did_you_mean
+from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
 from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen
+from gistpoint.tui.drafts import Drafts
 from gistpoint.tui.jobs import JobFailed
-from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
+from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
 from gistpoint.tui.starting import START_S, resume_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
+from gistpoint.tui.type_ahead import Followed, TypeAhead
 from gistpoint.tui.widgets.frames import pane_around
 from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
-    from gistpoint.core.user_settings import UserSettings
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
@@ -65,19 +66,6 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
         head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
     )
     return path
-
-
-def read_settings(config: Path) -> UserSettings:
-    """Read the user's settings. Raises `SettingsError` if they can't be used, or name an unknown binding."""
-    from gistpoint.core.user_settings import read_user_settings
-
-    settings = read_user_settings(config)
-    known = [key.id for key in KEYS]
-    for id in settings.keys:
-        if id not in known:
-            hint = f"{did_you_mean(id, known)} docs/guide/keys.md lists them.".strip()
-            raise SettingsError(f"{config / SETTINGS_FILE}: there is no binding {id!r}.", hint=hint)
-    return settings
 
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
@@ -105,7 +93,7 @@ class BaseApp(App[object]):
 
     def __init__(self, locations: Locations, styles: str) -> None:
         """`styles` is the path of the first screen's style sheet, which is read along with the app's."""
-        theme, keys, self._unusable = _settings_of(locations)
+        theme, keys, self._unusable = settings_of(locations)
         self.locations = locations
         self._user_themes: Mapping[str, Theme] = {}
         self._odd_themes: list[str] = []
@@ -123,6 +111,8 @@ class BaseApp(App[object]):
         self._input_counts_from = 0.0
         """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
         self._ground: Screen[Any] | None = None
+        self.drafts = Drafts()
+        self.type_ahead = TypeAhead(self, self._deliver)
         self.add_mode(self.DEFAULT_MODE, self._make_bottom_screen)
 
     @property
@@ -265,8 +255,14 @@ class BaseApp(App[object]):
         self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
-        """Record the user's activity, then handle the event if the screen accepts it."""
-        if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
+        """Record the user's activity, then handle the event when those before it have had their effect."""
+        if not isinstance(event, events.InputEvent | events.Paste):
+            await super().on_event(event)
+            return
+        if event.is_forwarded:
+            # A key that no widget has used comes back. It means nothing to a screen opened meanwhile.
+            if not isinstance(event, events.Key) or self.type_ahead.was_typed_on(self.screen):
+                await self._deliver(event)
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             # For Alt and a letter, a terminal sends Escape and the letter, which a field would insert.
@@ -275,9 +271,26 @@ class BaseApp(App[object]):
             for screen in self.screen_stack:
                 if isinstance(screen, BaseScreen):
                     screen.input_happened(event.time)
-            if isinstance(self.screen, BaseScreen) and not self.screen.takes(event):
-                return
-        await super().on_event(event)
+        await self.type_ahead.take(event)
+
+    async def _deliver(self, event: events.Event) -> None:
+        """Handle an event of the user if it was meant for the screen that is on top now."""
+        if event.time < self._input_counts_from:
+            return
+        screen, is_input = self.screen, isinstance(event, events.InputEvent)
+        refused = isinstance(screen, BaseScreen) and is_input and not screen.takes(event)
+        if not refused:
+            await super().on_event(event)
+
+    async def on_followed(self, message: Followed) -> None:
+        """Hand over the events that were held meanwhile."""
+        await self.type_ahead.passed(message)
+
+    def simulate_key(self, key: str) -> None:
+        """Act as if a key had been pressed, before the keys that were pressed after the click on it."""
+        event = events.Key(key, None)
+        self.type_ahead.at_once(event)
+        self.post_message(event)
 
     def on_exit_app(self) -> None:
         """Leave every screen, whatever ends the program: a key, a signal or a closed browser."""
@@ -337,10 +350,11 @@ class BaseApp(App[object]):
 
         screen = self.screen
         if not isinstance(screen, HelpScreen):
-            page = getattr(screen, "HELP_PAGE", "home")
+            page = getattr(screen, "HELP_PAGE", "dialog")
+            title = screen.title_in_help if isinstance(screen, BaseScreen) else ""
             about = (screen.focused.HELP if screen.focused is not None else None) or ""
             known, rest = sections(screen, self.keymap), elsewhere(screen)
-            self.push_screen(HelpScreen(page, known, about, rest))
+            self.push_screen(HelpScreen(page, known, about, rest, title=title))
 
     def action_command_palette(self) -> None:
         """Show the commands that are possible now, the most used first."""
@@ -515,6 +529,7 @@ class BaseApp(App[object]):
         if self._given_up is not None:
             return
         self._given_up, self._input_counts_from = tuple(self.screen_stack), inf
+        self.type_ahead.forget()
         for screen in self.screen_stack:
             self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
@@ -582,18 +597,3 @@ class OneScreenApp(BaseApp):
     def first_screen(self) -> Screen[None]:
         """Return the screen of the app."""
         return self._first()
-
-
-def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return the theme, the keys by the id of their binding, and the error in the settings, if any.
-
-    With an error or without a settings file, the theme and the keys are empty. Without a file, nothing is
-    imported.
-    """
-    if not (locations.config / SETTINGS_FILE).exists():
-        return "", {}, None
-    try:
-        settings = read_settings(locations.config)
-    except UserError as error:
-        return "", {}, error
-    return settings.theme, settings.keys, None

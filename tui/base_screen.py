@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events
+from textual import events, on
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
+
+from gistpoint.tui.drafts import DraftPlace
+
+if TYPE_CHECKING:
+    from gistpoint.tui.base_app import BaseApp
 
 WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
@@ -20,24 +26,82 @@ class BaseScreen(Screen[ScreenResultType]):
     Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
     """
 
+    HELP_PAGE: ClassVar[str]
+    """The page of the help that is about this screen. Every screen names its own."""
+    MOST_KEYS: ClassVar[int] = 10
+    """The most keys in the bottom line. The help lists all others."""
+
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name, id, classes)
         self._is_left = False
         self._last_steps: list[Callable[[], object]] = []
+        self._at_keys: list[Callable[[events.Key], object]] = []
 
     def fit_width(self, width: int) -> None:
         """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
+    # Drawing
+
+    def _compositor_refresh(self) -> None:
+        """Draw the screen, or have the screen on top draw what has changed below it.
+
+        Textual also keeps the changed regions of a screen below, and marks it to be drawn again. Every later
+        change would then repeat them, the whole screen among them: 37 kB a second below a dialog, because of
+        a clock. When the dialog closes, the screen is drawn as a whole anyway.
+        """
+        changed = self._compositor._dirty_regions
+        if self.app.screen is not self and self in self.app._background_screens:
+            regions = list(changed)
+            changed.clear()
+            self._dirty_widgets.clear()
+            if regions:
+                self.app.screen.refresh(*regions)
+        else:
+            super()._compositor_refresh()
+
+    @on(events.DescendantFocus)
+    def hold_cursor(self, event: events.DescendantFocus) -> None:
+        """Keep the cursor of a focused input from blinking, which would draw its line twice a second."""
+        if getattr(event.widget, "cursor_blink", False):
+            event.widget.cursor_blink = False  # type: ignore[attr-defined]
+
+    @property
+    def title_in_help(self) -> str:
+        """What the help of this screen is about; empty for the heading of its page."""
+        return ""
+
     # Input
 
     def input_happened(self, at: float) -> None:
         """Record that a key or the mouse was used, at a time on the clock of Textual's events."""
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def takes(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
+
+    def when_typed(self, do: Callable[[events.Key], object]) -> None:
+        """Have a function called with each key that is handed to this screen, before it takes effect."""
+        self._at_keys.append(do)
+
+    def typed(self, event: events.Key) -> None:
+        """Announce a key that is about to take effect."""
+        for do in self._at_keys:
+            do(event)
+
+    def hold_keys(self) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called, because a prompt is about to open."""
+        return cast("BaseApp", self.app).type_ahead.wait()
+
+    @property
+    def drafts_about(self) -> str:
+        """What the texts typed into this screen's dialogs are about, such as an attempt or a run."""
+        return type(self).__name__
+
+    def draft(self, asked: str) -> DraftPlace:
+        """Return the place of the texts that were typed in answer to a question and not sent."""
+        return cast("BaseApp", self.app).drafts.place(self.drafts_about, asked)
 
     # Leaving
 

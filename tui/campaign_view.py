@@ -206,12 +206,10 @@ def _glance(task: KeptTask) -> str:
 
 KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("id", lambda task: task.id[:4], width=4, rank=1),
-    Column(
-        "fail", lambda task: str(task.failing), value=lambda task: task.failing, right=True, width=5, rank=2
-    ),
-    Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, width=6, rank=3),
-    Column("in place of", lambda task: task.replaces[:4], width=11),
-    Column("functions", _names, rank=4),
-    Column("task", lambda task: task.title),
+    Column("fail", lambda task: str(task.failing), value=lambda task: task.failing, right=True, rank=2),
+    Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, rank=3),
+    Column("in place of", lambda task: task.replaces[:4]),
+    Column("functions", _names, rank=4, least=16, keeps_end=True),
+    Column("task", lambda task: task.title, least=16),
 )
 """The columns for the kept tasks."""

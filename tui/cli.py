@@ -66,17 +66,17 @@ COMMANDS = (
         ),
     ),
     CommandRow("task list", "list the tasks on this machine", "tasks:LIST"),
-    CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:SHOW"),
-    CommandRow("task export", "tasks as one file each, or for another harness", "task_export:EXPORT"),
+    CommandRow("task show", "print the brief of a task, as its solver gets it", "tasks:SHOW"),
+    CommandRow("task export", "export tasks as one file each, or for another harness", "task_export:EXPORT"),
     CommandRow("task control", "find out whether passes of tasks can be confirmed", "confirming:CONTROL"),
-    CommandRow("task delete", "remove a task; attempts of it keep their journals", "tasks:DELETE"),
-    CommandRow("task check", "prove that a task leaks nothing and scores as it should", "tasks:CHECK"),
+    CommandRow("task delete", "delete a task; its attempts keep their journals", "tasks:DELETE"),
+    CommandRow("task check", "prove that a task leaks nothing and is scored correctly", "tasks:CHECK"),
     CommandRow(
         "task validate", "judge tasks by hand, with the evidence on one screen", "validations:VALIDATE"
     ),
     CommandRow(
         "task validations",
-        "the progress of a set's validation, and how far two validators agree",
+        "print the progress of a set's validation, and the agreement of two validators",
         "validations:STATE",
     ),
     CommandRow(
@@ -85,34 +85,38 @@ COMMANDS = (
         "gist_making:NEW",
         shown=("entrypoints", "sample", "hard", "pytest_args"),
     ),
-    CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
-    CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
+    CommandRow("gist list", "list gist tasks by difficulty, with their reference", "gist_listing:LIST"),
+    CommandRow(
+        "gist reference",
+        "make a gist automatically: it shows that the task has a solution",
+        "gists:REFERENCE",
+    ),
     CommandRow(
         "gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"
     ),
     CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
     CommandRow("attempt list", "list the attempts on this machine", "attempts:LIST"),
-    CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
+    CommandRow("attempt show", "show an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
     CommandRow("attempt accept", "let a pass that needs a review count as solved", "attempts:ACCEPT"),
-    CommandRow("attempt reject", "say that a pass was not earned", "attempts:REJECT"),
-    CommandRow("attempt confirm", "have passes confirmed where no test can be seen", "confirming:CONFIRM"),
-    CommandRow("attempt object", "say why a pass that needs a review was earned", "confirming:OBJECT"),
+    CommandRow("attempt reject", "record that a pass was not earned", "attempts:REJECT"),
+    CommandRow("attempt confirm", "have passes confirmed in a process without tests", "confirming:CONFIRM"),
+    CommandRow("attempt object", "explain why a pass that needs a review was earned", "confirming:OBJECT"),
     CommandRow(
         "attempt export",
-        "attempts as a table, as an archive of journals, or one as a recorded run",
+        "export attempts as a table, as an archive of journals, or one as a recorded run",
         "attempts:EXPORT",
     ),
     CommandRow(
         "agent run",
-        "have a model attempt tasks, or what is missing of them",
+        "have a model attempt tasks, or make the attempts that are missing",
         "agents:RUN",
         shown=("demo", "name", "model", "repeats", "max_cost"),
     ),
     CommandRow("agent resume", "complete a run", "agents:RESUME"),
     CommandRow("agent list", "list the runs on this machine", "agents:LIST"),
-    CommandRow("agent show", "the figures of a run", "agents:SHOW"),
-    CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
-    CommandRow("agent watch", "watch a run or an attempt under way", "agents:WATCH", screen=True),
+    CommandRow("agent show", "print the figures of a run", "agents:SHOW"),
+    CommandRow("agent stop", "stop a run that another process is making", "agents:STOP"),
+    CommandRow("agent watch", "watch a run or an attempt in progress", "agents:WATCH", screen=True),
     CommandRow(
         "mcp",
         "serve a task's tools to a model in another program, over MCP",
@@ -138,48 +142,68 @@ COMMANDS = (
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
     CommandRow("replay", "repeat the tool calls of a recorded run, and compare", "replay:REPLAY"),
     CommandRow("rescore", "judge the results of another harness again", "rescore:RESCORE"),
-    CommandRow("reviews export", "labels, comments and verdicts as CSV or JSON lines", "reviews:EXPORT"),
+    CommandRow(
+        "reviews export", "export labels, comments and verdicts as CSV or JSON lines", "reviews:EXPORT"
+    ),
     CommandRow("reviews summary", "count verdicts and labels by model and by task", "reviews:SUMMARY"),
     CommandRow("reviews merge", "merge the reviews of others, from files or folders", "reviews:MERGE"),
-    CommandRow("reviews agreement", "Cohen's kappa of two reviewers, label by label", "reviews:AGREEMENT"),
+    CommandRow(
+        "reviews agreement", "print Cohen's kappa of two reviewers, label by label", "reviews:AGREEMENT"
+    ),
     CommandRow("doctor", "report which isolation works here, and how to fix the rest", "doctor:DOCTOR"),
     CommandRow("store use", "choose the database, or only files", "store:USE"),
     CommandRow("store init", "make the database's tables and roles", "store:INIT"),
-    CommandRow("store status", "what it has, and what is yet to be sent and fetched", "store:STATUS"),
+    CommandRow(
+        "store status", "show its contents, and what still has to be sent and fetched", "store:STATUS"
+    ),
     CommandRow("store sync", "send and fetch everything", "store:SYNC"),
     CommandRow("store check", "find every difference between files and database", "store:CHECK"),
-    CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
+    CommandRow("code", "list a library's functions with complexity and centrality", "code:CODE"),
     CommandRow("study new", "make the folder of a study", "studies:NEW"),
-    CommandRow("study check", "what is missing or wrong before it opens", "studies:CHECK"),
+    CommandRow("study check", "find out what is missing or wrong before it opens", "studies:CHECK"),
     CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
     CommandRow(
         "study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True
     ),
     CommandRow("study progress", "show its progress", "study_taking:PROGRESS", screen=True),
-    CommandRow("study enrol", "enrol participants: a code each", "study_people:ENROL"),
+    CommandRow("study enrol", "enrol participants, each with a code", "study_people:ENROL"),
     CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
     CommandRow("study share", "put it on the team's store for other machines", "study_team:SHARE", rare=True),
     CommandRow("study return", "free an assignment that can't be finished", "study_people:RETURN", rare=True),
-    CommandRow("study withdraw", "end somebody's part, and erase on request", "study_people:WITHDRAW"),
+    CommandRow(
+        "study withdraw", "end somebody's part, and erase their data on request", "study_people:WITHDRAW"
+    ),
     CommandRow("study erase", "erase the people whose retention has ended", "study_people:ERASE", rare=True),
     CommandRow("study confirm", "confirm the passes of people", "study_beyond:CONFIRM", rare=True),
-    CommandRow("study compare", "passing repairs next to the originals", "study_beyond:COMPARE", rare=True),
+    CommandRow(
+        "study compare", "compare passing repairs with the originals", "study_beyond:COMPARE", rare=True
+    ),
     CommandRow("study read", "read passing changes blind", "study_beyond:READ", screen=True, rare=True),
     CommandRow("study amend", "put a changed declaration in force", "studies:AMEND"),
     CommandRow("study close", "end a study", "studies:CLOSE"),
-    CommandRow("study demo", "a simulated study, to see what a report contains", "study_simulation:DEMO"),
-    CommandRow("study simulate", "fill a simulated study", "study_simulation:SIMULATE", rare=True),
-    CommandRow("study power", "the power of the design, before anybody takes part", "study_simulation:POWER"),
-    CommandRow("study solvers", "the recorded runs of declared models", "study_attempts:SOLVERS", rare=True),
     CommandRow(
-        "study correct", "say what a span of an attempt counts as", "study_attempts:CORRECT", rare=True
+        "study demo", "write a simulated study, to see what a report contains", "study_simulation:DEMO"
+    ),
+    CommandRow("study simulate", "fill a simulated study", "study_simulation:SIMULATE", rare=True),
+    CommandRow(
+        "study power", "predict the power of the design, before anybody takes part", "study_simulation:POWER"
+    ),
+    CommandRow(
+        "study solvers", "list the recorded runs of declared models", "study_attempts:SOLVERS", rare=True
+    ),
+    CommandRow(
+        "study correct", "record what a span of an attempt counts as", "study_attempts:CORRECT", rare=True
     ),
     CommandRow("study exclude", "take an attempt out of the analyses", "study_attempts:EXCLUDE", rare=True),
-    CommandRow("study include", "take an attempt back in", "study_attempts:INCLUDE", rare=True),
-    CommandRow("study export", "the data as tables, for other programs", "study_attempts:EXPORT"),
-    CommandRow("study audit", "prove that the folder is as it was written", "study_people:AUDIT", rare=True),
-    CommandRow("study analyse", "the estimates of a study, as tables", "study_report:ANALYSE"),
-    CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:REPORT"),
+    CommandRow(
+        "study include", "include an attempt in the analyses again", "study_attempts:INCLUDE", rare=True
+    ),
+    CommandRow("study export", "export the data as tables for other programs", "study_attempts:EXPORT"),
+    CommandRow("study audit", "prove that the folder has not been changed", "study_people:AUDIT", rare=True),
+    CommandRow("study analyse", "print the estimates of a study as tables", "study_report:ANALYSE"),
+    CommandRow(
+        "study report", "write one page with all figures, methods and the checklist", "study_report:REPORT"
+    ),
     CommandRow("admin paths", "print where gistpoint keeps things", "storage:PATHS"),
     CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
     CommandRow("admin clean", "remove them; no task and no attempt is touched", "storage:CLEAN"),

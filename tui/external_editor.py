@@ -60,7 +60,7 @@ def edited_externally(
             status = _run(app, [*command, name])
         if status != 0:
             keep = path.exists() and path.read_bytes() != text.encode("utf-8", "surrogatepass")
-            kept = f"What it saved is in {path}." if keep else "The text was not changed."
+            kept = f"The text that it saved is in {path}." if keep else "The text was not changed."
             raise ExternalEditorError(f"{command[0]} ended with exit status {status}.", hint=kept)
         return _read(path, command[0])
     except UnicodeDecodeError as error:

@@ -45,8 +45,6 @@ _FIRST_S, _OFTEN_S = 0.1, 2.0
 _MANY = 500
 """The number of new attempts from which garbage collection would noticeably delay the keyboard."""
 _HOUR_MS = 60 * 60 * 1000
-_WHO = 12
-"""The most characters of the column that says who made an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,11 +403,6 @@ def _number(submission: Submission | None) -> float:
     return -1 if submission is None else submission.score or 0
 
 
-def cut(text: str, width: int) -> str:
-    """Return a text cut to at most `width` characters."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
 def _best(row: TaskRow) -> str:
     return "–" if row.best is None else score_cell(row.best.state.best)
 
@@ -461,6 +454,12 @@ def _filled(row: AnyRow, columns: Sequence[Column[AnyRow]]) -> AnyRow:
     return row
 
 
+def who(entry: AttemptEntry) -> str:
+    """Return who made an attempt: you, the participant, the model, or the kind of actor."""
+    summary = entry.attempt
+    return "you" if entry.mine else summary.participant or summary.state.header.model or summary.actor
+
+
 TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
     _column(
         "",
@@ -475,21 +474,21 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
             "new": lambda r: not r.mine,
         },
     ),
-    _column("Task", lambda r: r.title, rank=2, text=lambda r: searched_words(r.task, r.title)),
-    _column("Mode", lambda r: mode_words(r.task), rank=3, style=lambda r: "$foreground 60%"),
+    _column("Task", lambda r: r.title, rank=2, least=16, text=lambda r: searched_words(r.task, r.title)),
+    _column("Mode", lambda r: mode_words(r.task), rank=6, style=lambda r: "$foreground 60%"),
     _column(
         "Best",
         _best,
         lambda r: _number(r.best.state.best) if r.best is not None else -1,
         sort=lambda r: _standing(r.best) if r.best is not None else -1,
-        rank=4,
+        rank=3,
         right=True,
     ),
     _column(
         "Last",
         _last,
         lambda r: _number(r.last.state.last) if r.last is not None else -1,
-        rank=5,
+        rank=4,
         style=lambda r: STYLES[sign_of(r.last)] if r.last is not None else "",
         text=lambda r: standing_words(r.last) if r.last is not None else "never tried",
     ),
@@ -497,7 +496,7 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
         "Time",
         lambda r: duration(r.last.state.clock.active) if r.last is not None else "–",
         lambda r: r.last.state.clock.active / 1000 if r.last is not None else 0,
-        rank=6,
+        rank=5,
         right=True,
     ),
     _column("Tests", lambda r: str(r.task.suite.tests), lambda r: r.task.suite.tests, right=True),
@@ -505,7 +504,7 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
     _column("Budget", lambda r: budget_words(r.task), lambda r: r.task.budgets.tool_uses),
     _column("Attempts", lambda r: str(len(r.mine)), lambda r: len(r.mine), right=True),
 )
-"""The columns for tasks. Those without a rank are shown only if the table fills the screen."""
+"""The columns for tasks."""
 
 
 def _attempt_words(entry: AttemptEntry) -> str:
@@ -533,8 +532,8 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
         sort=lambda r: r.attempt.started_utc_ms,
         rank=2,
     ),
-    _column("Task", lambda r: r.title, text=lambda r: _attempt_words(r), rank=3),
-    _column("Who", lambda r: cut(who(r), _WHO), rank=4),
+    _column("Task", lambda r: r.title, text=lambda r: _attempt_words(r), rank=3, least=16),
+    _column("Who", who, rank=4, least=12),
     _column(
         "Best",
         lambda r: score_cell(r.attempt.state.best),
@@ -556,6 +555,7 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
         style=lambda r: STYLES[sign_of(r.attempt)],
         text=lambda r: standing_words(r.attempt),
         rank=7,
+        least=12,
     ),
     _column("Role", lambda r: r.attempt.role),
     _column(
@@ -573,13 +573,4 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
     _column("Actor", lambda r: r.attempt.actor),
 )
-"""The columns for attempts, the most important first.
-
-A narrow terminal shows as many as fit. Sideways scrolling shows the others.
-"""
-
-
-def who(entry: AttemptEntry) -> str:
-    """Return who made an attempt: you, the participant, the model, or the kind of actor."""
-    summary = entry.attempt
-    return "you" if entry.mine else summary.participant or summary.state.header.model or summary.actor
+"""The columns for attempts, the most important first."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from textual.binding import Binding
 from textual.keys import format_key
 
+from gistpoint.core.errors import SettingsError, UserError, did_you_mean
+from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.tui.bindings.general import CAMPAIGN_KEYS, GENERAL_KEYS, GLANCE_KEYS, STUDY_KEYS, WATCH_KEYS
 from gistpoint.tui.bindings.key import Key, KeyScope
 from gistpoint.tui.bindings.reading import READING_KEYS
@@ -12,6 +18,9 @@ from gistpoint.tui.bindings.review import REVIEW_KEYS
 from gistpoint.tui.bindings.solve import SOLVE_KEYS
 from gistpoint.tui.bindings.validate import VALIDATE_KEYS
 from gistpoint.tui.bindings.words import WORDS
+
+if TYPE_CHECKING:
+    from gistpoint.core.user_settings import UserSettings
 
 __all__ = [
     "KEYS",
@@ -21,6 +30,8 @@ __all__ = [
     "bindings_of",
     "key_named",
     "keys_page",
+    "read_settings",
+    "settings_of",
     "shown_key",
     "shown_keys",
 ]
@@ -49,6 +60,34 @@ def key_named(id: str) -> Key:
         if key.id == id:
             return key
     raise KeyError(id)
+
+
+def read_settings(config: Path) -> UserSettings:
+    """Read the user's settings. Raises `SettingsError` if they can't be used, or name an unknown binding."""
+    from gistpoint.core.user_settings import read_user_settings
+
+    settings = read_user_settings(config)
+    known = [key.id for key in KEYS]
+    for id in settings.keys:
+        if id not in known:
+            hint = f"{did_you_mean(id, known)} docs/guide/keys.md lists them.".strip()
+            raise SettingsError(f"{config / SETTINGS_FILE}: there is no binding {id!r}.", hint=hint)
+    return settings
+
+
+def settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
+    """Return the theme, the keys by the id of their binding, and the error in the settings, if any.
+
+    With an error or without a settings file, the theme and the keys are empty. Without a file, nothing is
+    imported.
+    """
+    if not (locations.config / SETTINGS_FILE).exists():
+        return "", {}, None
+    try:
+        settings = read_settings(locations.config)
+    except UserError as error:
+        return "", {}, error
+    return settings.theme, settings.keys, None
 
 
 _NAMES = {

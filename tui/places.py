@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from time import monotonic
 
 from gistpoint.core.attempts.revealed import traced_functions
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import Shown, shown_file, shown_function
+from gistpoint.tui.widgets.text_view import StyledPart
 
 _ROW = re.compile(r" *(\d+): ")
 """Matches a line found by a search, up to its text."""
 _LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
 _FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
 _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+_AROUND = re.compile(r" *\d+- ")
+"""Matches a line around one found by a search, up to its text."""
+_SECONDS = 0.2
+"""The time for finding a pattern in all lines of an answer. The keyboard waits meanwhile."""
 _LONGEST = 2_000
 """Longer lines are not searched."""
 
@@ -115,6 +121,56 @@ def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
         elif path and (match := _ROW.match(line)):
             found[number] = NamedPlace(path, int(match[1]))
     return found
+
+
+def parts_of_hits(
+    call: AttemptCall,
+) -> dict[int, list[StyledPart]]:
+    """Return the parts of a search's answer to be styled, by the index of the line, from 0.
+
+    These are the matches of the pattern, the paths, and the lines around matching ones. Empty for any other
+    answer. Matches are left out if the pattern takes too long.
+    """
+    pattern = call.arguments.get("pattern")
+    places = places_in_answer(call)
+    if not isinstance(pattern, str) or not places:
+        return {}
+    matcher = _matcher(pattern)
+    found: dict[int, list[StyledPart]] = {}
+    for number, line in enumerate((call.text or "").split("\n")):
+        row = _ROW.match(line)
+        if number not in places:
+            if _AROUND.match(line):
+                found[number] = [(0, len(line), "context")]
+        elif row is None:
+            found[number] = [(0, len(line), "heading")]
+        else:
+            found[number] = [(start, end, "match") for start, end in matcher(line, row.end())]
+    return found
+
+
+def _matcher(pattern: str) -> Callable[[str, int], list[tuple[int, int]]]:
+    """Return a function that finds a pattern in a line from a column on, within a time for all lines."""
+    import regex
+
+    try:
+        compiled = regex.compile(pattern)
+    except regex.error:
+        return lambda line, column: []
+    until = monotonic() + _SECONDS
+
+    def matches(line: str, column: int) -> list[tuple[int, int]]:
+        left = until - monotonic()
+        if left <= 0 or len(line) > _LONGEST:
+            return []
+        code = line[column:]  # `^` is the start of the code
+        try:
+            spans = [match.span() for match in compiled.finditer(code, timeout=left)]
+        except TimeoutError:
+            return []
+        return [(column + start, column + end) for start, end in spans if end > start]
+
+    return matches
 
 
 def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None:

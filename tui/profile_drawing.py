@@ -270,7 +270,7 @@ def _waste(profile: Profile) -> str:
     )
     found = [f"{counted.count:,} {words}" for counted, words in parts if counted.count]
     if not found:
-        return "none: nothing failed, was repeated, read again or taken back"
+        return "none: nothing failed, and nothing was repeated, read again or undone"
     share = profile.wasted * 100 // max(1, profile.worked)
     return f"{profile.wasted:,} of {profile.worked:,} ({share} %): " + ", ".join(found)
 

@@ -43,16 +43,16 @@ class ReviewPage(NamedTuple):
 PAGES: tuple[ReviewPage, ...] = (
     ReviewPage("step", "Step", "f2", "Thought, calls and results", "..step_view:StepPage"),
     ReviewPage("diff", "Diff", "f3,d", "What this step changed", ".diffs:StepDiffPage", in_footer=True),
-    ReviewPage("so-far", "So far", "f4,D", "What all steps up to this one changed", ".diffs:SoFarPage"),
+    ReviewPage("so-far", "So far", "f4,D", "Changes of all steps up to this one", ".diffs:SoFarPage"),
     ReviewPage("tests", "Tests", "f5", "Outcomes of tests that this step shows", ".outcomes:OutcomesPage"),
     ReviewPage("raw", "Raw", "f6", "The raw records, as in the file", ".texts:RawPage"),
     ReviewPage(
         "files", "Files", "f7,v", "The repository as it was at this step", ".files:FilesPage", in_footer=True
     ),
     ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
-    ReviewPage("run", "Run", "i", "What is known of the run, and what is missing", ".texts:RunInfoPage"),
+    ReviewPage("run", "Run", "i", "Known facts about the run, and what is missing", ".texts:RunInfoPage"),
     ReviewPage("profile", "Profile", "f12", "What happened in the run, at a glance", ".profile:ProfilePage"),
-    ReviewPage("replay", "Replay", "A", "What its calls returned when repeated", ".texts:ReplayPage"),
+    ReviewPage("replay", "Replay", "A", "Results of its calls when they were repeated", ".texts:ReplayPage"),
     ReviewPage(
         "gist",
         "Gist",

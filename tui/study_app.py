@@ -68,6 +68,8 @@ SEND_AGAIN_S = 5.0
 class WaitingPage(BaseScreen[None]):
     """The screen at the bottom of the stack: a line shown while something is read or prepared."""
 
+    HELP_PAGE = "study"
+
     def __init__(self, came_back: Then) -> None:
         """`came_back` is called when the screen is on top again."""
         super().__init__()

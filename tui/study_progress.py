@@ -38,7 +38,7 @@ def _confirmed(row: TaskCoverage) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(row.standings.items()))
 
 
-_CONFIRMED: Column[TaskCoverage] = Column("of these", _confirmed)
+_CONFIRMED: Column[TaskCoverage] = Column("confirmation", _confirmed, least=12)
 
 
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
@@ -51,13 +51,14 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
             lambda row: bar(row.covered[condition], target),
             lambda row: row.covered[condition],
             style=lambda row: "$text-primary",
+            rank=2,
         )
 
     return (
-        Column("task", lambda row: row.task[:12], width=12),
+        Column("task", lambda row: row.task[:12], width=12, rank=1),
         Column("name", lambda row: word_name(row.task)),
         Column("mode", lambda row: row.mode),
-        Column("source", lambda row: row.source),
+        Column("source", lambda row: row.source, least=12),
         *(of(condition.id) for condition in study.conditions_of_people),
         Column("flags", lambda row: str(row.flags), lambda row: row.flags, right=True),
         Column(
@@ -119,8 +120,8 @@ def need_words(progress: StudyProgress) -> str:
         return "need: nobody more; every task is covered in every condition"
     cells = f"{progress.open_cells} open cell{'s' if progress.open_cells > 1 else ''}"
     if progress.people_needed == 1:
-        return f"need: 1 more person closes all gaps ({cells})"
-    return f"need: {progress.people_needed} more people close all gaps ({cells})"
+        return f"need: 1 more person to close all gaps ({cells})"
+    return f"need: {progress.people_needed} more people to close all gaps ({cells})"
 
 
 def row_words(row: AttemptRow, *, hidden: bool) -> str:

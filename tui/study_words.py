@@ -34,7 +34,7 @@ def privacy_words(privacy: Privacy) -> str:
     days = privacy.retention_days
     parts = (
         f"{_TOLD_TO}{privacy.contact}" if privacy.contact else "",
-        f"Your data are erased after {_count(days, 'day')}." if days else "",
+        f"Your data will be erased after {_count(days, 'day')}." if days else "",
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -84,19 +84,18 @@ def ready_words(
         spent = duration(used.clock.active)
         return [
             f"You left this task after {spent} of working time.",
-            "Everything is as it was: the code, the notes, the clock. Enter continues.",
+            "Everything is as you left it: the code, the notes, the clock. Enter continues.",
         ]
     pages = [
         "When you begin, the clock starts and the task is shown. Read it first; the tools open afterwards.",
         budget_words(step.condition, task, role),
-        "You may pause (F10): the clock stops, and the screen is covered. You may also give up (Ctrl+G).",
+        "F10 pauses: the clock stops, and the screen is covered. Ctrl+G gives up this task, after a"
+        " question.",
     ]
     if step.condition.words:
         pages.insert(0, step.condition.words)
     if step.training:
-        pages.insert(
-            0, "This task is for practice. It does not count, and you will be shown how it should be done."
-        )
+        pages.insert(0, "This task is for practice. It does not count, and you will be shown the solution.")
     return pages
 
 
@@ -132,12 +131,8 @@ def away_words(error: UserError, command: str) -> list[str]:
 
 def over_words(step: SittingOverStep) -> str:
     """Return the reason why a sitting is over."""
-    why = (
-        "as many tasks as one sitting has"
-        if step.limit is SittingLimit.TASKS
-        else "the time that one sitting has"
-    )
-    return f"You have used {why}: {step.done} of {step.of} tasks are done."
+    why = "the number of tasks" if step.limit is SittingLimit.TASKS else "the time limit"
+    return f"You have reached {why} for one sitting: {step.done} of {step.of} tasks are done."
 
 
 def done_words(code: str, contact: str, done: int) -> list[str]:
@@ -157,9 +152,13 @@ def refused_words(step: RefusedStep, contact: str) -> list[str]:
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
     """Return the text on the data of a person who withdrew."""
-    kept = "What you did so far is kept, and may be analysed." if keeps else "All of your data was erased."
+    kept = (
+        "Everything that you did so far is kept, and may be analysed."
+        if keeps
+        else "All of your data was erased."
+    )
     return [
-        "You no longer take part in this study. Thank you for what you did.",
+        "You no longer take part in this study. Thank you for what you have done.",
         kept,
         f"{_TOLD_TO}{contact}",
     ]

@@ -18,9 +18,6 @@ Value = float | str
 Summary = tuple[float, str]
 """The value of a group in a column: the number by which groups are sorted, and the text."""
 
-WIDE = 120
-"""The width in cells from which a table shows all its columns."""
-
 
 class QueryError(UserError):
     """A query can't be understood."""
@@ -30,7 +27,7 @@ def _plain(row: object) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column(Generic[Row]):
     """A column of a table: the text of its cells, and the values for sorting and queries."""
 
@@ -45,22 +42,27 @@ class Column(Generic[Row]):
     sort: Callable[[Row], Value | None] | None = None
     """The sort key of rows, if it differs from the value."""
     width: int = 0
-    """The width in cells; 0 for the width of the widest cell."""
+    """The width in cells that the column has even if its cells need less, so that it never moves.
+
+    With 0, the column is as wide as its widest cell, and is left out while all its cells are empty.
+    """
     right: bool = False
     """Whether cells are aligned at the right."""
     style: Callable[[Row], str] = _plain
     """The style of a cell, written with theme variables."""
     rank: int = 0
-    """The position in terminals of fewer than `WIDE` cells, from 1.
+    """The importance, from 1, if not all columns fit: the highest rank is left out first.
 
-    A column with 0 is hidden there if any column has a position.
+    Columns with 0 are left out before all others, the last one first.
     """
     least: int = 0
-    """The width to which the column may be cut if it is the last one; 0 for its full width."""
-    most: int = 0
-    """The width to which the column grows for long cells if there is room; 0 for its width."""
+    """The width to which the column may be cut; 0 if its cells are never cut, like numbers."""
     keeps_end: bool = False
     """Whether a text that is too long is cut in the middle instead of at the end."""
+    former_names: tuple[str, ...] = ()
+    """The names that queries used for the column in earlier versions."""
+    marks: Callable[[Row], Sequence[tuple[int, int]]] | None = None
+    """Returns the start and end of each part of the text to emphasise; a cell is cut around the first one."""
     text: Callable[[Row], str] | None = None
     """The text that queries search, if it differs from the displayed text."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
@@ -85,15 +87,92 @@ class Column(Generic[Row]):
         return word in (self.text or self.shown)(row).lower()
 
 
-def columns_for(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
-    """Return the columns to show in `width` cells.
+# Widths
 
-    These are all columns if the width is `WIDE` or more, or if no column has a rank. Otherwise, they are the
-    columns with a rank, in the order of their ranks.
+_READABLE = 36
+"""The cells that a long text needs to be easy to read."""
+Laid = tuple[Column[Row], int]
+"""A column and its width in cells."""
+
+
+def telling(columns: Sequence[Column[Row]], cells: Sequence[Sequence[str]]) -> list[Column[Row]]:
+    """Return the columns that say something: not those that are empty or repeat a more important one.
+
+    `cells` are the texts of each column, in the order of the rows. A column of numbers repeats no other:
+    equal numbers mean different things.
     """
-    if width >= WIDE or not any(column.rank for column in columns):
+    if not cells or not cells[0]:
         return list(columns)
-    return sorted((column for column in columns if column.rank), key=lambda column: column.rank)
+    found: list[int] = []
+    for n in _by_importance(columns):
+        column, texts = columns[n], cells[n]
+        is_empty = not column.width and not any(texts)
+        is_words = column.value is None
+        repeats = is_words and any(columns[m].value is None and cells[m] == texts for m in found)
+        if not is_empty and not repeats:
+            found.append(n)
+    return [columns[n] for n in sorted(found)]
+
+
+def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row]]:
+    """Return the columns that fit into `room` cells, each with its width.
+
+    `wanted` has the width that the longest cell of each column needs, and `gap` cells are between two
+    columns. Columns without a rank are left out before the others become hard to read. While the rest does
+    not fit even if cut, the least important column is left out. The columns that stay share the room, so
+    that no cell is cut next to free space (decision 129).
+    """
+    kept = _by_importance([column for column, _ in wanted])
+    has_ranks = any(column.rank for column, _ in wanted)
+    need = _least_of
+    while len(kept) > 1:
+        needs_comfort = has_ranks and not wanted[kept[-1]][0].rank
+        need = _comfortable if needs_comfort else _least_of
+        if sum(need(wanted[n]) + gap for n in kept) - gap <= room:
+            break
+        kept.pop()
+    if len(kept) == 1:
+        column, cells = wanted[kept[0]]
+        return [(column, max(1, min(cells, room)))]
+    laid = [wanted[n] for n in sorted(kept)]
+    widths = _shared(laid, list(map(need, laid)), room - gap * (len(kept) - 1))
+    return [(column, width) for (column, _), width in zip(laid, widths, strict=True)]
+
+
+def _by_importance(columns: Sequence[Column[Row]]) -> list[int]:
+    """Return the indexes of columns, the most important one first."""
+    return sorted(range(len(columns)), key=lambda n: (columns[n].rank or len(columns) + 1, n))
+
+
+def _comfortable(laid: Laid[Row]) -> int:
+    """Return the width at which a column is easy to read."""
+    column, cells = laid
+    return max(_least_of(laid), min(cells, _READABLE)) if column.rank else _least_of(laid)
+
+
+def _least_of(laid: Laid[Row]) -> int:
+    column, cells = laid
+    return min(cells, column.least) if column.least else cells
+
+
+def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns that share the room, in their order; each has its `least` width.
+
+    Of what is left, each column gets an equal share. The narrowest is served first, and what it does not need
+    goes to the wider ones.
+    """
+    order = sorted(range(len(laid)), key=lambda n: (bool(laid[n][0].least), laid[n][1]))
+    widths = list(least)
+    left = room - sum(widths)
+    for position, n in enumerate(order):
+        cells = laid[n][1]
+        # Each column has its least width already; `left` is only what may be added to that.
+        later = [widths[m] for m in order[position:]]
+        share = (left + sum(later)) // len(later)
+        more = max(0, min(left, min(cells, share) - widths[n]))
+        widths[n] += more
+        left -= more
+    return widths
 
 
 # Queries
@@ -124,7 +203,7 @@ class RowQuery(Generic[Row]):
 
 def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
     """Parse a query. Raises `QueryError` for an unknown column or an invalid number."""
-    names = [column.name.lower() for column in columns]
+    names = [name for column in columns for name in _names_of(column)]
 
     def joined(match: re.Match[str]) -> str:
         name, way = match.groups()
@@ -166,14 +245,19 @@ def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], boo
     return lambda row: any(column.contains(row, plain) for column in columns) is not negated
 
 
+def _names_of(column: Column[Row]) -> tuple[str, ...]:
+    """Return the names of a column in queries: `end_reason`, since a blank would end the name."""
+    return (column.name.lower().replace(" ", "_"), *column.former_names)
+
+
 def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
     """Return the first column whose name begins with `name`. Raises `QueryError` if there is none."""
     for column in columns:
-        if column.name.lower().startswith(name.lower()):
+        if any(known.startswith(name.lower()) for known in _names_of(column)):
             return column
     from difflib import get_close_matches
 
-    names = [column.name for column in columns if column.name]
+    names = [column.name.replace(" ", "_") for column in columns if column.name]
     near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
     raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
 
@@ -228,8 +312,9 @@ def arranged(
 ) -> list[Row | Heading]:
     """Return the matching rows in their own order or a column's, with a heading before each group.
 
-    Groups are in the order of the column's summary or, if it has none, of their names. Without a column, the
-    largest is first. The rows of groups that are `folded` are hidden.
+    A group of one row has no heading, which would repeat the row. Groups are in the order of the column's
+    summary or, if it has none, of their names. Without a column, the largest is first. The rows of groups
+    that are `folded` are hidden.
     """
     kept = [row for row in rows if query.matches(row)]
     if column is not None:
@@ -250,6 +335,9 @@ def arranged(
     found: list[Row | Heading] = []
     for name in names:
         members = groups[name]
+        if len(members) == 1:
+            found += members
+            continue
         heading = Heading(f"{len(members):,}× {name}", name, members, folded=folded(name))
         found += [heading, *(() if heading.folded else members)]
     return found

@@ -59,7 +59,7 @@ def _read(file: Path) -> Theme:
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
         raise ThemeError("'name' must be a word")
     if is_built_in(name):
-        raise ThemeError(f"'name' must be different: there is a theme {name!r} already")
+        raise ThemeError(f"'name' must be different: there is already a theme {name!r}")
     if not isinstance(values.get("dark", True), bool):
         raise ThemeError("'dark' must be true or false")
     if "primary" not in values:

@@ -37,12 +37,15 @@ def used_words(state: AttemptState) -> str:
     return f"{total - state.remaining.tool_uses} used of {total}"
 
 
-def call_words(call: AttemptCall, submission: Submission | None = None) -> str:
-    """Return a line for a call: its number, its request, and its result or the result of its submission."""
+def call_words(call: AttemptCall, submission: Submission | None = None, folded: str = "") -> str:
+    """Return a line for a call: its number, its request, and its result or the result of its submission.
+
+    `folded` is a line in place of the request and its answer; empty if there is none.
+    """
     mark = "…" if call.text is None else "✘" if call.refused else "·"
     if submission is not None and submission.status:
         mark = submission_words(submission)[0]
-    return f"{mark} {call.number:>2}  {asked_words(call)}"
+    return f"{mark} {call.number:>2}  {folded or asked_words(call)}"
 
 
 def asked_words(call: AttemptCall) -> str:

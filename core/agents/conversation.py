@@ -92,14 +92,14 @@ def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessa
         if call.requested:
             by_turn[call.turn].append(call)
     request_count = 0
-    messages += _handed_back(state, 0)
+    messages += _handed_back(state, settings, 0)
     for number, turn in enumerate(state.turns, start=1):
         if kind_of_reply(turn) is ReplyKind.CALLS:
             messages += _called(turn, by_turn[turn.turn], request_count)
             request_count += len(turn.tool_calls)
         else:
-            messages += _asked_again(turn)
-        messages += _handed_back(state, number)
+            messages += _asked_again(turn, settings)
+        messages += _handed_back(state, settings, number)
     return messages
 
 
@@ -113,30 +113,31 @@ def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -
         yield ChatMessage("tool", _NOT_MADE if text is None else text, tool_call_id=echo.id)
 
 
-def _asked_again(turn: ModelTurn) -> Iterable[ChatMessage]:
+def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessage]:
     """Yield the text of a reply without calls, and a fitting request for a call."""
     words = turn.content or turn.refusal
     if words:
         yield ChatMessage("assistant", words, reasoning=turn.reasoning or "")
-    yield ChatMessage("user", prompt_text(_ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)))
+    yield ChatMessage("user", settings.reply_text(_ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)))
 
 
-def _handed_back(state: AttemptState, turns: int) -> Iterable[ChatMessage]:
+def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> Iterable[ChatMessage]:
     """Yield the message to a model that gets an attempt back from a person after this many turns."""
     taken: Handover | None = None
     for handover in state.handovers:
         if handover.to != MODEL:
             taken = handover
         elif taken is not None and handover.turns == turns:
-            yield _handover_message(state.calls[taken.calls : handover.calls], handover.note)
+            text = settings.reply_text(HANDOVER)
+            yield _handover_message(text, state.calls[taken.calls : handover.calls], handover.note)
 
 
-def _handover_message(calls: Sequence[AttemptCall], note: str) -> ChatMessage:
-    """Return a message with a person's calls and note."""
+def _handover_message(text: str, calls: Sequence[AttemptCall], note: str) -> ChatMessage:
+    """Return a message with a person's calls and note, filled into `text`."""
     own = [call for call in calls if not call.requested]
     parts = [f"{call.tool} {json.dumps(dict(call.arguments))}\n{call.text or ''}" for call in own]
     values = {
         "calls": "\n\n".join(parts) or "(none)",
         "note": f"The person's note: {note}" if note else "",
     }
-    return ChatMessage("user", filled(prompt_text(HANDOVER), values).strip())
+    return ChatMessage("user", filled(text, values).strip())

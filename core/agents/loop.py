@@ -417,6 +417,6 @@ def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
         return None
     return (
         f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read"
-        f" {before.prompt_tokens} before: it drops the beginning. Give it a longer context, and the run"
-        " resumes."
+        f" {before.prompt_tokens}"
+        " before, so it drops the beginning. Give it a longer context and resume the run."
     )

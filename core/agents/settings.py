@@ -14,27 +14,33 @@ from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.chat import Sampling, Usage
 from gistpoint.core.estimates import Estimate
 from gistpoint.core.kinds.registry import all_kinds
+from gistpoint.core.tasks.rules import Face, rules_text
 
 LOOP_VERSION = 1
 """The version of the loop, increased when equal replies have other effects."""
 OUTPUT_RESERVE = 4_096
 """The tokens of the context reserved for a reply without a length limit."""
-NO_CALL = "no-call-1"
-CUT_OFF = "cut-off-1"
-AGAIN = "again-1"
-HANDOVER = "handover-1"
-SystemPrompt = Literal["agent-1", "none"]
+NO_CALL = "no-call"
+CUT_OFF = "cut-off"
+AGAIN = "again"
+HANDOVER = "handover"
+_REPLIES = (NO_CALL, CUT_OFF, AGAIN, HANDOVER)
+"""The texts that answer a reply, in each version."""
+SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
-"""The possible system prompts."""
-_PROMPTS = (*(name for name in SYSTEM_PROMPTS if name != "none"), NO_CALL, CUT_OFF, AGAIN, HANDOVER)
+"""The possible system prompts, the newest first."""
+TEXT_VERSION = 2
+"""The version of the texts of new runs (decision 130)."""
 
 
 @cache
 def prompt_text(name: str) -> str:
-    """Return the stored text of a prompt. A text never changes: a new one gets a new name."""
-    return (
-        files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
-    )
+    """Return the text of a prompt, with the rules filled in.
+
+    A text never changes: a new one gets a new name.
+    """
+    text = files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    return text.strip().replace("{{rules}}", rules_text(Face.MODEL, "rules-2"))
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -42,11 +48,15 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text)
 
 
-def prompt_hashes() -> dict[str, str]:
-    """Return the hash of each prompt's text by name; those of the kinds of task come last."""
-    texts = {name: prompt_text(name) for name in _PROMPTS}
+def prompt_hashes(version: int = TEXT_VERSION) -> dict[str, str]:
+    """Return the hash of each text of a version by name; those of the kinds of task come last.
+
+    Version 1 has the texts that it always had, so that its settings keep their digest.
+    """
+    names = [f"{stem}-{version}" for stem in ("agent", *_REPLIES)]
+    texts = {name: prompt_text(name) for name in names}
     for kind in all_kinds():
-        texts |= kind.prompts
+        texts |= {name: text for name, text in kind.prompts.items() if version > 1 or name.endswith("-1")}
     return {name: sha256_of_text(text) for name, text in texts.items()}
 
 
@@ -71,7 +81,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     setting: Literal["tools", "static"] = "tools"
     """`static`: one request with all files of a gist's command, no tools, one hand-in (Gistify, 4.3)."""
-    system: SystemPrompt = "agent-1"
+    system: SystemPrompt = "agent-2"
     """The system prompt."""
     context_tokens: int = 128_000
     """The most tokens of a conversation and its reply. History is never shortened."""
@@ -80,9 +90,20 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling = Sampling()
     price: TokenPrice | None = None
     """The price of tokens; None to use the cost reported by the endpoint."""
-    prompts: dict[str, str] = msgspec.field(default_factory=prompt_hashes)
-    """The hashes of the prompts by name."""
+    prompts: dict[str, str] = {}
+    """The hashes of the prompts by name; by default those of the version of the system prompt."""
     loop_version: int = LOOP_VERSION
+
+    def __post_init__(self) -> None:
+        """Name the prompts, unless they are given, as in the settings of a stored run."""
+        if not self.prompts:
+            version = 1 if self.system == "agent-1" else TEXT_VERSION
+            msgspec.structs.force_setattr(self, "prompts", prompt_hashes(version))
+
+    def reply_text(self, stem: str) -> str:
+        """Return a text that answers a reply, in the version with which the run began."""
+        version = 1 if f"{stem}-1" in self.prompts else TEXT_VERSION
+        return prompt_text(f"{stem}-{version}")
 
     def digest(self) -> str:
         """Return the hash of the settings, which identifies a condition."""

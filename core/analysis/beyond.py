@@ -76,9 +76,9 @@ def _add_group(
 
 
 NOTE = (
-    "Equivalent: no difference to the original on recorded and varied inputs. Merged: the share of readings"
-    " that say merge as it is. Originals were mixed in unmarked: below 1 there is the readers' own"
-    " strictness."
+    "Equivalent: no difference from the original on recorded and varied inputs. Merged: the share of"
+    " readings that would merge the repair as it is. Unmarked originals were mixed in: if their share"
+    " is below 1, the readers are that strict."
 )
 
 

@@ -21,10 +21,11 @@ from gistpoint.core.study.rows import AttemptRow
 STANDARD = "16/4"
 _TIMES = 20
 BUDGET_NOTE = (
-    "A budget is tool uses / submissions; conditions are on one line only if they differ in nothing but"
-    f" budgets. The difference is within tasks, to {STANDARD} where the solver has it and else to the least"
-    " budget, with the exact McNemar test by task next to it. Cutting attempts at a large budget short would"
-    " not be the same: who knows of a smaller one plans otherwise."
+    "A budget is tool uses / submissions; conditions share a line only if they differ in nothing but"
+    f" their budgets. The difference is within tasks, from {STANDARD} if the solver has it, otherwise"
+    " from the smallest budget; next to it is the exact McNemar test by task. Truncating attempts"
+    " with a large budget would not be the same: solvers who know that their budget is smaller plan"
+    " differently."
 )
 SUBMISSION_NOTE = (
     "The share of all attempts that were solved by their n-th submission that counts, as if they had stopped"
@@ -84,7 +85,10 @@ def success_by_submission(data: StudyData) -> Findings:
         if not most:
             continue
         if any(row.solved and not solved_by(row, most) for row in group.rows):
-            unknown.append(f"{group.label}, {group.mode}: left out, as its records do not tell what solved.")
+            unknown.append(
+                f"{group.label}, {group.mode}: left out, because the records do not show which submission"
+                " solved the task."
+            )
             continue
         rates = {n: share(group.rows, partial(solved_by, number=n)) for n in range(1, most + 1)}
         found.numbers_of(f"{group.label}/{group.mode}", rates)

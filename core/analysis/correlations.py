@@ -22,10 +22,10 @@ from gistpoint.core.study.rows import AttemptRow
 _PERFECT = 1 - 1e-9
 SOLVED, TIME = "solved", "ln minutes"
 NOTE = (
-    "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of the"
-    " minutes of the solved ones. Intervals of correlations with success and time are by the two-way"
-    " jackknife; next to them Fisher's, which takes tasks as independent and their means as known. The paper"
-    " prints neither."
+    "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of"
+    " the minutes of the solved ones. Intervals of correlations with success and time are by the"
+    " two-way jackknife; next to them are Fisher's, which treat tasks as independent and their means"
+    " as known. The paper prints neither."
 )
 
 

@@ -99,8 +99,9 @@ def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None
 
 
 TREND_NOTE = (
-    "The slope is in log odds, with the two-way jackknife's interval and Wald's next to it; Cochran and"
-    " Armitage's test takes all attempts as independent. 'Found' are corrupted functions that were touched."
+    "The slope is in log odds, with the two-way jackknife's interval and Wald's next to it; the test"
+    " of Cochran and Armitage treats all attempts as independent. 'Found' are corrupted functions"
+    " that were touched."
 )
 
 

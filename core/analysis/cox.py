@@ -35,8 +35,8 @@ _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
 """The information below which the effect is infinite, or no task identifies it."""
 NOTE = (
-    "The ratio compares attempts at the same task and averages over people: wherever people differ, it is"
-    " nearer to 1 than the ratio for one and the same person."
+    "The ratio compares attempts at the same task and averages over people: if people differ, it is"
+    " nearer to 1 than the ratio for a single person."
 )
 
 
@@ -47,7 +47,7 @@ def proportional_hazards(data: StudyData) -> Findings:
     table = found.table(
         "Rates of solving",
         ("conditions", "ratio of the rates of solving", "proportional, p (Schoenfeld)"),
-        f"After '{CLUSTERED}' the interval with errors clustered by person. Above 1: solved sooner.",
+        f"The interval after '{CLUSTERED}' has errors clustered by person. Above 1: solved sooner.",
     )
     for condition, reference in contrasts_of(data):
         name = f"{condition} to {reference}"

@@ -30,10 +30,10 @@ NOTE = (
     " calls. The share solved of those found is its conditional rate."
 )
 MOMENTS_NOTE = (
-    "Active minutes and tool calls until a corrupted function was first shown, marked as a suspect, and"
-    " touched: geometric means of the attempts that got there, whose number is given; the others have no"
-    " time, so these means are too low as a measure of all. Calls before the first are counted as 1 more than"
-    " they are, so that 0 has a logarithm, and 1 is taken off again."
+    "Active minutes and tool calls until a corrupted function was first shown, marked as a suspect,"
+    " and touched: geometric means of the attempts that got there, whose number is given; the others"
+    " have no time, so these means are too low as a measure of all attempts. 1 is added to the number"
+    " of calls before taking logarithms, because it can be 0, and subtracted again afterwards."
 )
 
 

@@ -62,13 +62,14 @@ def difficulty(data: StudyData) -> Findings:
 
 
 NOTE = (
-    "b is the change of the log odds of success with one standard deviation of the metric, over the repair"
-    " tasks of the study. Brackets hold the interval by the two-way jackknife over persons and tasks; next to"
-    " it Wald's, as the paper prints it, which takes all attempts as independent. 'p without the term' is the"
-    " likelihood-ratio test of leaving the term out. The paper's published code has the solver's mean as a"
-    " covariate that its text does not name: where there are several solvers, both are shown. Where the data,"
-    " or those without one person or task, are separated, the fit has Firth's penalty; R2, AIC and 'p without"
-    " the term' are then not given."
+    "b is the change of the log odds of success with one standard deviation of the metric, over the"
+    " repair tasks of the study. Brackets contain the interval by the two-way jackknife over persons"
+    " and tasks; next to it is Wald's, as the paper prints it, which treats all attempts as"
+    " independent. 'p without the term' is the likelihood-ratio test of leaving the term out. The"
+    " paper's published code has the solver's mean as a covariate that its text does not name: if"
+    " there are several solvers, both are shown. If the data, or those without one person or task,"
+    " are separated, the fit has Firth's penalty; R2, AIC and 'p without the term' are then not"
+    " given."
 )
 
 

@@ -39,10 +39,10 @@ BUDGETS = ("tool_uses", "submissions", "steps", "time_limit_s")
 """The fields of a condition that hold budgets."""
 NOTE = (
     "Each curve is a logit of success on one metric with Firth's penalty. Its band is the two-way"
-    " jackknife's, point by point on the scale of log odds. The dashed lines are the paper's band: 1,000"
-    " resamples of attempts as if they were independent, each fitted without a penalty. Resamples whose fit"
-    " did not settle are left out, as the paper's code does; that makes its band narrower, so they are"
-    " counted here."
+    " jackknife's, point by point on the scale of log odds. The dashed lines are the paper's band:"
+    " 1,000 resamples of attempts as if they were independent, each fitted without a penalty."
+    " Resamples whose fit did not converge are left out, as in the paper's code; this makes its band"
+    " narrower, so they are counted here."
 )
 
 

@@ -30,8 +30,8 @@ def evaluation_by_people(data: StudyData) -> Findings:
     table = found.table(
         "Evaluation by people",
         ("mode", "who", "solved", "share", "shortest, minutes", "longest", "median", "ease, 1 to 7"),
-        "Times are of solved attempts alone, so they are shorter than the tasks are long; ease: 7 is very"
-        " easy.",
+        "Times are those of solved attempts only, so they are shorter than the tasks really take;"
+        " ease: 7 is very easy.",
     )
     for group in groups(data):
         if not group.people:

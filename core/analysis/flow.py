@@ -36,7 +36,8 @@ def participant_flow(data: StudyData) -> Findings:
     _add_models(found, data)
     _add_coverage(found, data)
     found.note(
-        "What ended in a failure of the machine, a withdrawal or a disqualification is counted here alone."
+        "Attempts that ended in a failure of the machine, a withdrawal or a disqualification are"
+        " counted only here."
     )
     return found.findings()
 

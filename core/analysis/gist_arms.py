@@ -33,15 +33,15 @@ from gistpoint.core.study.declaration import Condition
 from gistpoint.core.study.rows import AttemptRow
 
 STATIC_NOTE = (
-    "Static: a condition whose solver has no tools, and is given the files that the test touches. Differences"
-    " are within the tasks that both conditions have, in percentage points. The paper took only tasks that"
-    " fit into the context; here a task that did not fit has no attempt, and so does not count on either"
-    " side."
+    "Static: a condition whose solver has no tools, but gets the files that the test touches."
+    " Differences are within the tasks that both conditions have, in percentage points. The paper"
+    " used only tasks that fit into the context; here a task that did not fit has no attempt, so it"
+    " counts on neither side."
 )
 GIVEN_NOTE = (
-    "Conditions that differ in nothing but whether the test's body is given. Differences are within tasks, in"
-    " percentage points. The paper prints 42.0 and 60.0 for fidelity, 68.4 and 85.3 for the test score,"
-    " without a test."
+    "Conditions that differ only in whether the test's body is given. Differences are within tasks,"
+    " in percentage points. The paper prints 42.0 and 60.0 for fidelity, 68.4 and 85.3 for the test"
+    " score, without a test."
 )
 CORRELATION_NOTE = (
     "Pearson's r of the test score (the recall of the original test's lines) and fidelity: by task, of the"

@@ -31,10 +31,10 @@ CURVE_NOTE = (
     " are means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
 )
 HARD_NOTE = (
-    "The hard subset is the 30 tasks with the most calls together with the 30 that touch the most files, of"
-    " the whole set; tasks that are equal are taken by name. The baseline is the solver's rate in each"
-    " repository, weighted as the subset is. (The paper tells of 57 tasks, but its repositories add up to 30"
-    " + 28 + 6 = 64.)"
+    "The hard subset is the 30 tasks with the most calls together with the 30 that touch the most"
+    " files, of the whole set; ties are broken by name. The baseline is the solver's rate in each"
+    " repository, weighted as in the subset. (The paper reports 57 tasks, but its repositories add up"
+    " to 30 + 28 + 6 = 64.)"
 )
 
 

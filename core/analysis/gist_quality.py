@@ -22,13 +22,13 @@ from gistpoint.core.study.rows import AttemptRow
 
 _LIMITS = frozenset({EndReason.STEPS_EXHAUSTED, EndReason.CALLS_EXHAUSTED})
 MOCKED = (
-    "A gist that puts a fake in the place of the codebase ('mocked') is not faithful, whatever its run shows;"
-    " line rates are of the others. The paper has no such rule. 'Of those not mocked' is the fidelity without"
+    "A gist that fakes the codebase ('mocked') is not faithful, whatever its run shows; line rates"
+    " are of the others. The paper has no such rule. 'Of those not mocked' is the fidelity without"
     " such gists."
 )
 BY_TASK = (
-    "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and tasks,"
-    " and next to them those that take all attempts as independent. The paper prints neither."
+    "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and"
+    " tasks, and next to them are those that treat all attempts as independent."
 )
 
 
@@ -135,8 +135,8 @@ _CONDITION_COLUMNS = (
     "difference of fidelity to the base",
 )
 CONDITION_NOTE = (
-    "The difference is the mean over the tasks that both conditions have, in percentage points. The limit is"
-    " that of steps, or of tool uses where the steps are not limited."
+    "The difference is the mean over the tasks that both conditions have, in percentage points. The"
+    " limit is the number of steps, or of tool uses if the steps are not limited."
 )
 
 
@@ -168,9 +168,9 @@ _TEST_COLUMNS = (
     "test F1 %",
 )
 TEST_NOTE = (
-    "The pass rate is of gists with at least one passing test, as in the paper; their number is next"
-    " to it. The paper's test score is the recall of the original test's lines; F1 also counts lines that"
-    " were added."
+    "The pass rate is that of gists with at least one passing test, as in the paper; their number is"
+    " next to it. The paper's test score is the recall of the original test's lines; F1 also counts"
+    " added lines."
 )
 
 

@@ -190,7 +190,7 @@ def horizons(data: StudyData) -> Findings:
         "Time horizons",
         ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
         "METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and"
-        f" no penalty. After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs.",
+        f" no penalty. The interval after '{BOOTSTRAP}' is METR's own, over libraries, tasks and runs.",
     )
     marks: list[Mark] = []
     several = len({condition for _, condition, _ in models}) > 1
@@ -210,8 +210,8 @@ def horizons(data: StudyData) -> Findings:
     found.plot(Plot("horizon", title, "human minutes", "share solved", tuple(marks), log_x=True))
     found.note(
         "Human minutes are those of people under the study's first condition.",
-        "A person's own horizon would come from giving up and from limits, not from inability: it is not"
-        " fitted.",
+        "A person's own horizon would come from giving up and from limits, not from inability, so it"
+        " is not fitted.",
     )
     return found.findings()
 
@@ -257,7 +257,7 @@ def _horizons(
         # METR's interval is labelled with its method: it does not treat runs as independent.
         number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
-            note = "success does not fall with the minutes"
+            note = "success does not decrease with the minutes"
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
         numbers.append(number)
     return numbers

@@ -46,8 +46,8 @@ EXACT = (
     "all or none solved: exact interval (Clopper-Pearson) for as many trials as there are persons or tasks"
 )
 UNSTABLE = (
-    "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the end of"
-    " its scale"
+    "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the"
+    " end of its scale"
 )
 SINGLE = "persons and tasks do not differ at all: the variance of single attempts"
 
@@ -163,9 +163,9 @@ class Units:
     def no_interval(self) -> str:
         """Why there is no interval; empty if there are enough persons and tasks."""
         if self.task_count < LEAST_TASKS:
-            return f"no interval: {self.task_count} of the {LEAST_TASKS} tasks that it needs at least"
+            return f"no interval: {self.task_count} of at least {LEAST_TASKS} tasks"
         if 0 < self.person_count < LEAST_PERSONS:
-            return f"no interval: {self.person_count} of the {LEAST_PERSONS} persons that it needs at least"
+            return f"no interval: {self.person_count} of at least {LEAST_PERSONS} persons"
         return ""
 
 

@@ -27,7 +27,7 @@ from gistpoint.core.analysis.timeratios import people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
-NOTE = "Of solved attempts alone, so it describes them; it is no estimate of how long tasks take."
+NOTE = "From solved attempts only, so it describes these; it does not estimate how long tasks take."
 
 
 models: Any = mixed_linear_model

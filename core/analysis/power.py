@@ -53,9 +53,9 @@ class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if min(self.ability, self.task) < 0 or self.sigma <= 0:
-            raise StudyError("Standard deviations are 0 or more, that of times is above 0.")
+            raise StudyError("Standard deviations must be 0 or more, that of times above 0.")
         if not 0 < self.rate < 1:
-            raise StudyError(f"The rate is {self.rate:g}; it lies between 0 and 1.")
+            raise StudyError(f"The rate is {self.rate:g}, but must be between 0 and 1.")
 
 
 class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,10 +181,10 @@ class _Drawing:
         if effect is None:
             return
         if self.design.of_times and effect <= 0:
-            raise StudyError(f"The effect is a ratio of times, so it is above 0, and not {effect:g}.")
+            raise StudyError(f"The effect is a ratio of times, so it must be above 0, not {effect:g}.")
         if not self.design.of_times and not 0 < self.assumed.rate + effect < 1:
             raise StudyError(
-                f"The effect is a difference of rates: {self.assumed.rate:g} and {effect:g} more is no rate.",
+                f"The effect is a difference of rates: {self.assumed.rate:g} plus {effect:g} is not a rate.",
                 hint="Give a smaller one, or another --rate.",
             )
 

@@ -170,8 +170,9 @@ def standings_note(rows: Iterable[AttemptRow]) -> str:
     """Return a sentence with the standings of counted attempts' passes and the rule for contradicted ones."""
     words = by_tests_words(row.standing for row in rows if countable(row))
     return (
-        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass once it was"
-        " accepted."
+        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass after"
+        " a reviewer"
+        " has accepted it."
     )
 
 

@@ -24,7 +24,7 @@ def solve_rates(data: StudyData) -> Findings:
         ("solver", "mode", "solved", "attempts", f"share, {ALL}", f"share, {SAME}"),
     )
     by_tests = found.table(
-        "Solved by the tests alone, and how these passes stand",
+        "Solved by the tests alone, and the state of these passes",
         ("solver", "mode", "by the tests", f"share, {ALL}", *STANDINGS),
         BY_TESTS,
     )
@@ -46,9 +46,10 @@ def solve_rates(data: StudyData) -> Findings:
 
 
 BY_TESTS = (
-    "By the tests alone is the rate of the Breakpoint paper: whatever reviewers and confirmations say. In the"
-    " table above a contradicted pass counts once a reviewer accepted it. Passes that nobody asked about are"
-    " counted apart."
+    "'By the tests alone' is the rate of the Breakpoint paper, regardless of reviewers and confirmations."
+    " In the table above, a contradicted pass counts after a reviewer has accepted it. Passes that"
+    " nobody asked"
+    " about are counted separately."
 )
 STANDINGS = tuple(str(standing) for standing in Standing if standing is not Standing.EXEMPT)
 

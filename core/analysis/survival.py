@@ -146,7 +146,7 @@ def curves(data: StudyData) -> Findings:
             "solved at the end (a)",
             "solved at the end (b)",
         ),
-        "The median is Kaplan and Meier's. (a) who gave up counts as censored, (b) as never solving.",
+        "The median is Kaplan and Meier's. People who gave up count (a) as censored, (b) as never solving.",
     )
     for mode, members in by_mode(group for group in groups(data) if group.people).items():
         fit: list[tuple[PooledRows, Times]] = []
@@ -163,8 +163,8 @@ def curves(data: StudyData) -> Findings:
         if fit:
             found.plot(_plot(mode, fit))
     found.note(
-        "Who gave up would have taken longer: (a) counts giving up as censored, (b) as a competing event "
-        "(Aalen and Johansen). The truth lies between."
+        "People who gave up would have taken longer: (a) counts giving up as censored, (b) as a"
+        " competing event (Aalen and Johansen)."
     )
     return found.findings()
 

@@ -129,8 +129,8 @@ def times_of_tasks(data: StudyData) -> Findings:
         if times:
             _add_times(found, condition, times)
     found.note(
-        "The geometric mean of solved attempts is too short wherever somebody failed; the others count"
-        " failures."
+        "The geometric mean of solved attempts is too short if somebody failed; the others take"
+        " failures into account."
     )
     found.note(*given_up(row for rows in conditions.values() for row in rows))
     return found.findings()
@@ -150,7 +150,7 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
     found.too_few(f"The log-normal median of the tasks, {condition},", *needs)
     title = f"Minutes of each task, {condition}"
     columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
-    table = found.table(title, columns, "Minutes. Each is of one task, so there are no intervals over tasks.")
+    table = found.table(title, columns, "Each estimate is of one task, so there are no intervals over tasks.")
     for one in times:
         numbers = _numbers(one)
         found.numbers_of(f"{condition}/{one.task}", numbers)

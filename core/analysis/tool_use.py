@@ -20,8 +20,9 @@ from gistpoint.core.study.rows import AttemptRow, CallRow
 INFORMATION = frozenset({"view", "search"})
 KINDS = ("view", "search", "execute", "other")
 NOTE = (
-    "Information calls read from the codebase: views and searches. Calls that were refused count, because"
-    " they cost. The paper prints no interval."
+    "Information calls read the codebase: views and searches. Refused calls count, because they cost."
+    " The paper"
+    " prints no interval."
 )
 DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools are not gistpoint's."
 

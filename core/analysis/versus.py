@@ -127,7 +127,8 @@ def people_and_models(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(
-        "Who is better where", ("mode", "people", "model", "metric", "third of the tasks", "difference")
+        "Where people or models are better",
+        ("mode", "people", "model", "metric", "third of the tasks", "difference"),
     )
     bars: dict[str, Number] = {}
     unlike = False
@@ -161,7 +162,7 @@ def people_and_models(data: StudyData) -> Findings:
     )
     if unlike:
         found.settings(all_groups)
-        found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
+        found.note("If settings differ, the difference is also one of budgets, tools or briefs.")
     return found.findings()
 
 
@@ -176,8 +177,8 @@ _COLUMNS = (
     "settings",
 )
 NOTE = (
-    "The mean over tasks of the difference of rates. Holm over the models that the same people are"
-    " compared with."
+    "The mean over tasks of the difference of rates. Holm's correction is over the models that the"
+    " same people are compared with."
 )
 
 

@@ -68,12 +68,12 @@ class Assistant:
         text = question.strip()
         if not text or len(text) > LONGEST_QUESTION:
             raise AttemptError(
-                f"A question has 1 to {LONGEST_QUESTION} characters, and this one has {len(text)}.",
-                hint="Say it in fewer words.",
+                f"A question has 1 to {LONGEST_QUESTION} characters, but this one has {len(text)}.",
+                hint="Use fewer words.",
             )
         if not self._asking.acquire(blocking=False):
             raise AttemptError(
-                "The assistant still has to answer.", hint="Wait for its answer, or cancel it."
+                "The assistant has not answered yet.", hint="Wait for its answer, or cancel it."
             )
         try:
             return self._ask(text, buffer, cancel)
@@ -113,11 +113,11 @@ class Assistant:
 
     def _require(self, state: AttemptState) -> None:
         if state.ended or state.pause is not None:
-            raise AttemptError("The attempt is not under way.", hint="Resume it first.")
+            raise AttemptError("The attempt is not running.", hint="Resume it first.")
         left = assist_left(state, self.settings)
         if not left.any:
             what = "messages" if not left.messages else "tokens"
-            raise AttemptError(f"The {what} of the assistant are used up.", hint="Go on by yourself.")
+            raise AttemptError(f"The {what} of the assistant are used up.", hint="Continue without it.")
 
 
 def _answered(number: int, reply: ChatReply | ChatFailure | None, duration_ms: int) -> AssistAnswered:

@@ -127,7 +127,7 @@ class Attempt:
         harness, identity = self._harness, attempt_id or new_attempt_id(self._time.utc_ms())
         allowed = budgets or harness.budgets(enrolment.role)
         if allowed.tool_uses < 1 or allowed.submissions < 1:
-            raise AttemptError("An attempt begins with one tool use and one submission or more.")
+            raise AttemptError("An attempt needs at least one tool use and one submission.")
         self.task = harness.with_budgets(allowed)
         brief, of_kind = harness.brief(self.task), dict(harness.start_data(allowed))
         self.append(
@@ -160,13 +160,20 @@ class Attempt:
         Raises `AttemptError` if the journal does not fit the task or this version.
         """
         if not self.state.started:
-            raise AttemptError("The journal holds no start of an attempt.", hint="Start the task again.")
+            raise AttemptError(
+                "The journal does not contain the start of an attempt.", hint="Start the task again."
+            )
         if self.state.header.task_id != self.task.id:
-            raise AttemptError("The attempt belongs to another task, or the task was changed since.")
+            raise AttemptError("The attempt belongs to another task, or the task has changed since.")
         if self.state.header.tool_semantics > TOOL_SEMANTICS:
             raise AttemptError("A newer gistpoint began the attempt.", hint="Resume it with that version.")
         self._process_started()
         self._end_if_over()
+
+    @property
+    def brief(self) -> str:
+        """The brief with which the attempt was started, even if its task has got another one since."""
+        return self.state.header.brief or self._harness.brief(self.task)
 
     @property
     def tree(self) -> SourceTree:
@@ -326,7 +333,7 @@ class Attempt:
         with self._lock:
             self._require_running()
             if self.state.pending is not None:
-                raise AttemptError("A tool call is running.", hint="Pause when it has answered.")
+                raise AttemptError("A tool call is running.", hint="Wait for the answer, then pause.")
             self.append(Paused(reason.value, text))
 
     def resume(self) -> None:
@@ -464,7 +471,7 @@ class Attempt:
         """
         with self._lock:
             if self._left:
-                raise AttemptError("The attempt was left: it goes on in another process.")
+                raise AttemptError("This process has left the attempt, which continues in another process.")
             event = self._recorder.append(data)
             self.state = advance(self.state, event)
             state = self.state
@@ -484,7 +491,9 @@ class Attempt:
         last = tool is not None and tool == self._harness.last_call(self.state)
         saved = self._begin(saving)
         if self._answer(saved, UNATTENDED, ends=False).refused and not last:
-            raise AttemptError("What was typed can't be saved.", hint="The answer to the call says why.")
+            raise AttemptError(
+                "What was typed can't be saved.", hint="The answer to the call gives the reason."
+            )
 
     def _complete_automatic(self, run: RunContext) -> None:
         pending = self.state.pending

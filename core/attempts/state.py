@@ -290,7 +290,7 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
     if not event.fits:
         raise AttemptError(
             f"The data of event {event.seq} do not fit its type, {event.type}.",
-            hint="`gistpoint attempt show` shows what comes before it.",
+            hint="`gistpoint attempt show` shows the events before it.",
         )
     # A confirmation follows the end of the attempt, when none of the solver's time passes.
     if isinstance(event.data, PassConfirmed):

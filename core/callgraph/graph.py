@@ -228,7 +228,7 @@ def _check_header(header: object) -> None:
         case {"format": str(name), "version": version} if (name, version) == (FORMAT, VERSION):
             return
     raise CallRecordError(
-        f"The record of calls does not begin as {FORMAT} version {VERSION}.",
+        f"The record of calls does not begin with {FORMAT} version {VERSION}.",
         hint="Record it again with this version of gistpoint.",
     )
 

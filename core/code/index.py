@@ -288,7 +288,7 @@ def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int
         pass
     if found == (line, column):
         raise CodeError(
-            f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line
+            f"The `@` of the decorator on line {line} of {document.path} can't be found.", line=line
         )
     return found
 

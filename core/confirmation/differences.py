@@ -103,10 +103,10 @@ def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconf
     )
     members = [[[type(part) for part in found.body] for found in side] for side in classes]
     if of_classes and members[0] != members[1]:
-        return Unconfirmable.CLASS_TARGET, f"The submission changes what a class of {path} consists of."
+        return Unconfirmable.CLASS_TARGET, f"The submission changes the members of a class in {path}."
     return (
         Unconfirmable.HEADER_CHANGED,
-        f"The submission changes more of {path} than the bodies of functions.",
+        f"The submission changes more in {path} than the bodies of functions.",
     )
 
 

@@ -154,6 +154,12 @@ _KEPT = re.compile(r'(?<=\["[#a]", )-\d{10,}(?=[],])|(?<=")-\d{10,}(?=": )')
 """The numbers of objects kept by the submission, in a JSON message; each process counts its own."""
 
 
+def kept_numbers(reply: Message) -> list[str]:
+    """Return the numbers of the objects in an answer that the submission keeps, in the answer's own order."""
+    text = json.dumps({name: reply.get(name) for name in ("roots", "heap")}, sort_keys=True)
+    return list(dict.fromkeys(_KEPT.findall(text)))
+
+
 def _comparable(reply: Message) -> str:
     kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
     numbers: dict[str, str] = {}

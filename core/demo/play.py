@@ -65,5 +65,5 @@ def _do(
             wait(min(LONGEST_WAIT_S, step.get("duration_s", 0) / speed))
             attempt.resume()
         case unknown:
-            raise ValueError(f"a recorded step of the unknown kind {unknown!r}")
+            raise ValueError(f"a recorded step of an unknown kind, {unknown!r}")
     return None

@@ -192,12 +192,12 @@ def with_input(
             raise EntrypointError(f"{name[:80]!r} is not the name of a variable.", hint="Write NAME=VALUE.")
         if _OUR_VARIABLES.fullmatch(name):
             raise EntrypointError(
-                f"The variable {name} belongs to the run itself.",
-                hint="A command may set what its own code reads.",
+                f"The variable {name} is reserved for the run itself.",
+                hint="A command may only set variables that its own code reads.",
             )
         if len(value) > MAX_VARIABLE_CHARACTERS or "\0" in value:
             raise EntrypointError(
-                f"The value of {name} is longer than {MAX_VARIABLE_CHARACTERS:,} characters, or has NUL."
+                f"The value of {name} is longer than {MAX_VARIABLE_CHARACTERS:,} characters, or contains NUL."
             )
     try:
         "".join([stdin, *given.values()]).encode()
@@ -225,8 +225,8 @@ def _test(command: str, words: list[str]) -> Entrypoint:
             raise EntrypointError(
                 f"{command!r} has the option {word}.",
                 hint=(
-                    f"A command has {DOCTEST_MODULES}, -k and -m; options of the whole suite go into"
-                    " --pytest-args."
+                    f"A command may have {DOCTEST_MODULES}, -k and -m; put options for the whole suite"
+                    " into --pytest-args."
                 ),
             )
         else:

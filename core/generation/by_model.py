@@ -186,7 +186,7 @@ class ModelCorruption:
         if result.rounds:
             tried += f", the last one: {_words(result.rounds[-1].verdict)}"
         text = (
-            f"{result.model} made no corruption of {self.function} that can be kept ({tried};"
+            f"{result.model} made no acceptable corruption of {self.function} ({tried};"
             f" {_words(result.end)})."
         )
         return f"{text} {result.detail}".rstrip()
@@ -224,7 +224,7 @@ def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
     except (CodeError, FileNotFoundError) as error:
         raise TaskError(f"The record of {ref} does not fit this source: {error}") from error
     if sha256_of_text(target.original) != record.get("original_sha256") or target.corrupted != corrupted:
-        raise TaskError(f"{ref} is not the function that was corrupted: its text is another.")
+        raise TaskError(f"{ref} is not the function that was corrupted: its text is different.")
     return target
 
 
@@ -258,7 +258,7 @@ def corrupt_by_model(
     definition = index_source(ref.path, tree.read(ref.path)).get(ref.qualname)
     if definition.kind is DefinitionKind.CLASS:
         raise SourceError(
-            f"{ref} is a class; functions and methods are corrupted.", hint="Name one of its methods."
+            f"{ref} is a class; only functions and methods can be corrupted.", hint="Name one of its methods."
         )
     ids = tuple(tests) or _broken_by_removal(intake, ref, runner, run)
     terms = terms or ModelTerms()
@@ -395,7 +395,7 @@ class CorruptingModelOfSet(CorruptingModel):
         if given and not self.model:
             option = f"--{given[0].replace('_', '-')}"
             raise UserError(
-                f"{option} is for a corrupting model, and none is named.", hint="Add --model NAME."
+                f"{option} is only for a corrupting model, and no model is given.", hint="Add --model NAME."
             )
 
 

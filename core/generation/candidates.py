@@ -319,7 +319,7 @@ def require_defined(choice: Choice, defined: Collection[str]) -> None:
         more = f", and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
         raise UserError(
             f"The library does not define {len(unknown)} of the functions in the list: {listed}{more}.",
-            hint="`gistpoint code SOURCE --names` prints those that there are.",
+            hint="`gistpoint code SOURCE --names` lists the functions.",
         )
 
 

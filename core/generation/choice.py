@@ -56,13 +56,13 @@ class Choice:
                 hint="Name each metric once, at its high or its low end.",
             )
         if not 0 < self.percentile < 100:
-            raise UserError(f"--percentile must lie between 0 and 100, and is {self.percentile:g}.")
+            raise UserError(f"--percentile must be between 0 and 100, but is {self.percentile:g}.")
         if self.plane and (len(self.plane) != 2 or len(set(self.plane)) != 2):
             raise UserError(
-                "Tasks are spread over two different metrics.", hint=f"Such as {','.join(PLANE)}."
+                "Tasks can only be spread over two different metrics.", hint=f"Such as {','.join(PLANE)}."
             )
         if not 2 <= self.bins <= 10:
-            raise UserError(f"--bins must be 2 to 10, and is {self.bins}.")
+            raise UserError(f"--bins must be 2 to 10, but is {self.bins}.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the choice as a JSON object, without unused parts."""
@@ -88,7 +88,9 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
     for part in text.split(","):
         metric, colon, end = part.strip().partition(":")
         if colon and end not in tuple(MetricEnd):
-            raise UserError(f"{part.strip()!r} is not a metric and an end of it.", hint="Such as degree:low.")
+            raise UserError(
+                f"{part.strip()!r} is not a metric with one of its ends.", hint="Write it like degree:low."
+            )
         bars.append(MetricBar(metric, MetricEnd(end) if colon else MetricEnd.HIGH))
     return tuple(bars)
 
@@ -141,9 +143,9 @@ class GroupRules:
         if any(not SMALLEST <= size <= LARGEST for size in self.sizes):
             raise UserError(f"Groups have {SMALLEST} to {LARGEST} functions.", hint=_SIZES)
         if len(set(self.sizes)) != len(self.sizes):
-            raise UserError("A size is named twice.", hint=_SIZES)
+            raise UserError("A size is given twice.", hint=_SIZES)
         if self.distance < 1:
-            raise UserError(f"--distance must be 1 or more, and is {self.distance}.")
+            raise UserError(f"--distance must be 1 or more, but is {self.distance}.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that are not defaults, as a JSON object."""
@@ -155,7 +157,10 @@ class GroupRules:
         }
 
 
-_SIZES = "Such as --size 3, --size 1..8, --size 1,2,4, or with the tasks of each --size 1:10,2:10,4:5."
+_SIZES = (
+    "For example --size 3, --size 1..8, --size 1,2,4, or with a number of tasks for each size, --size"
+    " 1:10,2:10,4:5."
+)
 
 
 def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -167,15 +172,17 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         if ".." in text:
             first, last = (int(end) for end in text.split(".."))
             if not SMALLEST <= first <= last <= LARGEST:
-                raise UserError(f"{text!r} is no range within {SMALLEST}..{LARGEST}.", hint=_SIZES)
+                raise UserError(f"{text!r} is not a range within {SMALLEST}..{LARGEST}.", hint=_SIZES)
             return tuple(range(first, last + 1)), ()
         pairs = [part.partition(":") for part in text.split(",")]
         sizes = tuple(int(size) for size, _, _ in pairs)
         wanted = tuple(int(count) for _, colon, count in pairs if colon)
     except ValueError as error:
-        raise UserError(f"{text!r} does not say sizes of groups.", hint=_SIZES) from error
+        raise UserError(f"{text!r} does not give sizes of groups.", hint=_SIZES) from error
     if wanted and (len(wanted) != len(sizes) or min(wanted) < 1):
-        raise UserError(f"{text!r} must say 1 or more tasks of every size, or of none.", hint=_SIZES)
+        raise UserError(
+            f"{text!r} must give a number of tasks (1 or more) for every size, or for none.", hint=_SIZES
+        )
     return sizes, wanted
 
 
@@ -227,12 +234,14 @@ class ChooseFunctions(Request):
             _require_not_empty(name, getattr(self, name))
         if self.bins is not None and self.quadrants:
             raise UserError(
-                "--quadrants has two quantiles of each metric.", hint="Leave --bins or --quadrants out."
+                "--quadrants uses two quantiles of each metric.", hint="Leave --bins or --quadrants out."
             )
         if self.bins is not None and not self.spread:
-            raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
+            raise UserError(
+                "--bins needs --spread, whose plane it divides.", hint=f"Add --spread {','.join(PLANE)}."
+            )
         if self.percentile is not None and not self.only_hard:
-            raise UserError("--percentile is that of --hard or --hard-by.", hint="Add one of them.")
+            raise UserError("--percentile needs --hard or --hard-by.", hint="Add one of them.")
 
     def _bars(self) -> tuple[MetricBar, ...]:
         if self.hard_by:

@@ -196,7 +196,7 @@ def _open(context: Context) -> Context:
         _ = own.prober
     except FileNotFoundError as error:
         raise InfrastructureError(
-            f"A worker does not find {context.folder}.",
+            f"A worker can't find {context.folder}.",
             hint="Workers of a cluster need the cache folder of this machine under the same path.",
         ) from error
     return own

@@ -128,7 +128,7 @@ def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: Tre
         texts = [f"{heading} {_comment(item)}\n{_diff(target)}" for item, target in shown]
         if not texts:
             raise UserError(
-                f"The examples have none with the verdict {verdict.value!r} from a library other than"
+                f"There is no example with the verdict {verdict.value!r} from a library other than"
                 f" {library}.",
                 hint="Give a file with more judged corruptions, or leave --examples out.",
             )

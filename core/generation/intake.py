@@ -23,7 +23,8 @@ from gistpoint.core.trees import SourceTree
 
 LEAST_TIMEOUT_S = 30.0
 LOOK = (
-    "`gistpoint doctor` shows what works here. The results so far are kept: the same command can be repeated."
+    "`gistpoint doctor` shows what works here. The results so far are kept, so you can run the same"
+    " command again."
 )
 _GRACE_SECONDS = 30.0
 """Seconds past the limit before a run is stopped: a suite just above it is reported as too slow."""
@@ -145,7 +146,8 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
     if red:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"The suite is not green: {len(red)} of {of} tests fail on the original, first {red[0]}.",
+            f"The suite does not pass: {len(red)} of {of} tests fail on the original, the first of"
+            f" them {red[0]}.",
             hint=(
                 "Deselect them with --pytest-args, or supply what they need with --with.\n"
                 f"{report.results[red[0]].message}"
@@ -168,7 +170,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
     functions = sorted({id.partition("[")[0] for ids in made_again for id in ids})
     raise NoTaskError(
         NoGood.IDS_VARY,
-        f"In every run some tests have another id, such as {made_again[0][0]} and {made_again[1][0]}.",
+        f"Some tests have a different id in every run, such as {made_again[0][0]} and {made_again[1][0]}.",
         hint=(
             "Leave them out with --pytest-args:"
             f" {' '.join(f'--deselect {shlex.quote(name)}' for name in functions)}"
@@ -210,7 +212,7 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
         raise NoTaskError(
             NoGood.TOO_SLOW,
             f"The suite takes longer than {max_seconds:g} s.",
-            hint="Choose a part of it with --pytest-args, or allow more with --max-suite-seconds.",
+            hint="Select a part of it with --pytest-args, or raise the limit with --max-suite-seconds.",
         )
     if report.collection_errors:
         error = report.collection_errors[0]
@@ -225,17 +227,17 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
         raise NoTaskError(
             NoGood.NO_TESTS,
             f"No tests were found. {report.reason}".rstrip(),
-            hint=f"Say where they are with --pytest-args.{tail}",
+            hint=f"Give their location with --pytest-args.{tail}",
         )
     if report.status is not RunStatus.FINISHED:
         raise NoTaskError(
             NoGood.COULD_NOT_RUN,
-            f"The suite did not run to its end: {report.status}. {report.reason}",
+            f"The suite did not finish: {report.status}. {report.reason}",
             hint=tail,
         )
 
 
-STEP = "tests recorded with the functions that they enter"
+STEP = "tests recorded, with the functions that they use"
 
 
 def record_tests(
@@ -347,26 +349,26 @@ def prove(
             f"The suite could not be run with {names} corrupted. {report.reason}", hint=LOOK
         )
     if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
-        raise NoTaskError(NoGood.HANGS, f"With {names} corrupted the suite was stopped: {report.status}.")
+        raise NoTaskError(NoGood.HANGS, f"The suite was stopped with {names} corrupted: {report.status}.")
     if report.status is not RunStatus.FINISHED:
         raise NoTaskError(
             NoGood.COULD_NOT_RUN,
-            f"With {names} corrupted the suite did not run: {report.status}. {report.reason}",
+            f"The suite did not run with {names} corrupted: {report.status}. {report.reason}",
         )
     if by_chance := _by_chance(intake, targets, intake.passed - report.passed):
-        step = f"suite with {names} corrupted, again: a test failed that does not enter it"
+        step = f"suite with {names} corrupted, again: a test failed that does not use it"
         again = run_step(runner, request, step, run)
         report = _with_passes(report, again, by_chance)
     failing = intake.passed - report.passed
     if len(failing) < min_failing:
         raise NoTaskError(
             NoGood.TOO_FEW_FAILING,
-            f"With {names} corrupted {len(failing)} tests fail; a task needs {min_failing}.",
-            hint="Choose another function, or lower the bar with --min-failing.",
+            f"With {names} corrupted, {len(failing)} tests fail; a task needs at least {min_failing}.",
+            hint="Choose another function, or lower --min-failing.",
         )
     if not any(result.id in failing for result in report.failed):
         raise NoTaskError(
-            NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
+            NoGood.BREAKS_COLLECTION, f"With {names} corrupted, only the collection of tests fails."
         )
     in_front = replace(request, first=tuple(id for id in report.results if id in failing))
     any_order = _can_run_first(in_front, intake, names, runner, run)
@@ -445,9 +447,10 @@ def record_baseline(
     if intake.flaky:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{len(intake.flaky)} tests came out differently between the runs here, first {intake.flaky[0]}.",
+            f"{len(intake.flaky)} tests had different outcomes in the runs here, the first of them"
+            f" {intake.flaky[0]}.",
             hint=(
-                "The task's own list of deselected tests is part of it: make the task again on this backend."
+                "The task's list of deselected tests can't be changed: make the task again on this backend."
             ),
         )
     return proof.baseline(intake, runner.backend.name)

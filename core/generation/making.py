@@ -193,14 +193,14 @@ def _sweep(into: Path) -> None:
 
 
 TEMPLATES = {
-    "remove": "repair-remove-1",
-    "discovery": "repair-discovery-1",
-    "several": "repair-several-1",
+    "remove": "repair-remove-2",
+    "discovery": "repair-discovery-2",
+    "several": "repair-several-2",
 }
 REFUSALS_COST = {
-    "remove": "repair-remove-refusals-cost-1",
-    "discovery": "repair-discovery-refusals-cost-1",
-    "several": "repair-several-refusals-cost-1",
+    "remove": "repair-remove-refusals-cost-2",
+    "discovery": "repair-discovery-refusals-cost-2",
+    "several": "repair-several-refusals-cost-2",
 }
 """Templates for tasks with the rule `refused_costs_attempt`: the sentence on refusals is different."""
 
@@ -357,4 +357,6 @@ class WrittenSet:
         removed = remove_task(self.folder / id, self.in_use)
         self.state.drop_task(id)
         if not removed:
-            self.note(f"  {id[:12]} gave way to a better one, and stays because it was worked on")
+            self.note(
+                f"  {id[:12]} was replaced by a better one, but is kept because somebody has worked on it"
+            )

@@ -107,11 +107,12 @@ class NewTask(Request):
         if mode is CampaignMode.REMOVE:
             if self.model.model:
                 raise UserError(
-                    "--model corrupts a function; removing needs none.", hint="Add --mode discovery."
+                    "--model corrupts a function; removing a body needs no model.",
+                    hint="Add --mode discovery.",
                 )
             return CampaignSettings(mode, self.seed, self.min_failing), None
         if not self.function:
-            raise UserError("A discovery task needs --function: what the model is to corrupt.")
+            raise UserError("A discovery task needs --function: the function that the model corrupts.")
         model, loop = open_model(self.model, self.min_failing)
         examples = hash_of_examples(self.model.examples)
         return (
@@ -164,7 +165,7 @@ class GenerateTasks(Request):
         choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
-                "--max-glance is for corruptions that are made without a model.",
+                "--max-glance is only for corruptions that are made without a model.",
                 hint="Leave out one of them.",
             )
         return CampaignSettings(
@@ -429,7 +430,9 @@ def _make(
             result.titles = {task.id: task.title for task in tasks.present.values()}
             if result.stopped is not None:
                 kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
-                run.note(f"stopped; what was made is kept ({kept}): the same command goes on")
+                run.note(
+                    f"stopped; the results so far are kept ({kept}): run the same command again to continue"
+                )
 
 
 def _state(context: Context, locations: Locations) -> StateFile:

@@ -59,7 +59,7 @@ def named_function(
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):
         raise SourceError(
-            f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function."
+            f"{ref.path} belongs to the tests, so it can't be used for a task.", hint="Name another function."
         )
     return ref
 
@@ -91,9 +91,11 @@ def _nearest(index: FileIndex, name: str) -> str:
     functions = [item.ref.qualname for item in index.definitions if item.kind is not DefinitionKind.CLASS]
     near = get_close_matches(name, functions, n=5, cutoff=0.0)
     closest = (
-        f"Its functions that come nearest: {', '.join(near)}." if near else "Name a function of another file."
+        f"The functions with the most similar names: {', '.join(near)}."
+        if near
+        else "Name a function of another file."
     )
-    return f"{closest} `gistpoint code SOURCE` lists all of a library."
+    return f"{closest} `gistpoint code SOURCE` lists all functions of a library."
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:

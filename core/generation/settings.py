@@ -80,22 +80,22 @@ class CampaignSettings:
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
             raise UserError(
-                f"Sizes and distances are those of groups, and {self.mode} makes none.",
+                f"Sizes and distances apply to groups, and {self.mode} makes no groups.",
                 hint="Add --mode multi.",
             )
         if self.groups.wanted and self.choice.plane:
             raise UserError(
-                "A number of tasks of each size, and tasks spread over a plane, exclude each other."
+                "Give a number of tasks for each size, or spread the tasks over a plane, but not both."
             )
         if self.model and self.mode.removes:
             raise UserError(
-                "A model corrupts functions; removing needs none.",
+                "A model corrupts functions; removing a body needs no model.",
                 hint="Leave --model out, or add --mode discovery.",
             )
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance is for corruptions that are made without a model.")
         if self.min_failing < 1:
-            raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")
+            raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
     @property
     def band(self) -> tuple[int, int]:
@@ -185,7 +185,7 @@ class SuiteNeeds(Request):
             pytest_args = tuple(shlex.split(self.pytest_args))
         except ValueError as error:
             raise UserError(
-                f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted."
+                f"--pytest-args can't be split into words: {error}.", hint="Close the quotation mark."
             ) from error
         return SourceSpec(
             source,

@@ -150,11 +150,11 @@ class SetSpending:
         if len(last) < MOST_ALIKE or not last[0].fault or len({line.fault for line in last}) > 1:
             return
         raise SetStoppedError(
-            f"{MOST_ALIKE} functions in a row came to nothing for the same reason: {last[-1].fault}."
+            f"{MOST_ALIKE} functions in a row failed for the same reason: {last[-1].fault}."
             f" {last[-1].detail}",
             hint=(
-                "What was decided is kept. See to the model (it has to call tools) or its endpoint, then run"
-                " the same command again."
+                "The results so far are kept. Check the model (it must be able to call tools) or its"
+                " endpoint, then run the same command again."
             ),
         )
 
@@ -169,7 +169,7 @@ class SetSpending:
         if self.max_cost_usd is None:
             return ""
         if spent.unpriced:
-            return "A cap on the cost is set, but neither the endpoint nor the settings give a price."
+            return "There is a limit on the cost, but neither the endpoint nor the settings give a price."
         if cost + (next_one.cost_usd or 0.0) > self.max_cost_usd:
             return f"{cost:.4f} of at most {self.max_cost_usd:g} US dollars were spent for the set."
         return ""
@@ -188,7 +188,7 @@ class SetSpending:
             except msgspec.DecodeError as error:
                 raise EndpointError(
                     f"{self.path.name} among the campaigns can't be read: {error}.",
-                    hint="Move it away to count the cost of this set from zero.",
+                    hint="Move it away to start counting the cost of this set from zero.",
                 ) from error
             yield log, lines
 

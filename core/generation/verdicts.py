@@ -327,7 +327,7 @@ class StateFile:
             except (ValueError, KeyError, TypeError) as error:
                 raise StateFileError(
                     f"Line {number} of {self.path} can't be read: {error}.",
-                    hint="Move the file away to begin again; tasks that were made stay.",
+                    hint="Move the file away to start again; existing tasks are kept.",
                 ) from error
 
     def _check_head(self, value: Mapping[str, Any]) -> None:

@@ -94,7 +94,7 @@ def unpack_task(
 def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
     if differing := compare(known, task):
         note(
-            f"{name}: {known.short_id} is here already, and stays. This one differs in"
+            f"{name}: {known.short_id} already exists and is kept. The new one differs in"
             f" {', '.join(differing)}."
         )
 
@@ -126,7 +126,7 @@ def _extract(archive: Path, folder: Path) -> None:
             for info in tar:
                 if not info.isfile() or not _MEMBER.fullmatch(info.name):
                     raise TaskError(
-                        f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task."
+                        f"{archive.name} contains {info.name[:200]!r}, which is not a file of a task."
                     )
                 (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
                 with (folder / info.name).open("wb") as target:

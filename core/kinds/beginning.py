@@ -24,7 +24,7 @@ A failure that comes again and again can't be distinguished from one that the so
 """
 NEVER_BEGAN = "The harness did not begin, and it does not begin on the code as it was given either."
 _DO = "Run `gistpoint doctor` to see what is wrong on this machine, and submit again once it works."
-_CHARGED = f"It is the submission after {MOST_GIVEN_BACK} that were given back, so it counts."
+_CHARGED = f"{MOST_GIVEN_BACK} submissions were already given back, so this one counts."
 _LAST_WORDS = 300
 
 

@@ -132,15 +132,18 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.contradiction is not None:
         lines += _call_lines("A test that counts fails:", confirmation.contradiction)
     if confirmation.beyond is not None:
-        lines += _call_lines("No test asks for it, but on this input the two differ:", confirmation.beyond)
+        why = "No test asks for it, but on this input the two differ:"
+        if confirmation.beyond.test:
+            why = "A call of a test is answered with other data, which this test does not show:"
+        lines += _call_lines(why, confirmation.beyond)
     if confirmation.marks:
-        lines.append(f"seen in it: {', '.join(confirmation.marks)}")
+        lines.append(f"seen during the run: {', '.join(confirmation.marks)}")
     if confirmation.calls:
         lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
     if confirmation.uncovered:
         lines.append(
-            f"{plural(confirmation.uncovered, 'test')} that the corrupted function fails could not be run"
-            " this way"
+            f"{plural(confirmation.uncovered, 'test')} that the corrupted function breaks could not be"
+            " run this way"
         )
     return lines
 
@@ -153,8 +156,8 @@ def _call_lines(why: str, call: AnsweredCall) -> Iterable[str]:
 
 
 CONTRADICTED_SENTENCE = (
-    "The tests pass, but without them in sight the submission answers otherwise than the true function. It"
-    " counts once a reviewer has accepted it."
+    "The tests pass, but where the submission can't see them, it answers differently from the true"
+    " function. The pass counts after a reviewer has accepted it."
 )
 """The message to a solver about a contradicted pass."""
 

@@ -66,7 +66,7 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
     if sha256_of(task.tree_path) != task.tree_sha256:
         raise TaskError(
             f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
-            hint="The task was changed or copied incompletely: get it again.",
+            hint="The task was changed or copied incompletely. Get it again.",
         )
     _require_plugins_of_others(task)
     if (folder / ANSWER_FILE).is_file():
@@ -170,16 +170,13 @@ def verify_identity(task: Task, answer: Answer) -> None:
     if sealed and sealed.content_sha256 != content:
         raise TaskError(
             f"{ANSWER_FILE}: the key 'seal.content_sha256' does not match the task's content.",
-            hint="The task was changed after it was made: get it again.",
+            hint="The task was changed after it was made. Get it again.",
         )
     expected = salted_id(sealed, task.source) if sealed else content
     if expected != task.id:
         raise TaskError(
             f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.",
-            hint=(
-                "The task was changed after it was made: get it again, or make one as you want it with `task"
-                " new`."
-            ),
+            hint=("The task was changed after it was made. Get it again, or make a new one with `task new`."),
         )
     kind_of(task).verify(task, answer)
 
@@ -189,7 +186,7 @@ def _seal_of(task: Task, answer: Answer) -> Seal:
 
     Raises `TaskError` if they are missing, or don't match the public part.
     """
-    hint = "The task was changed or copied incompletely: get it again."
+    hint = "The task was changed or copied incompletely. Get it again."
     if answer.seal is None:
         raise TaskError(f"{ANSWER_FILE}: the key 'seal' is missing, so the id can't be checked.", hint=hint)
     if commitment(answer.seal.salt) != task.salt_sha256:
@@ -274,14 +271,14 @@ def _task(fields: Fields, folder: Path) -> Task:
     if kind.suite and not file.suite.tests:
         raise TaskError(f"{fields.file}: the key 'suite.tests' must be at least 1.")
     if fault := fault_in(file.environment):
-        raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
+        raise TaskError(f"{fields.file}: {fault}", hint="None of the task's code was run. Ask its author.")
     if fault := _strange_path(file):
-        raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
+        raise TaskError(f"{fields.file}: {fault}", hint="None of the task's code was run. Ask its author.")
     semantics = file.limits.tool_semantics
     known = ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
-            f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; known is {known}.",
+            f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; the known value is {known}.",
             hint="Install a newer gistpoint.",
         )
     budgets = file.budgets
@@ -306,8 +303,9 @@ def _task(fields: Fields, folder: Path) -> Task:
     written = kind.version(task)
     if version != written:
         raise TaskError(
-            f"{fields.file}: the key 'version' is {version}; with this content a task has version {written}.",
-            hint="Nothing of the task was run: ask whoever made it.",
+            f"{fields.file}: the key 'version' is {version}, but a task with this content has version"
+            f" {written}.",
+            hint="None of the task's code was run. Ask its author.",
         )
     return task
 
@@ -318,7 +316,7 @@ def _strange_path(file: _TaskFile) -> str:
     named["brief.target"] = file.brief.target.partition("::")[0]
     for key, path in named.items():
         if path and not is_inside(path):
-            return f"the key {key!r} is no path inside the repository: {quoted(path)}."
+            return f"the key {key!r} is not a path inside the repository: {quoted(path)}."
     return ""
 
 
@@ -333,9 +331,9 @@ def _require_plugins_of_others(task: Task) -> None:
         own = [file for file in _files_of_module(task, name) if tree.is_file(file)]
         if any(not is_protected(file, tests) for file in own):
             raise TaskError(
-                f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin, which is"
-                " code that the task's solvers may change.",
-                hint="Nothing of the task was run: ask whoever made it.",
+                f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin,"
+                " which is code that solvers of the task can change.",
+                hint="None of the task's code was run. Ask its author.",
             )
 
 
@@ -345,7 +343,7 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     kinds = all_modes()
     kind = kinds.get(mode)
     if kind is None:
-        message = f"{fields.file}: the key 'mode' is {mode!r}; known are {', '.join(kinds)}."
+        message = f"{fields.file}: the key 'mode' is {mode!r}; the known modes are {', '.join(kinds)}."
         raise TaskError(message, hint=not_loaded())
     return kind.modes[kind.modes.index(mode)], kind
 

@@ -362,7 +362,7 @@ class TaskKind(ABC, Generic[J]):
 
         Raises `UserError` for settings that the task can't have.
         """
-        raise UserError(f"The task {task.short_id} is not a gist, so it takes no settings of gists.")
+        raise UserError(f"The task {task.short_id} is not a gist, so it takes no settings for gists.")
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
         """Return the settings recorded in an attempt's header, or else those of the task, for comparison.

@@ -50,20 +50,22 @@ def hold_to_writes(
     run is returned.
     """
     if watched.writes is None:
-        return Protection(None, "what its suite changes there could not be seen")
+        return Protection(None, "the files that its suite changes could not be determined")
     writable = _of_the_tree(watched.writes, request.tree)
     pieces = len(writable.paths)
     for folder in writable.folders:
         pieces += len(request.tree.entries(_path(folder)))
     if pieces > MOST_PIECES or "." in writable.paths:
-        return Protection(None, "its suite changes too much of it")
-    report = run(replace(request, writable=writable), "suite of the original, held to what it changes")
+        return Protection(None, "its suite changes too many of its files")
+    report = run(
+        replace(request, writable=writable), "suite of the original, restricted to the files that it changes"
+    )
     if is_lost(report):
         return report
     if holds(report, passed):
         return Protection(writable)
     if report.status is not RunStatus.FINISHED:
-        return Protection(None, f"its suite does not run to its end otherwise. {report.reason}".rstrip(" ."))
+        return Protection(None, f"its suite does not finish otherwise. {report.reason}".rstrip(" ."))
     lost = sorted(passed - report.passed)
     return Protection(None, f"{len(lost)} tests of its suite do not pass otherwise, the first is {lost[0]}")
 

@@ -41,7 +41,7 @@ def fault_of_kind(loaded: Any) -> str:
         return f"the mode {taken[0]!r} is gistpoint's own"
     changed = [tool.name for tool in loaded.tools if own_tools.get(tool.name, tool) != tool]
     if changed:
-        return f"the tool {changed[0]!r} is gistpoint's own, and another one"
+        return f"the tool {changed[0]!r} is gistpoint's own, but a different one"
     return ""
 
 

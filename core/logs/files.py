@@ -110,7 +110,7 @@ class LogKind:
         version = header.get("version")
         if type(version) is not int or version > self.version:
             raise self.error(
-                f"{where} is version {version!r:.20} of {self.name}, and this gistpoint knows version"
+                f"{where} is version {version!r:.20} of {self.name}, but this gistpoint knows version"
                 f" {self.version}.",
                 hint="Install a newer gistpoint.",
             )

@@ -8,8 +8,11 @@ measure with networkx.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ DAMPING = 0.85
 
 _BITS = 1 << 14
 _MOST_ROUNDS = 500
+_IMPORTING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +132,26 @@ def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[
 def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[float]]:
     if not size:
         return [], []
-    import igraph  # slow to load, and needed only here
-
-    graph = igraph.Graph(n=size, edges=pairs, directed=True)
+    graph = _igraph().Graph(n=size, edges=pairs, directed=True)
     return list(graph.pagerank(damping=DAMPING)), list(graph.betweenness(directed=True))
+
+
+def _igraph() -> ModuleType:
+    """Import igraph, which is slow to load and needed only here.
+
+    If matplotlib is installed, igraph loads all of it in order to draw graphs, which takes longer than
+    everything else here. So igraph is imported as if matplotlib were missing.
+    """
+    missing: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    with _IMPORTING:
+        if "matplotlib" not in sys.modules:
+            missing["matplotlib"] = None
+        try:
+            import igraph
+        finally:
+            if sys.modules["matplotlib"] is None:
+                del sys.modules["matplotlib"]
+    return igraph
 
 
 def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:

@@ -110,7 +110,9 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         if len(text) > _LONGEST:
-            raise ConditionError(f"A condition has at most {_LONGEST} characters, and this one {len(text)}.")
+            raise ConditionError(
+                f"A condition has at most {_LONGEST} characters, but this one has {len(text)}."
+            )
         self._tokens = self._split()
         self._next = 0
         self._depth = 0
@@ -197,7 +199,7 @@ class _Reader:
         text = _unquoted(value)
         if column in TEXTS:
             if compare not in (operator.eq, operator.ne):
-                self._refuse(sign, f"{column} holds text, which is compared by = or !=")
+                self._refuse(sign, f"{column} contains text, which is compared with = or !=")
             return lambda population: lambda row: bool(compare(row.cell(column), text))
         is_column = text in COLUMNS and text not in TEXTS
         if value.kind == "word" and is_column:
@@ -205,7 +207,7 @@ class _Reader:
         if (found := _PERCENTILE.fullmatch(text)) is not None:
             percent = float(found[1])
             if percent > 100:
-                self._refuse(value, "a percentile is from p0 to p100")
+                self._refuse(value, "a percentile must be from p0 to p100")
 
             def by_percentile(population: _Population) -> Test:
                 bar = population.percentile(column, percent)
@@ -246,8 +248,8 @@ class _Reader:
 
 
 _FORM = (
-    "Such as 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a name. "
-    f"Columns: {', '.join(COLUMNS)}."
+    "For example 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a"
+    f" name. Columns: {', '.join(COLUMNS)}."
 )
 
 

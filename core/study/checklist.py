@@ -79,11 +79,9 @@ def _answer(item: ChecklistItem, evidence: ChecklistEvidence, stated: str) -> Ch
         if stated:
             return ChecklistAnswer(item, stated, source)
     elif stated and found is None:
-        return ChecklistAnswer(item, stated, f"{source}; nothing that was recorded shows it")
+        return ChecklistAnswer(item, stated, f"{source}; there is no record of it")
     elif stated and found is not None:
         return ChecklistAnswer(item, found.answer, f"{found.evidence}. The authors add: {stated}")
     if found is None:
-        return ChecklistAnswer(
-            item, "", item.ask or "Nothing that was recorded shows it; answer it in study.toml"
-        )
+        return ChecklistAnswer(item, "", item.ask or "There is no record of it; answer it in study.toml")
     return ChecklistAnswer(item, found.answer, found.evidence)

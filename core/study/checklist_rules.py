@@ -402,7 +402,7 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         Case(PARTIAL, "{address}; an attempt began before {opened}", "address_late"),
         Case(
             YES,
-            "{address}; {opened} precedes the first attempt, and its protocol hash holds the address",
+            "{address}; {opened} precedes the first attempt, and its protocol hash covers the address",
             "address",
         ),
     ),
@@ -413,8 +413,8 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     "screening": (
         Case(
             YES,
-            "the questionnaire {screening} ends the session of who does not qualify; filled in {screened}"
-            " times",
+            "the questionnaire {screening} ends the session of those who do not qualify; filled in"
+            " {screened} times",
             "screening",
         ),
         Case(YES, "study.toml: participants.criteria", "criteria"),
@@ -470,7 +470,7 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
             "flags excluding by declaration: {excluding_flags}; reviewers for each attempt: {reviewers}",
             "quality_rules",
         ),
-        Case(PARTIAL, "flags are recorded, and none excludes; no reviewers"),
+        Case(PARTIAL, "flags are recorded, but none excludes; no reviewers"),
     ),
     "quality_criteria": (
         Case("{excluding_names}", "study.toml: quality.exclude_on, hashed with the protocol"),

@@ -77,7 +77,7 @@ def _wrong_protocol(evidence: AttemptEvidence) -> Iterator[FlagRow]:
         yield FlagRow(
             flag="wrong_protocol",
             events=(1,),
-            words=f"In force was protocol {wanted[:12]}; it was {recorded}.",
+            words=f"Protocol {wanted[:12]} was in force, but the attempt was {recorded}.",
         )
 
 
@@ -110,12 +110,12 @@ def _exposed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
             )
             return
     if _answered_yes(evidence, (SEEN,)):
-        yield FlagRow(flag="exposed", words="The participant had seen the task or its fix before.")
+        yield FlagRow(flag="exposed", words="The participant had already seen the task or its fix.")
 
 
 def _second_exposure(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if not evidence.is_first_exposure:
-        yield FlagRow(flag="second_exposure", events=(1,), words="This person had begun the task before.")
+        yield FlagRow(flag="second_exposure", events=(1,), words="This person had already begun the task.")
 
 
 def _aid_admitted(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -160,7 +160,7 @@ def _idle_share(evidence: AttemptEvidence) -> Iterator[FlagRow]:
         return
     if idle / total > evidence.study.quality.flag_idle_share:
         prompts = _of(evidence, IdlePrompted)
-        yield from _flag("idle_share", prompts, f"{idle / total:.0%} of the time at work was idle.", least=0)
+        yield from _flag("idle_share", prompts, f"{idle / total:.0%} of the working time was idle.", least=0)
 
 
 def _clock_jump(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -175,7 +175,7 @@ def _slept(evidence: AttemptEvidence) -> Iterator[FlagRow]:
         now for before, now in _pairs(evidence.recorded.events) if _drift(before, now) > SLEEP_THRESHOLD_MS
     ]
     seconds = evidence.state.clock.asleep / 1000
-    yield from _flag("slept", gaps, f"The machine slept, or its clock was put forward, by {seconds:.0f} s.")
+    yield from _flag("slept", gaps, f"The machine slept, or its clock was set forward, by {seconds:.0f} s.")
 
 
 def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, JournalEvent]]:
@@ -203,7 +203,7 @@ def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if names and ruling is None:
         found = [event for event in _of(evidence, SubmissionRun) if getattr(event.data, "suspicious", ())]
         found += _of(evidence, PassConfirmed)
-        words = f"The pass is to be read before it counts as solved: {', '.join(names[:5])}."
+        words = f"Somebody must read the pass before it counts as solved: {', '.join(names[:5])}."
         yield from _flag("suspicious_names", found, words)
 
 
@@ -222,7 +222,7 @@ def _large_paste(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 def _external_editor(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     used = _of(evidence, AffordanceUsed)
     found = [event for event in used if getattr(event.data, "kind", "") == "external_editor"]
-    yield from _flag("external_editor", found, "An editor of the participant's own was used.")
+    yield from _flag("external_editor", found, "The participant used an external editor.")
 
 
 def _assist_failed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -239,7 +239,7 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
                 found.append(event)
             case ModelTurn(retried=retried) if retried:
                 found.append(event)
-    yield from _flag("infrastructure_retry", found, "The harness failed, and something was done again.")
+    yield from _flag("infrastructure_retry", found, "The harness failed, and a step was repeated.")
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -251,10 +251,14 @@ def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
             case CallMade(call_id=call_id, tool=name) if call_id not in refused and _is_look(name):
                 return
             case SubmissionMade():
-                yield FlagRow(flag="low_effort", events=(event.seq,), words="Submitted without a look.")
+                yield FlagRow(
+                    flag="low_effort", events=(event.seq,), words="Submitted without reading anything."
+                )
                 return
             case AttemptEnded(reason=EndReason.GAVE_UP | EndReason.SKIPPED):
-                yield FlagRow(flag="low_effort", events=(event.seq,), words="Given up without a look.")
+                yield FlagRow(
+                    flag="low_effort", events=(event.seq,), words="Given up without reading anything."
+                )
                 return
 
 

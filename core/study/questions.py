@@ -56,7 +56,7 @@ def fault_of(question: Question, value: object) -> str:
     texts, a point of a Likert scale its number from 1, and free text a string.
     """
     if value is None:
-        return "This one needs an answer." if question.required else ""
+        return "This question needs an answer." if question.required else ""
     match question.kind:
         case QuestionKind.TEXT:
             return _fault_of_words(value)
@@ -64,14 +64,14 @@ def fault_of(question: Question, value: object) -> str:
             fits = isinstance(value, str) and value in question.options
             return "" if fits else "Choose one of the answers."
         case QuestionKind.MULTI:
-            return "" if _is_choice_of(question.options, value) else "Choose among the answers."
+            return "" if _is_choice_of(question.options, value) else "Choose from the answers shown."
         case _:
             return _fault_of_number(question, value)
 
 
 def _fault_of_words(value: object) -> str:
     if not isinstance(value, str):
-        return "The answer must be words."
+        return "The answer must be in words."
     if len(value) > LONGEST_ANSWER:
         return f"At most {LONGEST_ANSWER} characters."
     return ""
@@ -91,7 +91,7 @@ def _fault_of_number(question: Question, value: object) -> str:
     if not abs(value) <= _GREATEST:
         return _NO_NUMBER
     if question.kind is QuestionKind.LIKERT and not isinstance(value, int):
-        return "Choose one of the points."
+        return "Choose a point on the scale."
     low, high = limits(question)
     too_low = low is not None and value < low
     too_high = high is not None and value > high

@@ -43,7 +43,7 @@ def read_study(folder: Path) -> Study:
         name = folder.name[:80]
         is_there = os.path.lexists(folder)
         raise StudyError(
-            f"The folder {name!r} is no study: it has no {FILE}."
+            f"The folder {name!r} is not a study: it has no {FILE}."
             if is_there
             else f"There is no folder {name!r}.",
             hint="`gistpoint study new DIR` makes one in a new folder.",
@@ -163,7 +163,7 @@ def _text(folder: Path, name: str) -> str:
     is_below = name != "" and not leads_out
     if not is_below or not is_spelled_well:
         raise StudyError(
-            f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/."
+            f"{name[:80]!r} is not a valid name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/."
         )
     path = folder / place
     if not lies_in(path, folder):
@@ -176,12 +176,16 @@ def _text(folder: Path, name: str) -> str:
 def _content(path: Path, named: str) -> str:
     try:
         if not path.is_file():
-            raise StudyError(f"{named} is not there, or not a file.", hint=f"Write it, or correct {FILE}.")
+            raise StudyError(
+                f"{named} does not exist, or is not a file.", hint=f"Write it, or correct {FILE}."
+            )
         with opened_regular(path) as file:  # it may have become a pipe since the check
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name can't be used"
-        raise StudyError(f"{named} can't be read: {reason}.", hint="Look at the file's rights.") from None
+        raise StudyError(
+            f"{named} can't be read: {reason}.", hint="Check the permissions of the file."
+        ) from None
     if len(data) > LARGEST_FILE:
         raise StudyError(f"{named} has more than {LARGEST_FILE} bytes.", hint="Shorten it.")
     try:

@@ -63,15 +63,17 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("ability", "task", "leaves", "give_up"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise StudyError(
-                    f"The parameter {name} of the simulation is {getattr(self, name)}; it is 0 or more."
+                    f"The parameter {name} of the simulation is {getattr(self, name)}; it must be 0 or more."
                 )
         for name in ("sigma", "median_minutes", "assist_ratio", "limit_minutes", "optimism"):
             if not 0 < getattr(self, name) < math.inf:
                 raise StudyError(
-                    f"The parameter {name} of the simulation is {getattr(self, name)}; it is above 0."
+                    f"The parameter {name} of the simulation is {getattr(self, name)}; it must be above 0."
                 )
         if self.give_up > 1 or self.leaves > 1:
-            raise StudyError("The parameters give_up and leaves of the simulation are shares, so at most 1.")
+            raise StudyError(
+                "The parameters give_up and leaves of the simulation are shares, so they are at most 1."
+            )
 
     @property
     def per_logit(self) -> float:

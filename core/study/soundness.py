@@ -61,7 +61,7 @@ def _check_head(study: Study) -> None:
     if study.version != VERSION:
         _refuse("version", f"is not {VERSION}", hint="A newer gistpoint may read it.")
     if not _STUDY_ID.fullmatch(study.id):
-        _refuse("id", "must be 3 to 40 small letters, digits and hyphens")
+        _refuse("id", "must be 3 to 40 lower-case letters, digits and hyphens")
     if not study.tasks.strip():
         _refuse("tasks", "is empty")
     if PurePath(study.tasks).is_absolute() or study.tasks.startswith("~"):
@@ -81,7 +81,9 @@ def _check_conditions(study: Study) -> None:
     _require_distinct_members("condition", "id", [condition.id for condition in study.condition])
     if not study.conditions_of_people:
         _refuse(
-            "condition", "has none with people = true", hint="People need a condition that they are given."
+            "condition",
+            "has no condition with people = true",
+            hint="People need a condition that can be assigned to them.",
         )
 
 
@@ -132,7 +134,7 @@ def _check_form(form: Questionnaire, key: str) -> None:
         _check_question(question, f"{key}.{question.id[:40]}")
     _require_distinct_members(f"{key}.item", "id", [question.id for question in form.item])
     if not form.item:
-        _refuse(key, "asks nothing", hint="Name blocks of the bank in `use`, or questions of your own.")
+        _refuse(key, "asks nothing", hint="Name blocks of the bank in `use`, or add your own questions.")
 
 
 def _check_question(question: Question, key: str) -> None:
@@ -143,12 +145,12 @@ def _check_question(question: Question, key: str) -> None:
     _check_labels(question, key)
     ends = [end for end in (question.min, question.max) if end is not None]
     if not all(map(math.isfinite, ends)) or sorted(ends) != ends:
-        _refuse(key, "must have a min that is not above its max, both of them numbers")
+        _refuse(key, "must have a min and a max, both numbers, with min not above max")
     if question.each_source and SOURCE not in question.text:
-        _refuse(key, f"is asked for each library, and its text does not contain {SOURCE}")
+        _refuse(key, f"is asked for each library, but its text does not contain {SOURCE}")
     for answer in question.screen_out:
         if not _can_be_answered(question, answer):
-            _refuse(key, f"has a screen_out that nobody can answer, {str(answer)[:40]!r}")
+            _refuse(key, f"has a screen_out that is not a possible answer, {str(answer)[:40]!r}")
 
 
 def _check_screening(study: Study) -> None:
@@ -192,7 +194,7 @@ def _check_options(question: Question, key: str) -> None:
     if chosen and len(question.options) < 2:
         _refuse(key, "needs two options or more")
     if not chosen and question.options:
-        _refuse(key, f"has options, which its kind, {question.kind.value}, has not")
+        _refuse(key, f"has options, which its kind, {question.kind.value}, does not have")
     _require_distinct(key, question.options)
 
 
@@ -205,7 +207,7 @@ def _check_labels(question: Question, key: str) -> None:
         if labels not in (0, 2):
             _refuse(key, "must have labels for its two ends")
     elif labels:
-        _refuse(key, f"has labels, which its kind, {question.kind.value}, has not")
+        _refuse(key, f"has labels, which its kind, {question.kind.value}, does not have")
 
 
 def _can_be_answered(question: Question, answer: object) -> bool:
@@ -227,12 +229,12 @@ def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]
     wants_gists = study.protocol.primary is PrimaryOutcome.FIDELITY
     if wants_gists and modes.isdisjoint(modes_measuring(study.protocol.primary)):
         faults.append(
-            "the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist."
+            "the key 'protocol.primary' is fidelity, which only gists have, and no task asks for a gist."
         )
     if len(counted) < study.design.tasks_per_person:
         faults.append(
-            f"the key 'design.tasks_per_person' asks for {study.design.tasks_per_person} tasks, "
-            f"and there are {len(counted)} besides training."
+            f"the key 'design.tasks_per_person' asks for {study.design.tasks_per_person} tasks, but"
+            f" there are {len(counted)} besides training."
         )
     return [f"{FILE}: {fault}" for fault in faults]
 
@@ -253,8 +255,8 @@ def _unsound_codes(study: Study) -> Iterator[str]:
     for code in study.participants.team:
         if not is_code(code):
             yield (
-                f"the key 'participants.team' has {code[:60]!r}, which can't be a participant's code."
-                f" {CODE_HINT}"
+                f"the key 'participants.team' has {code[:60]!r}, which is not a valid participant's"
+                f" code. {CODE_HINT}"
             )
 
 
@@ -281,9 +283,9 @@ def _short_quotas(
     for key, wanted in study.design.quota.items():
         if key not in names:
             meant = did_you_mean(key, names)
-            yield f"the key 'design.quota.{key[:60]}' names no mode of the tasks and no tag.{meant}"
+            yield f"the key 'design.quota.{key[:60]}' is neither a mode nor a tag of the tasks.{meant}"
         elif having[key] < wanted:
-            yield f"the key 'design.quota.{key}' asks for {wanted} of the tasks, and there are {having[key]}."
+            yield f"the key 'design.quota.{key}' asks for {wanted} of the tasks, but there are {having[key]}."
 
 
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
@@ -314,7 +316,7 @@ def _known(key: str, name: str, known: Collection[str], what: str) -> None:
         listed = f"There are: {', '.join(list(known)[:_LISTED])}." if known else "There is none."
         meant = did_you_mean(name, known)
         raise StudyError(
-            f"{FILE}: the key {key!r} has {name[:60]!r}, which is no {what}.{meant}", hint=listed
+            f"{FILE}: the key {key!r} has {name[:60]!r}, which is not a {what}.{meant}", hint=listed
         )
 
 

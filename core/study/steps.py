@@ -292,15 +292,15 @@ class _Session:
             yield _refused(
                 RefusalReason.UNKNOWN_CODE,
                 f"The code {code[:60]!r} is not enrolled in this study.",
-                "Compare the code.",
+                "Check the code.",
             )
         if withdrawn := self.person.withdrawn:
             yield WithdrawnStep(withdrawn.data != "erase")
         if self.study.simulated and not self.situation.simulates:
             yield _refused(
                 RefusalReason.SIMULATED,
-                "This study is simulated: it takes no people.",
-                "Make one of your own.",
+                "This study is simulated: people can't take part.",
+                "Make your own study.",
             )
         if ledger.opened is None:
             yield _refused(RefusalReason.NOT_OPEN, "This study is not open yet.")
@@ -314,7 +314,7 @@ class _Session:
             yield _refused(
                 RefusalReason.NO_SANDBOX,
                 f"This study needs {demanded}, which does not work on this machine.",
-                "`gistpoint doctor` says why. Tell the organiser.",
+                "`gistpoint doctor` gives the reason. Tell the organiser.",
             )
 
     def _changed(self) -> Iterator[Step]:
@@ -322,16 +322,16 @@ class _Session:
         amended = self.ledger.amended_ms is not None
         first = set(opened.tasks) if opened and not amended else set()
         if first and first != set(self.tasks):
-            words = "The tasks here are not those with which the study was opened."
+            words = "The tasks here are not the ones with which the study was opened."
             yield _refused(RefusalReason.TASKS_CHANGED, words)
         if protocol_sha256(self.study, self.tasks) != self.ledger.protocol:
-            words = "The study's files here are not those that are in force."
+            words = "The study's files here are not the ones in force."
             yield _refused(RefusalReason.PROTOCOL_CHANGED, words)
 
     def _consent(self) -> Iterator[Step]:
         if self.person.declined:
             words = "You have decided not to take part."
-            yield _refused(RefusalReason.DECLINED, words, "Should that be a mistake, tell the organiser.")
+            yield _refused(RefusalReason.DECLINED, words, "If this is a mistake, tell the organiser.")
         consent = self.person.consent
         if consent is None:
             yield ConsentStep()
@@ -432,7 +432,9 @@ class _Session:
             if assignments:
                 yield PlanStep(assignments, self.ledger.protocol)
             else:
-                words = "There is no task for you: you have seen them, or know their libraries well."
+                words = (
+                    "There is no task for you: you have already seen the tasks, or know their libraries well."
+                )
                 yield _refused(RefusalReason.NO_TASKS, words, "Tell the organiser. Thank you.")
 
     @property
@@ -505,7 +507,7 @@ class _Session:
         assigned = self._in_hand or self._open[0]
         condition = self.study.condition_of(assigned.assignment.condition)
         if condition is None or assigned.assignment.task not in self.tasks:
-            words = "You were given a task, or a condition, that the study does not have any more."
+            words = "You were given a task or a condition that the study no longer has."
             yield _refused(RefusalReason.PLAN_CHANGED, words)
             return
         if assigned.begun is None:
@@ -518,7 +520,7 @@ class _Session:
         here = assigned.begun.reviewer.rpartition("@")[2] == self.situation.machine
         resume = attempt in self.situation.journals
         if not here and not resume:
-            words = "You have begun a task on another machine, and can only go on there."
+            words = "You began a task on another machine, and can continue it only there."
             yield _refused(
                 RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
             )

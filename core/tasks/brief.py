@@ -19,9 +19,13 @@ def template_exists(name: str) -> bool:
 def template_text(name: str) -> str:
     """Return the text of a template; parts joined with `+` in the name are concatenated.
 
-    Raises `TaskError` for a template that this version does not have.
+    A line `{{> NAME}}` is replaced by the text of the template NAME, so that a sentence that several briefs
+    share is written once. Raises `TaskError` for a template that this version does not have.
     """
     return "\n".join(_part(part) for part in name.split("+"))
+
+
+_INCLUDED = re.compile(r"^\{\{> ([\w-]+)\}\}$", re.MULTILINE)
 
 
 def _part(name: str) -> str:
@@ -31,12 +35,13 @@ def _part(name: str) -> str:
         )
     resource = files("gistpoint.core.tasks").joinpath("briefs", f"{name}.md")
     try:
-        return resource.read_text(encoding="utf-8")
+        text = resource.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise TaskError(
             f"task.toml: the key 'brief.template' is {name!r}, which this gistpoint does not have.",
             hint="Install a newer gistpoint.",
         ) from None
+    return _INCLUDED.sub(lambda found: _part(found[1]).rstrip("\n"), text)
 
 
 def template_sha256(name: str) -> str:
@@ -53,6 +58,8 @@ def in_a_shell(template: str) -> str:
 
     It takes two more values: `place`, the location of the repository, and `hand_in`, what is judged.
     """
+    if "\n## Budgets\n" in template:
+        return _with_a_shell_section(template)
     found = []
     for paragraph in template.split("\n\n"):
         if "{{tool_uses}}" in paragraph or "{{steps}}" in paragraph:
@@ -61,6 +68,23 @@ def in_a_shell(template: str) -> str:
             kept = (part for part in _SENTENCES.split(paragraph) if not _OWN_TOOLS.search(part))
             found.append(" ".join(kept))
     return "\n\n".join(found)
+
+
+_OF_TOOLS = ("Submitting", "Budgets", "The tools")
+"""The sections of briefs, from version 2 of repairs and 3 of gists, that are about gistpoint's own tools."""
+
+
+def _with_a_shell_section(template: str) -> str:
+    """Return a template in which one section on the shell replaces those on gistpoint's tools."""
+    head, *sections = template.split("\n## ")
+    kept = [head]
+    for section in sections:
+        title = section.partition("\n")[0]
+        if title == "Budgets":
+            kept.append(f"How you work\n\n{template_text('export-shell-2')}")
+        elif title not in _OF_TOOLS:
+            kept.append(section)
+    return "\n## ".join(kept)
 
 
 def filled(task: Task, values: Mapping[str, str], *, shell: bool = False) -> str:

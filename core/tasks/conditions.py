@@ -62,9 +62,9 @@ def require_same_conditions(
     """Raise `TaskConflictError`, naming the difference, if two tasks with one id differ in conditions."""
     for key, here, there in _differing(conditions_of(known, known_kind), conditions_of(other, kind)):
         raise TaskConflictError(
-            f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that"
-            f" of this one is {_quoted(there)}.",
-            hint="Ask its author which one is right. `gistpoint task delete` removes the one that is here.",
+            f"There is already another task with the id {known.short_id}: its key {key!r} is {_quoted(here)},"
+            f" but in this one it is {_quoted(there)}.",
+            hint="Ask its author which one is right. `gistpoint task delete` deletes the one that is here.",
         )
 
 

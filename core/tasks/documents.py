@@ -84,7 +84,7 @@ def read_document(path: Path) -> Fields:
     except (OSError, ValueError, RecursionError) as error:
         raise TaskError(f"{name} can't be read: {error}.") from error
     if not isinstance(values, dict):
-        raise TaskError(f"{name} must hold a table at its top.")
+        raise TaskError(f"{name} must contain a table at the top level.")
     return Fields(upgraded(values, name), name)
 
 

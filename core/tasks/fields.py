@@ -174,7 +174,7 @@ def _sentence(message: str, value: Any, key: str) -> str:
         return f"the key {f'{key}{path}'.strip('.')!r} is missing."
     named = repr(f"{key}{path}".strip("."))
     if expected and expected["least"]:
-        return f"the key {named} must be at least {expected['least']}, and is {value}."
+        return f"the key {named} must be at least {expected['least']}, but is {value}."
     if expected and expected["most"]:
         return f"the key {named} must be at most {expected['most']}."
     if "matching regex" in fault:
@@ -182,7 +182,7 @@ def _sentence(message: str, value: Any, key: str) -> str:
     if wanted == "str" and path.endswith("]"):
         return f"the key {named.rpartition('[')[0]}' must be a list of strings."
     if fault.startswith("Expected `float` "):
-        return f"the key {named} must be a number above 0, and is {value}."
+        return f"the key {named} must be a number above 0, but is {value}."
     return f"the key {named} must be {words}."
 
 

@@ -46,7 +46,7 @@ def _leak_by_name(tree: SourceTree, path: str) -> str:
     if _HISTORY & parts:
         return "is version history"
     if path.endswith(_BYTECODE) or _CACHES & parts:
-        return "is a cache that can hold the original"
+        return "is a cache that may contain the original"
     if path.endswith(_LINKS):
         return "can lead to an installed copy"
     if posixpath.basename(path) == "pyvenv.cfg":
@@ -67,7 +67,7 @@ def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
         text = _folded(tree.read(path).decode("utf-8", "replace"))
         for target, telling in wanted:
             if telling in text and not _is_own_place(tree, path, target, telling):
-                yield f"{path} holds the original lines of {target.name}"
+                yield f"{path} contains the original lines of {target.name}"
 
 
 def telling_lines(target: Target) -> str:

@@ -31,7 +31,7 @@ class Protection:
             return f"the code under test can change its tree: {self.reason}"
         places = [*(f"{folder}/" for folder in self.writable.folders), *self.writable.paths]
         more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-        return f"of its tree the code under test can change {', '.join(places[:5]) or 'nothing'}{more}"
+        return f"the code under test can change {', '.join(places[:5]) or 'nothing'}{more} in its tree"
 
 
 def protection_document(protection: Protection) -> dict[str, Any]:

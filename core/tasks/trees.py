@@ -69,4 +69,4 @@ def _bytes(text: str, path: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise DiffError(f"The patch of {path!r} holds characters that no file can hold.") from None
+        raise DiffError(f"The patch of {path!r} contains characters that no file can contain.") from None

@@ -61,13 +61,15 @@ class AttackEvidence(StrEnum):
     """A failing test was mistaken for a passing test."""
     CHANGED = "changed"
     """A failing test was mistaken for a passing test, because pytest read files that are not the task's."""
+    CONFIRMED = "confirmed"
+    """Answers that are forged were confirmed, in a process that holds neither tests nor pytest."""
     EXECUTED = "executed"
     """Code ran in a place that forbids execution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack: its file below `escapes`, `reports`, `trees` or `commands`, and its inputs."""
+    """One attack: its file in the folder of its kind (`escapes`, `reports`, ...), and its inputs."""
 
     name: str
     what: str
@@ -111,7 +113,7 @@ ESCAPES = (
     ),
     Attack(
         "system",
-        "read what else lies below /usr or /opt",
+        "read what else is below /usr or /opt",
         "read_file",
         given={"target": "system"},
         unisolated=_R,
@@ -183,11 +185,11 @@ ESCAPES = (
         isolated=_R,
         unisolated=_R,
     ),
-    Attack("loop", "loop for ever", "endless_loop", AttackEvidence.RAN_ON, timeout_s=2.0),
-    Attack("output", "print for ever", "endless_output", AttackEvidence.FLOODED, timeout_s=2.0),
+    Attack("loop", "loop forever", "endless_loop", AttackEvidence.RAN_ON, timeout_s=2.0),
+    Attack("output", "print forever", "endless_output", AttackEvidence.FLOODED, timeout_s=2.0),
     Attack(
         "records",
-        "write to the result pipe for ever",
+        "write to the result pipe forever",
         "endless_results",
         AttackEvidence.RAN_ON,
         timeout_s=5.0,
@@ -276,6 +278,29 @@ TREES = (
 """The attacks that change files that pytest reads."""
 
 
+def _answer(file: str, what: str) -> Attack:
+    return Attack(
+        f"answer-{file.replace('_', '-')}",
+        f"confirmation: {what}",
+        file,
+        AttackEvidence.CONFIRMED,
+        timeout_s=60.0,
+    )
+
+
+ANSWERS = (
+    _answer("equal_object", "answer with an object that equals everything"),
+    _answer("equal_number", "answer with a number that equals everything"),
+    _answer("from_frames", "answer what a caller's variable says"),
+    _answer("from_the_tests", "answer what the tests' file says"),
+    _answer("from_a_counter", "answer by the number of the call"),
+    _answer("patched_pytest", "replace how pytest runs a test"),
+    _answer("forged_line", "write an answer by hand"),
+    _answer("no_answer", "end the process in place of an answer"),
+)
+"""The attacks that forge the answers of a function whose pass is to be confirmed."""
+
+
 def _command(name: str, what: str, unisolated: Expected) -> Attack:
     return Attack(name.replace("_", "-"), what, name, AttackEvidence.EXECUTED, unisolated=unisolated)
 
@@ -291,4 +316,4 @@ COMMANDS = (
 )
 """The attacks that execute code in a read-only command."""
 
-ATTACKS = (*ESCAPES, *REPORTS, *TREES, *COMMANDS)
+ATTACKS = (*ESCAPES, *REPORTS, *TREES, *ANSWERS, *COMMANDS)

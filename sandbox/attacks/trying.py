@@ -10,10 +10,12 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.outcomes import SuiteReport, Writable
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import RunRequest
@@ -110,6 +112,23 @@ _SURROUNDINGS = {
     "tests/inner/__init__.py": "",
     "tests/inner/test_inner.py": "def test_inner():\n    assert 0\n",
 }
+_ANSWERED = {
+    ATTACKED: "def f(n):\n    return n * n + 1\n",
+    "tests/test_mod.py": """import mod
+import pytest
+
+WANTED = {1: 2, 2: 5, 3: 10}
+
+
+@pytest.mark.parametrize("n", WANTED)
+def test_it(n):
+    wanted = WANTED[n]
+    assert mod.f(n) == wanted
+""",
+}
+ANSWERED = f"{ATTACKED}::f"
+"""The function whose answers are forged."""
+ANSWERED_TESTS = tuple(f"tests/test_mod.py::test_it[{n}]" for n in (1, 2, 3))
 _LINES = 3000
 """The number of lines in a file in which a command may look for code to run."""
 
@@ -139,6 +158,7 @@ def source_of(attack: Attack) -> str:
     folder = {
         AttackEvidence.PASSED: "reports",
         AttackEvidence.CHANGED: "trees",
+        AttackEvidence.CONFIRMED: "answers",
         AttackEvidence.EXECUTED: "commands",
     }.get(attack.proof, "escapes")
     suffix = "sh" if attack.proof is AttackEvidence.EXECUTED else "py"
@@ -157,17 +177,59 @@ def suite_files(attack: Attack) -> Mapping[str, str]:
     return {ATTACKED: source_of(attack), TESTS: SUITE}
 
 
+class AnswerTrial(Protocol):
+    """Tries whether a tree with a forged function would be confirmed on one backend."""
+
+    def passes(self, submitted: SourceTree) -> tuple[bool, str]:
+        """Return whether it would be confirmed, and a detail."""
+        ...
+
+
+AnswerTrials = Callable[[Backend, EnvironmentSource, SourceTree], AnswerTrial]
+"""Makes the trial of a backend, with the tree of the true function (`ANSWERED`)."""
+
+
 def self_test(
-    backends: Mapping[str, Backend], cache: Path, attacks: Sequence[Attack] = ATTACKS
+    backends: Mapping[str, Backend],
+    cache: Path,
+    answers: AnswerTrials,
+    attacks: Sequence[Attack] = ATTACKS,
 ) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
-    """Try every attack on every backend; yield each attack with its findings by the backend's name."""
+    """Try every attack on every backend; yield each attack with its findings by the backend's name.
+
+    `answers` makes what tries the forged answers.
+    """
     environments = EnvironmentStore(cache)
     with staged() as stage:
+        tree = answered_tree(stage.base)
+        trials: dict[str, AnswerTrial] = {}
         for attack in attacks:
-            tried = {
-                name: try_attack(backend, attack, stage, environments) for name, backend in backends.items()
-            }
+            tried = {}
+            for name, backend in backends.items():
+                if attack.proof is not AttackEvidence.CONFIRMED:
+                    tried[name] = try_attack(backend, attack, stage, environments)
+                    continue
+                try:
+                    if name not in trials:
+                        trials[name] = answers(backend, environments, tree)
+                    tried[name] = try_answer(backend, attack, trials[name], tree)
+                except InfrastructureError as error:
+                    # What can't be tried must not look as if it had been stopped.
+                    tried[name] = AttackFinding(
+                        attack, name, attack.expected(backend), reached=True, detail=str(error)
+                    )
             yield attack, tried
+
+
+def answered_tree(base: Path) -> SourceTree:
+    """Return the tree of the function whose answers are forged, with its tests, in a file below `base`."""
+    return _packed(_ANSWERED, base / "suites", "answered")
+
+
+def try_answer(backend: Backend, attack: Attack, trial: AnswerTrial, tree: SourceTree) -> AttackFinding:
+    """Try an attack on confirmation in a trial on `tree`, and return the finding."""
+    reached, detail = trial.passes(tree.with_files({ATTACKED: source_of(attack).encode()}))
+    return AttackFinding(attack, backend.name, attack.expected(backend), reached, detail)
 
 
 def try_attack(
@@ -288,7 +350,12 @@ def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, too
             return ended.stop is Stop.EXITED or took > 2 * attack.timeout_s + 10
         case AttackEvidence.FLOODED:
             return len(ended.output) > SMALL.output + _SLACK
-        case AttackEvidence.PASSED | AttackEvidence.CHANGED | AttackEvidence.EXECUTED:
+        case (
+            AttackEvidence.PASSED
+            | AttackEvidence.CHANGED
+            | AttackEvidence.CONFIRMED
+            | AttackEvidence.EXECUTED
+        ):
             raise AssertionError("these are tried in another way")
 
 
@@ -349,8 +416,12 @@ def run_attacked(
 
 
 def _packed_suite(attack: Attack, base: Path) -> SourceTree:
-    folder, tar = base / "suites" / attack.file, base / "suites" / f"{attack.file}.tar"
-    for path, text in suite_files(attack).items():
+    return _packed(suite_files(attack), base / "suites", attack.file)
+
+
+def _packed(files: Mapping[str, str], base: Path, name: str) -> SourceTree:
+    folder, tar = base / name, base / f"{name}.tar"
+    for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
     write_tree(folder, tar)

@@ -216,7 +216,7 @@ def complaint_of(backend: Backend) -> str:
     succeeded = ended.stop is Stop.EXITED and ended.exit_code == 0
     if succeeded and lines == [token]:
         return ""
-    return (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
+    return (ended.output.strip().splitlines() or [f"it ended with status {ended.exit_code}"])[-1]
 
 
 def probe_command(base: Path, token: bytes) -> Command:

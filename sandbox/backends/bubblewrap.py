@@ -408,7 +408,7 @@ class BubblewrapBackend:
             # How the command ended is in bubblewrap's exit code. A signal that ended bubblewrap came from
             # outside: nothing in the run can send it, so the solver is not charged for it (decision 121).
             if status < 0:
-                reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
+                reason = f"bubblewrap was ended from outside (signal {-status}); nothing in the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
             return replace(ended, exit_code=_as_signal(ended.exit_code))
 
@@ -468,7 +468,7 @@ class BubblewrapBackend:
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
             return BackendProbe(
-                works=False, why_not="bubblewrap serves Linux alone", fix="Use the Docker backend."
+                works=False, why_not="bubblewrap works only on Linux", fix="Use the Docker backend."
             )
         if filter_program() is None:
             return BackendProbe(
@@ -490,7 +490,7 @@ class BubblewrapBackend:
             complaint = complaint_of(self)
         except OSError as error:
             return BackendProbe(
-                works=False, version=version, why_not=f"what a run sees can't be laid out: {error}"
+                works=False, version=version, why_not=f"the file system of a run can't be laid out: {error}"
             )
         if not complaint:
             return BackendProbe(works=True, version=version)
@@ -556,7 +556,7 @@ def _fix_for(complaint: str) -> str:
     if has("Unknown option"):
         return "Install bubblewrap 0.8.0 or newer."
     if has("execvp", "execve"):
-        return "Install Python where every user may read it; it was not found inside."
+        return "Install Python where every user can read it; it was not found inside."
     return "Run `bwrap --unshare-user --ro-bind / / true` to see what the kernel objects to."
 
 

@@ -14,7 +14,7 @@ import os
 import platform
 import random
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,7 +22,7 @@ from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, complaint_of
 from gistpoint.sandbox.backends.entering import Confinement, run_supervised
-from gistpoint.sandbox.backends.runtime import RuntimeCache
+from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import TreeParts, TreeStates, give_away, laid_out
 from gistpoint.sandbox.layout import run_folder
@@ -36,13 +36,14 @@ REDUCED = (
     "tests can't open sockets, not even on loopback",
     "no /proc and no shared memory",
     "names, sizes and modes of your files can be seen, and modes and times of your own files can be changed",
-    "disk and total memory are bounded by looking ten times a second, not by the kernel",
+    "disk and total memory are checked ten times a second, not limited by the kernel",
 )
 _USERS = range(61184, 65520)  # systemd's range for dynamic users; each is used for one run (decision 9)
 _LEAST_VERSION = 3  # older versions let a run empty a file outside
 _SCOPES_SIGNALS = 6
 _ETC = ("/etc/hosts",)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_ByFolder = Mapping[str, Sequence[str]]
 
 
 class LandlockBackend:
@@ -56,6 +57,7 @@ class LandlockBackend:
         self._cache = cache or RuntimeCache()
         self._interface = landlock_version() if version is None else min(version, landlock_version())
         self._probe: BackendProbe | None = None
+        self._of_machine: dict[str, Mapping[str, _ByFolder]] = {}
 
     def probe(self) -> BackendProbe:
         """Run a trivial command with the settings of every run; return the result, which is cached."""
@@ -116,13 +118,25 @@ class LandlockBackend:
             ]
             look = []
             write = [*_own_paths(work, parts), *_folders(parts)]
-        read = [Path(part.path) for part in runtime.parts if not part.link]
-        read += [*map(Path, _ETC), *shown]
-        # Python finds modules by listing folders, including the top of its standard library.
-        listed = {Path(part.path).parent for part in runtime.interpreter if part.path.endswith(".py")}
-        allowed = {"read": read, "look": look, "list": listed, "write": [*write, *map(Path, _DEVICES)]}
-        rules = {kind: _by_folder(paths) for kind, paths in allowed.items()}
+        machine = self._rules_of_machine(runtime)
+        rules = {
+            "read": _merged(machine["read"], _by_folder(shown)),
+            "look": _by_folder(look),
+            "list": machine["list"],
+            "write": _by_folder([*write, *map(Path, _DEVICES)]),
+        }
         return {"version": self._interface, "filter": program.hex(), **rules}
+
+    def _rules_of_machine(self, runtime: Runtime) -> Mapping[str, _ByFolder]:
+        """Return the rules for the machine's own files, which are thousands and the same for every run."""
+        rules = self._of_machine.get(runtime.key)
+        if rules is None:
+            read = [Path(part.path) for part in runtime.parts if not part.link]
+            # Python finds modules by listing folders, including the top of its standard library.
+            listed = {Path(part.path).parent for part in runtime.interpreter if part.path.endswith(".py")}
+            rules = {"read": _by_folder([*read, *map(Path, _ETC)]), "list": _by_folder(listed)}
+            self._of_machine[runtime.key] = rules
+        return rules
 
     def _version(self) -> str:
         if self._interface:
@@ -140,7 +154,7 @@ class LandlockBackend:
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
             return BackendProbe(
-                works=False, why_not="Landlock is part of Linux alone", fix="Use the Docker backend."
+                works=False, why_not="Landlock exists only on Linux", fix="Use the Docker backend."
             )
         if filter_program() is None:
             why_not = f"there is no table of system calls for {platform.machine()}"
@@ -149,12 +163,12 @@ class LandlockBackend:
             offer = (
                 f"offers version {self._interface}"
                 if self._interface
-                else "offers none, or it is switched off"
+                else "does not offer it, or it is switched off"
             )
             return BackendProbe(
                 works=False,
                 version=self._version(),
-                why_not=f"Landlock {_LEAST_VERSION} is needed and this kernel {offer}",
+                why_not=f"Landlock {_LEAST_VERSION} is needed, and this kernel {offer}",
                 fix="Start Linux 6.2 or newer, with `landlock` among the names of the boot option `lsm=`.",
             )
         complaint = complaint_of(self)
@@ -166,15 +180,16 @@ class LandlockBackend:
 def _fix_for(complaint: str) -> str:
     if "private mount namespace" in complaint or "Permission denied" in complaint:
         return (
-            "Started by root, what a run needs must lie in folders open to all users: set GISTPOINT_HOME to"
-            " such a folder and use a Python outside of root's home, or run gistpoint as an ordinary user."
+            "If it is started by root, everything that a run needs must be in folders that all users"
+            " can open: set GISTPOINT_HOME to such a folder and use a Python outside root's home, or"
+            " run gistpoint as an ordinary user."
         )
     if "Function not implemented" in complaint or "Operation not permitted" in complaint:
         return (
-            "A container's own filter on system calls may forbid Landlock here: allow it, or use the Docker"
-            " backend."
+            "A container's own filter of system calls may forbid Landlock here: allow it, or use the"
+            " Docker backend."
         )
-    return "Run `gistpoint doctor` as an ordinary user to see whether it is root that makes the difference."
+    return "Run `gistpoint doctor` as an ordinary user to see whether root is the reason."
 
 
 def _unused_user() -> int:
@@ -186,6 +201,10 @@ def _unused_user() -> int:
                 busy.add(entry.stat().st_uid)
     # Chosen at random, so that two programs that start at the same moment seldom take the same user.
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
+
+
+def _merged(one: _ByFolder, other: _ByFolder) -> dict[str, Sequence[str]]:
+    return {folder: [*one.get(folder, ()), *other.get(folder, ())] for folder in (*one, *other)}
 
 
 def _by_folder(paths: Iterable[Path]) -> dict[str, list[str]]:

@@ -34,8 +34,8 @@ class PlainBackend:
         return BackendProbe(
             works=os.name == "posix",
             version=platform.system(),
-            why_not="" if os.name == "posix" else "only POSIX systems are served",
-            warning="no isolation: the code can do whatever you can",
+            why_not="" if os.name == "posix" else "only POSIX systems are supported",
+            warning="no isolation: the code can do everything that you can do",
         )
 
     def enforces(self) -> Mapping[str, str]:

@@ -267,8 +267,8 @@ def _require_finished(records: Records, ended: Ended) -> None:
     if not records.finished:
         last = next(reversed(records.tests), "")
         raise RecordingError(
-            f"The watched run of the suite did not come to its end: {ended.stop} after"
-            f" {len(records.tests)} of {records.collected} tests"
-            f"{', the last one ' + last if last else ''}. {ended.reason}".strip(),
+            f"The watched run of the suite did not finish: {ended.stop} after {len(records.tests)} of"
+            f" {records.collected}"
+            f" tests{(', the last one ' + last if last else '')}. {ended.reason}".strip(),
             hint=ended.output[-2000:],
         )

@@ -146,8 +146,8 @@ class ProbeTally:
             return RunStatus.FINISHED, ""
         if hungry or exit_code == -signal.SIGKILL or self.end.memory > _NEAR * bounds.memory:
             during = f" during {hungry}" if hungry else during
-            return RunStatus.OUT_OF_MEMORY, f"The tests wanted more than {bounds.memory >> 20} MiB{during}."
-        return RunStatus.CRASHED, f"The process left with status {exit_code}{during}."
+            return RunStatus.OUT_OF_MEMORY, f"The tests needed more than {bounds.memory >> 20} MiB{during}."
+        return RunStatus.CRASHED, f"The process ended with status {exit_code}{during}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +396,7 @@ class ServerGoneError(Exception):
     """The warm process has ended or is unusable; `ended` tells how it ended, or is None if unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
-        gone = "" if ended is None else f"The warm process is gone: {ended.stop}. {ended.reason}".strip()
+        gone = "" if ended is None else f"The warm process has ended: {ended.stop}. {ended.reason}".strip()
         super().__init__(gone or message)
         self.ended = ended
 

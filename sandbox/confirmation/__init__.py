@@ -4,5 +4,6 @@ The public names are in this module; the modules in this package are private.
 """
 
 from gistpoint.sandbox.confirmation.confirming import SandboxConfirmer, confirmer_on
+from gistpoint.sandbox.confirmation.trial import ForgeryTrial
 
-__all__ = ["SandboxConfirmer", "confirmer_on"]
+__all__ = ["ForgeryTrial", "SandboxConfirmer", "confirmer_on"]

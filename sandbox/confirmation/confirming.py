@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,9 @@ from gistpoint.core.confirmation.differences import (
     NotConfirmableError,
     changed_functions,
     test_paths,
+    without,
 )
+from gistpoint.core.confirmation.likeness import same_data
 from gistpoint.core.confirmation.model import (
     AnsweredCall,
     Confirmation,
@@ -46,21 +48,25 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.confirmation.controls import LEAST_S, ConfirmationCase, ControlRuns, ran, unlike_tests
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
-from gistpoint.sandbox.confirmation.submission import RunPlace
+from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls, repeated
+from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 SWITCH = "GISTPOINT_CONFIRM"
 _COMPARED_TESTS = 3
 """The number of failing tests whose answers are compared with those of the true function."""
-_ASKED_OTHERWISE = "answers differ when they are asked for again"
-_WRITTEN_OTHERWISE = "changes more than the bodies of functions, so that it can't be confirmed"
+_ASKED_OTHERWISE = "gives different answers when asked again"
+_WRITTEN_OTHERWISE = "changes more than the bodies of functions, so it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
-_FEWER_TESTS = "changes other functions, with which fewer tests can be run"
+_FEWER_TESTS = "changes other functions, so fewer tests can be run"
 _CHANGES_MORE = "changes what the true function never changes"
-_CHANGES_DETAIL = "The tests pass only if what the true function never changes is changed."
-_RUNS_MORE = "answers with what the library runs as code, otherwise than the true function does"
-_NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
+_CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
+_RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
+_OTHER_DATA = "answers a call of a failing test differently from the true function"
+_MOST_OTHERWISE = 20
+"""The largest number of calls with other data that are put to the true function once more."""
+_NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
 class SandboxConfirmer:
@@ -147,16 +153,19 @@ class SandboxConfirmer:
                 case.original,
                 submitted,
                 task.environment,
-                [target.name for target in case.answer.targets],
+                # A function inside another can't be called by itself, but the one around it can.
+                list(map(str, case.targets)),
                 controls.tests,
                 test_files=task.suite.test_files,
                 timeout_s=max(LEAST_S, suite_timeout(case.seconds)),
                 run=run,
             )
-        except InfrastructureError:
+        except (InfrastructureError, NotConfirmableError):
             return found
         example = report.example
-        if report.verdict is not Equivalence.DIFFERS or example is None:
+        # A call of a test itself says more than an input that no test asks for.
+        is_noted = found.beyond is not None
+        if is_noted or report.verdict is not Equivalence.DIFFERS or example is None:
             return _with(found, varied=report.varied)
         beyond = AnsweredCall(example.function, example.call, example.original, example.repair)
         return _with(found, beyond=beyond, varied=report.varied)
@@ -245,11 +254,53 @@ class _PassCheck:
                 return _counted(contradicted, report, tests)
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
-            detail = f"A call of {unlike[0]} is answered otherwise when it is put to another process."
+            detail = f"A call of {unlike[0]} gets a different answer in another process."
             found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
             return _counted(found, report, tests)
-        uncovered = len(self.case.failing.difference(tests))
-        return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered), report, tests)
+        confirmed = Confirmation(
+            Confirmed.CONFIRMED,
+            uncovered=len(self.case.failing.difference(tests)),
+            beyond=self._other_data(functions, report, tests),
+        )
+        return _counted(confirmed, report, tests)
+
+    def _other_data(
+        self, functions: Sequence[FunctionName], report: PairReport, tests: Collection[str]
+    ) -> AnsweredCall | None:
+        """Return the first call of the tests that the true function answers with other data, or None.
+
+        Such a test may pass: it does not look at this, or a comparison of the library accepts more
+        (decision 131). Calls that the true function answers otherwise each time do not count.
+        """
+        calls = [call for call in plain_calls(report, steps=True) if call.test in frozenset(tests)]
+        otherwise = self._true_answers(functions, calls, hash_seed=0)
+        if not otherwise:
+            return None
+        again = self._true_answers(functions, [call for call, _ in otherwise], hash_seed=1)
+        steady = {id(call): answer for call, (_, answer) in again}
+        for call, (exchange, answer) in otherwise:
+            known = steady.get(id(call))
+            if known is not None and same_data(exchange.request, answer.answer, known.answer):
+                asked = functions[call.first.request["function"]]
+                return _shown(asked, call.test, call.first, answer, exchange)
+        return None
+
+    def _true_answers(
+        self, functions: Sequence[FunctionName], calls: Sequence[PlainCall], *, hash_seed: int
+    ) -> list[tuple[PlainCall, tuple[Exchange, Exchange]]]:
+        """Return the calls that the true function answers with other data, with both exchanges of each."""
+
+        def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
+            return same_data(exchange.request, exchange.answer, answer)
+
+        case = self.case
+        tree = without(case.original, case.hidden)
+        process = SubmissionProcess(case.place, tree, functions, hash_seed=hash_seed)
+        try:
+            found = ((call, repeated(process, call, is_alike)) for call in calls)
+            return [(call, pair) for call, pair in found if pair is not None][:_MOST_OTHERWISE]
+        finally:
+            process.close()
 
     def _known_tests(
         self, functions: Sequence[FunctionName]
@@ -270,7 +321,7 @@ class _PassCheck:
         if not frozenset(known.telling).intersection(passed):
             # A submission chooses the functions that it changes, and thereby the tests that can be run. The
             # remaining tests must still distinguish it from a wrong submission.
-            detail = "No test that tells can be run with the other functions that were changed."
+            detail = "No test that counts can be run with the other functions that were changed."
             raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
         return passed, true.learned
 
@@ -314,11 +365,13 @@ class _PassCheck:
         A difference that the true function shows too, such as a logged time, does not count.
         """
         case = self.case
-        found = unlike_tests(case, functions, self.submitted, report, _alike_with_effects)
+        found = unlike_tests(case, functions, self.submitted, report, _alike_with_effects, steps=True)
         if not found:
             return []
         true = ran(case, functions, tests, case.original, learned, self.run)
-        unsteady = frozenset(unlike_tests(case, functions, case.original, true, _alike_with_effects))
+        unsteady = frozenset(
+            unlike_tests(case, functions, case.original, true, _alike_with_effects, steps=True)
+        )
         return [id for id in found if id not in unsteady]
 
     def _of_failing(
@@ -346,8 +399,23 @@ class _PassCheck:
             return self._of_text(functions, learned, failing[0], asked.words)
         if asked is not None and asked.problem is not None:
             return _unconfirmed(asked.problem, f"{failing[0]}: {asked.words}", (_NOT_ANSWERED,))
-        words = "fails, although every call is answered as the true function answers it"
-        return _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
+        return self._of_other_calls(functions, failing, report)
+
+    def _of_other_calls(
+        self, functions: Sequence[FunctionName], failing: Sequence[str], report: PairReport
+    ) -> Confirmation:
+        """Return the result for failing tests whose calls are not those that the true function gets.
+
+        Tests with random inputs make other calls in each run. What a call of the failing run would have been
+        answered is then found by asking the true function, and another answer is a mark.
+        """
+        call = self._other_data(functions, report, failing)
+        if call is None:
+            words = "fails, although every call is answered as the true function answers it"
+            return _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
+        detail = f"{call.test} fails, but makes other calls in each run, so that it contradicts nothing."
+        found = _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_OTHER_DATA,))
+        return _with(found, beyond=call)
 
     def _of_text(
         self,
@@ -388,26 +456,39 @@ def _answered_otherwise(
             break
         # Effects come second, because the first different answer explains a failure best.
         if not same_answer(expected.answer, found.answer):
-            return _shown(functions, test, expected, found)
+            return _shown(_asked(functions, expected), test, expected, expected, found)
         if otherwise is None and not same_effects(expected.answer, found.answer):
             otherwise = expected, found
-    return None if otherwise is None else _shown(functions, test, *otherwise)
+    if otherwise is None:
+        return None
+    return _shown(_asked(functions, otherwise[0]), test, otherwise[0], *otherwise)
 
 
 def _without_number(exchange: Exchange) -> Mapping[str, object]:
     return {name: value for name, value in exchange.request.items() if name != "call"}
 
 
-def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, found: Exchange) -> AnsweredCall:
+def _asked(functions: Sequence[FunctionName], exchange: Exchange) -> FunctionName:
+    place: int = exchange.request.get("function", 0)
+    return functions[place]
+
+
+def _shown(
+    function: FunctionName, test: str, call: Exchange, expected: Exchange, found: Exchange
+) -> AnsweredCall:
+    """Return a call with two exchanges that differ: the call's own, or those of what it answered with."""
     request = expected.request
-    function = functions[request.get("function", 0)]
     first, second = Shower(), Shower()
-    call = call_text(function.qualname, request, first)
-    second.take(request)
+    text = call_text(function.qualname, call.request, first)
+    for shower in (first, second):
+        shower.take(call.request)
+        shower.take(request)
     shown = [answer_text(expected.answer, first), answer_text(found.answer, second)]
     if shown[0] == shown[1]:
         shown = [effects_text(request, expected.answer, first), effects_text(request, found.answer, second)]
-    return AnsweredCall(str(function), call, shown[0], shown[1], test)
+    if call.request != request:
+        shown = [f"then {text}" for text in shown]
+    return AnsweredCall(str(function), text, shown[0], shown[1], test)
 
 
 # A pass that is not confirmed is watched (decision 116)

@@ -14,8 +14,9 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
-from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess, parsed
+from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport
+from gistpoint.sandbox.confirmation.repeating import plain_calls, repeated
+from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess
 from gistpoint.sandbox.limits import suite_timeout
 
 LEAST_S = 60.0
@@ -24,8 +25,6 @@ _CONTROL_S = 300.0
 """The least time limit of a control, which runs once, with all tests that enter the function."""
 _SHARE = 0.5
 """The share of the suite's time that the tests of a confirmation may take."""
-_ASKED_AGAIN = 1_000
-"""The largest number of plain calls that are repeated in another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +158,10 @@ def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
     """Return the most frequent reason why tests can't count, and an explanation of it."""
     counted = Counter(report.reasons())
     if not counted:
-        return Unconfirmable.NO_CONTROL, "No test asks the function for anything while it runs."
+        return Unconfirmable.NO_CONTROL, "No test calls the function while it runs."
     reason = Unconfirmable(counted.most_common(1)[0][0])
     words = _words_of(report, reason)
-    return reason, words or "The tests fail if the function runs in a process of its own."
+    return reason, words or "The tests fail if the function runs in a separate process."
 
 
 def _within_bounds(
@@ -202,29 +201,28 @@ def ran(
     return Pair(case.place, order).run(run)
 
 
-_Alike = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
-
-
 def unlike_tests(
     case: ConfirmationCase,
     functions: Sequence[FunctionName],
     submitted: SourceTree,
     report: PairReport,
-    alike: _Alike = same_without_order,
+    alike: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = same_without_order,
+    *,
+    steps: bool = False,
 ) -> list[str]:
     """Return the tests with a call that gets another answer when it is repeated, as judged by `alike`.
 
-    The calls are repeated in reverse order, in another process with another hash seed.
+    The calls are repeated in reverse order, in another process with another hash seed; with `steps`, also
+    what the iterators and functions in their answers were asked for.
     """
-    calls = list(plain_calls(report, _ASKED_AGAIN))
+    calls = plain_calls(report, steps=steps)
     tree = without(submitted, case.hidden)
     process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
+
+    def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
+        return answer["re"] != "gone" and alike(exchange.answer, answer)
+
     try:
-        return [id for id, exchange in reversed(calls) if not _answers_alike(process, exchange, alike)]
+        return [call.test for call in reversed(calls) if repeated(process, call, is_alike) is not None]
     finally:
         process.close()
-
-
-def _answers_alike(process: SubmissionProcess, exchange: Exchange, alike: _Alike) -> bool:
-    answer = parsed(process.answer_call(exchange.request))
-    return answer is not None and alike(exchange.answer, answer)

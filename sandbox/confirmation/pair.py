@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -321,17 +321,4 @@ class Pair:
 
 def _last_words(ended: Ended) -> str:
     last = ended.output.strip().rpartition("\n")[2][-200:]
-    return f"the process left with status {ended.exit_code} in place of an answer. {last}".rstrip()
-
-
-def plain_calls(report: PairReport, most: int) -> Iterator[tuple[str, Exchange]]:
-    """Yield up to `most` different calls that can be repeated alone, each with the id of its test."""
-    seen: set[str] = set()
-    for id, asked in report.asked.items():
-        for exchange in asked.exchanges:
-            if len(seen) >= most:
-                return
-            text = json.dumps({**exchange.request, "call": 0})
-            if exchange.is_plain and text not in seen:
-                seen.add(text)
-                yield id, exchange
+    return f"the process ended with status {ended.exit_code} instead of answering. {last}".rstrip()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import email.utils
 import json
 import queue
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,9 +49,16 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
     return DefaultHttpxClient(
         follow_redirects=False,
         timeout=timeout_s,
+        verify=_trusted(),
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [bound]},
     )
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return the trusted certificates; reading them takes as long as the rest of a request."""
+    return httpx2.create_ssl_context()
 
 
 class _Body(httpx2.SyncByteStream):
@@ -90,7 +99,7 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     `sent_characters` is the length of the request, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return _malformed("it is no JSON object")
+        return _malformed("it is not a JSON object")
     failure = _error_in(data)
     if failure is not None:
         return failure
@@ -414,7 +423,7 @@ class OpenAICompatibleModel:
             cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
             return self._failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
         except httpx.HTTPError as error:
-            what = f"broke off in its reply ({type(error).__name__})"
+            what = f"stopped in the middle of its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
             error_body = self._withheld.taken_out_of(error.body)
@@ -460,7 +469,7 @@ class OpenAICompatibleModel:
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _timed_out(self, sent: int) -> ChatFailure:
-        what = f"gave no whole reply within {self.settings.timeout_s:g} s"
+        what = f"gave no complete reply within {self.settings.timeout_s:g} s"
         return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
 
     def _lost(self, sent: int) -> Usage:

@@ -170,18 +170,18 @@ def endpoint_settings(
     given = read_user_settings(config).llm
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
-        raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
+        raise EndpointError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
     url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
     key = (environment.get(KEY_NAME, "") or given.api_key).strip()
     if not key.isascii() or not key.isprintable():
         raise EndpointError(
-            "The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}."
+            "The key of the endpoint contains characters that no key has.", hint=f"Look at {KEY_NAME}."
         )
     _check_url(url)
     if not key and url == OPENAI:
         raise EndpointError(
             "No key is set for the endpoint.",
-            hint=f"Set {KEY_NAME}, or {URL_NAME} to an endpoint that needs none.",
+            hint=f"Set {KEY_NAME}, or {URL_NAME} to an endpoint that needs no key.",
         )
     most_tokens = given.max_tokens
     return EndpointSettings(
@@ -199,7 +199,7 @@ def endpoint_settings(
 def _check_url(url: str) -> None:
     if not _is_web_address(url):
         raise EndpointError(
-            "The address of the endpoint is not one of http or https.",
+            "The address of the endpoint is not an http or https address.",
             hint=f"Set {URL_NAME} to something like http://localhost:8000/v1.",
         )
 

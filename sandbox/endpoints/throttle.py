@@ -85,7 +85,9 @@ class ThrottledModel:
         while (seconds := self.gate.wait_s()) > 0:
             if seconds > self.gate.backoff.patience_s:
                 return ChatFailure(
-                    ChatProblem.RATE_LIMITED, f"The endpoint asked to wait for {seconds:.0f} s more.", seconds
+                    ChatProblem.RATE_LIMITED,
+                    f"The endpoint asks to wait for another {seconds:.0f} s.",
+                    seconds,
                 )
             # Checked again after the wait, because another request may have closed the gate for longer.
             self.sleep(seconds * random.uniform(1.0, 1.0 + _SPREAD), cancel)

@@ -57,11 +57,11 @@ _STOPPED = {
     Stop.TIMED_OUT: f"it took longer than {_TIMEOUT_S:g} s",
     Stop.OUT_OF_MEMORY: f"it took more than {_LIMITS.memory >> 20} MiB of memory",
     Stop.TOO_MUCH_DISK: f"it wrote more than {_LIMITS.disk >> 20} MiB",
-    Stop.TOO_MANY_RESULTS: f"it handed out more than a wheel of {MOST_BYTES >> 20} MiB",
+    Stop.TOO_MANY_RESULTS: f"it returned more than a wheel of {MOST_BYTES >> 20} MiB",
 }
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
 _DRIVER = Path(__file__).parents[1] / "payload" / "build_backend.py"
-_HINT_OWN = "Mend the build, or list `dependencies` below [project] in pyproject.toml: then nothing is built."
+_HINT_OWN = "Fix the build, or list `dependencies` below [project] in pyproject.toml; then nothing is built."
 """The hint for a source itself, which is never replaced with a wheel."""
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
 
@@ -191,7 +191,10 @@ class Builds:
             lock = self.pin(requirements).lines if requirements else ()
             return self.environments.of_lock(lock, self)
         except EnvironmentBuildError as error:
-            message = f"{what} has to be built, and what its build needs can't be had. {error.message}"
+            message = (
+                f"{what} has to be built, but the packages that its build needs are not"
+                f" available. {error.message}"
+            )
             raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error
 
     def _run(
@@ -233,7 +236,9 @@ class Builds:
         log = self.environments.cache / "logs" / f"build-{hashlib.sha256(what.encode()).hexdigest()[:24]}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(ended.output, "utf-8", errors="replace")
-        last = next((line for line in reversed(ended.output.splitlines()) if line.strip()), "it said nothing")
+        last = next(
+            (line for line in reversed(ended.output.splitlines()) if line.strip()), "it printed nothing"
+        )
         reason = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
         return EnvironmentBuildError(
             f"{what} has to be built, and its build in {self.backend.name} failed: {reason}",
@@ -328,7 +333,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     try:
         built = parse_wheel_filename(wheel.name)[:2]
     except InvalidWheelFilename as error:
-        raise _no_wheel(wheel, f"no name of a wheel ({error})") from error
+        raise _no_wheel(wheel, f"not a valid name of a wheel ({error})") from error
     if built != wanted:
         raise _no_wheel(wheel, f"a wheel of {built[0]} {built[1]}, not of {name} {version}")
     try:
@@ -338,7 +343,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
     if not _describes(metadata, wanted):
         raise _no_wheel(
-            wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}"
+            wheel, f"not as described by its metadata: {metadata.get('Name')} {metadata.get('Version')}"
         )
     # Only names from an index are allowed: uv would fetch a URL.
     for line in metadata["Requires-Dist"]:
@@ -351,14 +356,18 @@ def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:
-        raise _no_wheel(wheel, f"larger unpacked than {_MOST_UNPACKED >> 20} MiB or {_MOST_FILES:,} files")
+        raise _no_wheel(
+            wheel, f"when unpacked, larger than {_MOST_UNPACKED >> 20} MiB or {_MOST_FILES:,} files"
+        )
     for member in members:
         if _leads_out(member) or stat.S_ISLNK(member.external_attr >> 16):
-            raise _no_wheel(wheel, f"no archive to unpack: it holds {member.filename[:200]!r}")
+            raise _no_wheel(
+                wheel, f"not an archive that can be unpacked: it contains {member.filename[:200]!r}"
+            )
     at_top = [member for member in members if member.filename.count("/") == 1]
     found = [member for member in at_top if member.filename.endswith(".dist-info/METADATA")]
     if len(found) != 1 or found[0].file_size > MOST_METADATA:
-        raise _no_wheel(wheel, "without metadata of its own")
+        raise _no_wheel(wheel, "without its own metadata")
     with archive.open(found[0]) as file:
         return file.read(MOST_METADATA).decode("utf-8", "replace")
 
@@ -378,4 +387,4 @@ def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:
 
 
 def _no_wheel(wheel: Path, what: str) -> EnvironmentBuildError:
-    return EnvironmentBuildError(f"The build handed out {quoted(wheel.name)}, which is {what}.")
+    return EnvironmentBuildError(f"The build returned {quoted(wheel.name)}, which is {what}.")

@@ -25,7 +25,7 @@ from gistpoint.sandbox.environments.sdists import unpack
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.taskimages import ImageReport
 
-_INSTALLED_FROM_IT = "Install it in the image (`python -m pip install '{runner}'`), and name the new digest."
+_INSTALLED_FROM_IT = "Install it in the image (`python -m pip install '{runner}'`), and give the new digest."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
     for option, path in (("--workdir", spec.workdir), ("--python", spec.python)):
         if path and not is_image_path(path):
             raise SourceError(
-                f"{option} is no absolute path in the image: {quoted(path)}.", hint="Such as /testbed."
+                f"{option} is not an absolute path in the image: {quoted(path)}.",
+                hint="For example /testbed.",
             )
     try:
         engine = connect()
@@ -116,7 +117,7 @@ def _fetched(
     tree = SourceTree.open(scratch / "tree.tar")
     if not tree.members:
         raise SourceError(
-            f"The folder {pins.workdir} of the image holds no files.", hint="Name another `--workdir`."
+            f"The folder {pins.workdir} of the image contains no files.", hint="Name another `--workdir`."
         )
     record = {
         "image": pins.reference,

@@ -46,7 +46,7 @@ def find_interpreter(version: str) -> Interpreter:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
         complaint += asked.stderr
     raise EnvironmentBuildError(
-        f"This machine has no Python {version}, which the task's environment is pinned to.",
+        f"This machine has no Python {version}, which the task's environment needs.",
         hint=f"Install it (for example with `uv python install {version}`) and try again.",
         log=complaint,
     )

@@ -97,7 +97,7 @@ def pin(
         # Their true requirements are known only once they are built, so uv is asked again.
         built.update({key: wheel_of(*key) for key in waiting})
     raise EnvironmentBuildError(
-        "The requirements lead from one package without a wheel to another, without an end."
+        "The requirements lead endlessly from one package without a wheel to another."
     )
 
 
@@ -144,7 +144,7 @@ def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = N
         kept.write_text(result.log, "utf-8")
         hint += f" in {kept}"
     message = f"The environment could not be built{named}: {_reason_in(result.log)[:400]}"
-    hint += "; a requirement can be added or replaced, or an earlier date given for the resolution."
+    hint += "; add or replace a requirement, or give an earlier date for the resolution."
     return EnvironmentBuildError(message, hint=hint, log=result.log)
 
 

@@ -55,11 +55,13 @@ def named_requirement(text: str) -> Requirement:
     # An address could name anything, even a file on this machine.
     if requirement.url is not None:
         raise EnvironmentBuildError(
-            f"{quoted(text)} is an address, and packages come from an index alone.", hint=hint
+            f"{quoted(text)} is an address, but packages come from an index only.", hint=hint
         )
     # A newline in a marker would start another line, such as an option of uv.
     if not str(requirement).isprintable():
-        raise EnvironmentBuildError(f"{quoted(text)} holds a character that no requirement needs.", hint=hint)
+        raise EnvironmentBuildError(
+            f"{quoted(text)} contains a character that no requirement needs.", hint=hint
+        )
     return requirement
 
 

@@ -134,7 +134,7 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
         if chain[0] in roots:
             chain_text = " needs ".join(chain) if len(chain) > 1 else chain[0]
             raise EnvironmentBuildError(
-                f"{name} can't be the target: it is part of what runs the tests ({chain_text}).",
+                f"{name} can't be the target, because it is part of what runs the tests ({chain_text}).",
                 hint="Choose another library, or leave out the plugin.",
             )
         for parent in sorted(parents.get(chain[0], ())):

@@ -97,7 +97,7 @@ def _not_found(pinned: str, log: str) -> SourceError:
     lines = [line.strip().removeprefix("cause: ") for line in log.splitlines()]
     proof = next((line for line in lines if "Because" in line), log.strip())
     reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
-    hint = "Is the version right, the index reachable?"
+    hint = "Check the version, and whether the index can be reached."
     if "no source distribution" in proof:
         hint = "Give its git repository at a commit instead."
     return SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)
@@ -285,7 +285,7 @@ class _Room:
         self._bytes -= size
         self._files -= files
         if self._bytes < 0 or self._files < 0:
-            raise SourceError(f"{self.archive.name} is larger unpacked than {self._bounds}.")
+            raise SourceError(f"{self.archive.name} is larger than {self._bounds} when unpacked.")
 
 
 class _Files:
@@ -318,7 +318,8 @@ class _Files:
         # A hard link to a link would copy its target, perhaps from outside.
         if there.is_symlink() or not there.is_file():
             raise SourceError(
-                f"{room.archive.name} holds a hard link to {source[:200]!r}, which is not a file before it."
+                f"{room.archive.name} contains a hard link to {source[:200]!r}, which is not a file"
+                " before it."
             )
         if source != path:
             room.take(there.stat().st_size, files=0)
@@ -349,5 +350,5 @@ def _inside(archive: Path, name: str) -> str:
     normal = posixpath.normpath(name)
     is_odd = not name or "\0" in name or "\\" in name
     if is_odd or normal.startswith(("/", "..")):
-        raise SourceError(f"{archive.name} holds the path {name[:200]!r}, which leads out of it.")
+        raise SourceError(f"{archive.name} contains the path {name[:200]!r}, which leads out of it.")
     return normal

@@ -35,9 +35,7 @@ from gistpoint.sandbox.layout import lay_out
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
-_CLONED = (
-    "Look whether `git clone` can read it and whether it has that commit. The form is PATH_OR_URL@COMMIT."
-)
+_CLONED = "Check that `git clone` can read it and that it has that commit. The form is PATH_OR_URL@COMMIT."
 
 
 class Fetcher:
@@ -104,7 +102,7 @@ class Fetcher:
             finally:
                 repository.close()
         except (git.GitError, ValueError, OSError) as error:
-            raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
+            raise SourceError(f"{given} is not available: {_cause(error)}", hint=_CLONED) from error
         # Copied without git's own folder, whose history contains the answer to later corruptions.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
@@ -152,9 +150,9 @@ def _is_version(specification: str) -> bool:
 def _why_not(specification: str) -> str:
     """Return why this specification can't be fetched, as the beginning of a sentence."""
     if "://" in specification:
-        return "An address is that of a git repository, and needs a commit after an @"
+        return "An address must be that of a git repository, with a commit after an @"
     if specification and path_of(specification).is_file():
-        return "It is a file, and a source is a folder (unpack an archive before)"
+        return "It is a file, but a source is a folder (unpack an archive first)"
     looks_like_path = "/" in specification or specification.startswith((".", "~"))
     if is_bare_name(specification):
         return "The version of the package is missing"
@@ -167,13 +165,13 @@ def _cause(error: Exception) -> str:
     """Return git's own error: its first fatal line, and the previous line, which may have more detail."""
     stderr = getattr(error, "stderr", None)
     if stderr is None:
-        return str(error) or "git said nothing."
+        return str(error) or "git printed nothing."
     text = str(stderr).strip().removeprefix("stderr: '").removesuffix("'")
     stripped = [line.strip() for line in text.splitlines()]
     lines = [line for line in stripped if line and not line.startswith("Cloning into ")]
     fatal = [n for n, line in enumerate(lines) if line.startswith("fatal: ")]
     last = fatal[0] if fatal else len(lines) - 1
-    return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git said nothing."
+    return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git printed nothing."
 
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
@@ -186,7 +184,7 @@ def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
     revision = write_tree(folder, tar)
     tree = SourceTree.open(tar)
     if not tree.members:
-        raise SourceError(f"{given} holds no files.", hint=_FORMS)
+        raise SourceError(f"{given} contains no files.", hint=_FORMS)
     lay_out(tree, target)
     tar.unlink()
     return revision, target

@@ -216,7 +216,7 @@ def _user_settings() -> dict[str, Any]:
             continue
         except (OSError, ValueError) as error:
             raise EnvironmentBuildError(
-                f"{path}, which holds settings of uv, can't be read: {error}.",
+                f"{path}, a file with settings of uv, can't be read: {error}.",
                 hint="Correct it, or move it away.",
             ) from error
         _merge(merged, read)

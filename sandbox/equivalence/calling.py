@@ -16,7 +16,7 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import RunContext
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Stop
-from gistpoint.sandbox.equivalence.varying import Encoded
+from gistpoint.sandbox.equivalence.encoded import Encoded
 from gistpoint.sandbox.layout import (
     MountPaths,
     building,
@@ -33,6 +33,12 @@ from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_
 _SHARED = {"gistpoint_results.py": "results_plugin.py", "gistpoint_values.py": "call_values.py"}
 _RECORDER = "gistpoint_call_recorder.py"
 _REPLAYER = "call_replayer.py"
+_OF_REPLAYER = {
+    **_SHARED,
+    _REPLAYER: _REPLAYER,
+    "gistpoint_functions.py": "raw_functions.py",
+    "gistpoint_sides.py": "plain_sides.py",
+}
 MOST_CALLS = 500
 """The largest number of different calls of a function that are recorded."""
 CALL_LIMIT_S = 2.0
@@ -50,8 +56,8 @@ class FunctionSpan:
 
     @property
     def name(self) -> str:
-        """The last part of the function's qualified name."""
-        return self.qualname.rpartition(".")[2]
+        """The last part of the function's qualified name, without a number that tells it from others."""
+        return self.qualname.rpartition(".")[2].partition("#")[0]
 
 
 @dataclass(slots=True)
@@ -67,6 +73,8 @@ class RecordedCalls:
     """
     arguments: list[str] = field(default_factory=list)
     """The arguments of each call, pickled, in base64; they are never unpickled outside the sandbox."""
+    incomplete: set[int] = field(default_factory=set)
+    """The numbers of the calls whose arguments lack something that could not be pickled."""
     passed_over: int = 0
     why: str = ""
     """Why the arguments of the last call that was passed over could not be kept."""
@@ -133,6 +141,8 @@ class CallRunner:
                 case "call":
                     calls = found[record["target"]]
                     calls.module, calls.shape = record["module"], record["shape"]
+                    if record["absent"]:
+                        calls.incomplete.add(len(calls.arguments))
                     calls.arguments.append(record["arguments"])
                 case "passed_over":
                     for calls, count, why in zip(found, record["counts"], record["why"], strict=True):
@@ -154,7 +164,7 @@ class CallRunner:
         # The calls of half a suite would be mistaken for all calls, and the result would promise too much.
         if not finished:
             raise InfrastructureError(
-                f"The run that records calls did not come to its end: {ended.stop}. {ended.reason}".strip(),
+                f"The run that records calls did not finish: {ended.stop}. {ended.reason}".strip(),
                 hint=ended.output[-1000:],
             )
         return found
@@ -200,9 +210,7 @@ class CallRunner:
         folders = sorted({str(PurePosixPath(path).parent) for path in test_files})
 
         def control(folder: Path) -> Callable[[MountPaths], Invocation]:
-            fill_control(
-                folder, pins, {**_SHARED, _REPLAYER: _REPLAYER, "gistpoint_functions.py": "raw_functions.py"}
-            )
+            fill_control(folder, pins, _OF_REPLAYER)
 
             def invocation(places: MountPaths) -> Invocation:
                 roots = (*roots_in(places.workspace, pins), places.workspace)

@@ -24,11 +24,14 @@ from gistpoint.sandbox.equivalence.calling import (
     Replayed,
     ReplayOutcome,
 )
-from gistpoint.sandbox.equivalence.varying import Encoded, simpler, size, varied, written
+from gistpoint.sandbox.equivalence.encoded import Encoded, calls_in, written
+from gistpoint.sandbox.equivalence.hints import hints_of
+from gistpoint.sandbox.equivalence.simplifying import simpler, size
+from gistpoint.sandbox.equivalence.varying import varied
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
-VARIED = 400
+VARIED = 600
 """The largest number of varied inputs for each function."""
 _SLOWER = 4
 """How many times its usual time limit a suite may take while its calls are recorded."""
@@ -151,7 +154,7 @@ class _FunctionComparison:
     def report(self) -> EquivalenceReport:
         calls = self.calls
         if not calls.arguments:
-            why = f"No call of {self.span.qualname} could be kept: {calls.why}"
+            why = f"No call of {self.span.qualname} could be recorded: {calls.why}"
             if not calls.passed_over:
                 why = f"No test calls {self.span.qualname}."
             return self._not_comparable(why, calls.passed_over)
@@ -159,17 +162,21 @@ class _FunctionComparison:
         # This run also repeats the recorded calls for the first time, which saves a fourth run.
         first = self.replay(self.original, numbers, True)
         if first.problem and not first.outcomes:
-            return self._not_comparable(f"{self.span.qualname} can't be called by itself: {first.problem}", 0)
+            return self._not_comparable(
+                f"{self.span.qualname} can't be called on its own: {first.problem}", 0
+            )
         self.described = first.described
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
-        made = varied(examples, VARIED)
+        # The repair's own literals too: a repair often errs where it asks for one value, or forgets another.
+        hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
+        made = varied(examples, VARIED, hints)
         more = self._pairs(made, False)
         pairs = [*recorded, *more]
         if not pairs:
             return self._not_comparable(
-                f"No call of {self.span.qualname} could be made again with an answer that can be compared.",
+                f"No call of {self.span.qualname} could be repeated with an answer that can be compared.",
                 self.passed_over,
             )
         differing = [pair for pair in pairs if pair.differs]
@@ -206,9 +213,18 @@ class _FunctionComparison:
             if not recorded and known.kind != "value":
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
+            has_exception = not known.kind == found.kind == "value"
+            # The exception may be about what could not be pickled, which a right repair may need too.
+            if has_exception and self._is_incomplete(given):
+                continue
             values = self.described.get(given) if isinstance(given, int) else given
             pairs.append(_Pair(values, n, known, found, recorded))
         return pairs
+
+    def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:
+        """Whether something in an input's arguments could not be pickled when it was recorded."""
+        calls = {given} if isinstance(given, int) else {call for value in given for call in calls_in(value)}
+        return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
         """Return the smallest difference, simplified step by step as long as it remains a difference."""

@@ -3,7 +3,8 @@
 Runs in the target's interpreter. The order has the `ids` of the tests to run, the `targets` (path, name,
 first and last line) and `most`, the number of different calls that are kept of each target. The records over
 the pipe are `call` (the number of the target, the module, the pickled arguments in the order of the
-signature, the shape of the signature), `passed_over` (calls whose arguments could not be kept) and `finish`.
+signature, the shape of the signature, and the number of things in them that are absent), `passed_over` (calls
+whose arguments could not be kept) and `finish`.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class CallWatch:
         try:
             values = [frame.f_locals[name] for name in names]
             # Pickled as the call begins: the function may change its arguments.
-            data = dumps(values)
+            data, absent = dumps(values)
             self.size[number] += len(data)
             if len(data) > _LARGEST or self.size[number] > _MOST_BYTES:
                 raise ValueError("its arguments are too large")
@@ -109,6 +110,7 @@ class CallWatch:
             module=frame.f_globals.get("__name__", ""),
             arguments=base64.b64encode(data).decode("ascii"),
             shape=shape,
+            absent=absent,
         )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -8,13 +8,21 @@ be called) and `finish`.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
-tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, and `o`
-any other object: the call it was recorded in, the path to it in the arguments, and the name of its class.
+tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, `x` a
+date, a time or an exact number (the name of its class, and the arguments that make it), `k` an object whose
+class extends the built-in class of the encoded value in it, and `o` any other object: the call it was
+recorded in, the path to it in the arguments, and the name of its class. After these, an object of a class of
+the repository has a list of attributes, each a pair of a name and an encoded value: all that vary, if it is
+described, and those to be set, if it is an input. The item of a dictionary is an attribute `[key]`.
 """
 
 from __future__ import annotations
 
 import base64
+import datetime
+import decimal
+import enum
+import fractions
 import hashlib
 import importlib
 import importlib.util
@@ -43,12 +51,16 @@ def _sibling(name: str) -> types.ModuleType:
 
 
 if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import plain_sides as sides
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
+    sides = _sibling("gistpoint_sides.py")
     the_function = _sibling("gistpoint_functions.py").the_function
 
 _DEPTH = 8
 _ITEMS = 2_000
+_MOST_ATTRIBUTES = 300
+"""The largest number of attributes of objects that are described for one call."""
 _SHOWN = 20_000
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _SCALARS: tuple[Any, ...] = (int, float, str, bytes)
@@ -61,6 +73,43 @@ _MAKERS: dict[str, Any] = {
     "z": frozenset,
     "c": lambda parts: slice(*parts),
 }
+_PARTS: dict[Any, Callable[[Any], list[Any]]] = {
+    datetime.date: lambda value: [value.year, value.month, value.day],
+    datetime.datetime: lambda value: [
+        *(value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond),
+        value.tzinfo,
+    ],
+    datetime.time: lambda value: [value.hour, value.minute, value.second, value.microsecond, value.tzinfo],
+    datetime.timedelta: lambda value: [value.days, value.seconds, value.microseconds],
+    decimal.Decimal: lambda value: [str(value)],
+    fractions.Fraction: lambda value: [value.numerator, value.denominator],
+}
+"""Functions that return the arguments with which a value of the standard library is made."""
+_OF_PARTS: dict[str, Any] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _PARTS}
+
+
+class Text(str):
+    """A text of a class that extends `str`."""
+
+
+class Number(int):
+    """A whole number of a class that extends `int`."""
+
+
+class Items(list):  # type: ignore[type-arg]
+    """A list of a class that extends `list`."""
+
+
+class Row(tuple):  # type: ignore[type-arg]
+    """A tuple of a class that extends `tuple`."""
+
+
+class Pairs(dict):  # type: ignore[type-arg]
+    """A dictionary of a class that extends `dict`."""
+
+
+_EXTENDED: dict[Any, Any] = {str: Text, int: Number, list: Items, tuple: Row, dict: Pairs}
+_EXTENDING: dict[Any, Any] = {kind: plain for plain, kind in _EXTENDED.items()}
 _WRITERS: dict[Any, Callable[[Any], list[Any]]] = {
     type(None): lambda value: ["n"],
     bool: lambda value: ["b", value],
@@ -91,6 +140,12 @@ _GIVEN: set[int] = set()
 """Ids of functions among a call's arguments; a closure that the call itself makes can't be compared."""
 
 
+class _Made:
+    """Whether the closures that a call makes may be compared by their names."""
+
+    by_name = False
+
+
 def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -104,31 +159,102 @@ def _children(value: Any) -> list[Any]:
         return [part for pair in value.items() for part in pair]
     if type(value) is slice:
         return [value.start, value.stop, value.step]
+    if type(value) in _PARTS:
+        return _PARTS[type(value)](value)
     if type(value) in (set, frozenset):
         # The order of a set depends on the hash seed of its process.
         return sorted(value, key=lambda part: canonical(part, 0, ()))
     return list(value)
 
 
-def encoded(value: Any, call: int, way: list[int]) -> list[Any]:
-    """Return a value in the form that the module's docstring describes.
+def _held(value: Any) -> dict[str, Any]:
+    """Return what an object holds: its attributes by name, and items of a dictionary as `[key]`.
 
-    `way` is the path to the value in the arguments of the recorded call with the number `call`.
+    Only items whose keys are texts are returned.
     """
-    kind = type(value)
-    if kind in _WRITERS:
-        return _WRITERS[kind](value)
-    if kind is int:
-        return ["i", str(value)] if abs(value) < 10**300 else ["o", call, way, "int"]
-    if kind in _KINDS or kind is dict:
-        is_too_long = kind is not slice and len(value) > _ITEMS
-        if len(way) >= _DEPTH or is_too_long:
-            return ["o", call, way, _name(kind)]
-        parts = [encoded(part, call, [*way, place]) for place, part in enumerate(_children(value))]
-        if kind is dict:
-            return ["d", [parts[place : place + 2] for place in range(0, len(parts), 2)]]
-        return [_KINDS[kind], parts]
-    return ["o", call, way, _name(kind)]
+    found: dict[str, Any] = dict(sides.attributes_of(value))
+    if isinstance(value, dict):
+        found.update((f"[{key}]", part) for key, part in dict.items(value) if type(key) is str)
+    return found
+
+
+def _hold(value: Any, wanted: dict[str, Any]) -> None:
+    """Replace some of what an object holds, without running any code of its class."""
+    items = {name[1:-1]: part for name, part in wanted.items() if name.startswith("[")}
+    attributes = {name: part for name, part in wanted.items() if not name.startswith("[")}
+    if attributes:
+        sides.set_attributes(value, {**sides.attributes_of(value), **attributes})
+    for key, part in items.items():
+        dict.__setitem__(value, key, part)
+
+
+class Describer:
+    """Encodes the arguments of one recorded call."""
+
+    def __init__(self, call: int, is_of_tree: Callable[[Any], bool]) -> None:
+        """`is_of_tree` says whether a class is of the repository, so that its objects' attributes vary."""
+        self.call = call
+        self.is_of_tree = is_of_tree
+        self.attributes = 0
+
+    def encoded(self, value: Any, way: list[Any], above: tuple[int, ...] = ()) -> list[Any]:
+        """Return a value in the form that the module's docstring describes.
+
+        `way` is the path to the value in the call's arguments; `above` has the ids of the values around it.
+        """
+        kind = type(value)
+        if kind in _WRITERS:
+            return _WRITERS[kind](value)
+        if kind is int and abs(value) < 10**300:
+            return ["i", str(value)]
+        reference = ["o", self.call, way, _name(kind)]
+        if len(way) >= _DEPTH or id(value) in above:
+            return reference
+        inner = (*above, id(value))
+        if kind in _PARTS:
+            return ["x", _name(kind), self.parts(value, way, inner)]
+        if kind in _KINDS or kind is dict:
+            if kind is not slice and len(value) > _ITEMS:
+                return reference
+            parts = self.parts(value, way, inner)
+            if kind is dict:
+                return ["d", [parts[place : place + 2] for place in range(0, len(parts), 2)]]
+            return [_KINDS[kind], parts]
+        if self.is_of_tree(kind):
+            return [*reference, self.attributes_of(value, way, inner)]
+        return reference
+
+    def parts(self, value: Any, way: list[Any], above: tuple[int, ...]) -> list[list[Any]]:
+        return [self.encoded(part, [*way, place], above) for place, part in enumerate(_children(value))]
+
+    def attributes_of(self, value: Any, way: list[Any], above: tuple[int, ...]) -> list[list[Any]]:
+        """Return the names and encoded values of what an object holds itself."""
+        found = []
+        for name, part in sorted(_held(value).items()):
+            self.attributes += 1
+            if self.attributes > _MOST_ATTRIBUTES:
+                break
+            found.append([name, self.encoded(part, [*way, name], above)])
+        return found
+
+
+class ClassesOfTree:
+    """Whether classes are those of the repository, by the files of their modules."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root) + os.sep
+        self.known: dict[Any, bool] = {}
+
+    def __call__(self, kind: Any) -> bool:
+        """Whether a class is defined in the repository and its objects are plain instances."""
+        if kind not in self.known:
+            module = sys.modules.get(kind.__module__)
+            file = getattr(module, "__file__", None)
+            is_of_tree = type(file) is str and os.path.realpath(file).startswith(self.root)
+            # A member of an enumeration, or a class, is one for all; changing it would change other calls.
+            is_shared = issubclass(kind, (type, enum.Enum))
+            self.known[kind] = is_of_tree and not is_shared
+        return self.known[kind]
 
 
 class RecordedArguments:
@@ -142,24 +268,60 @@ class RecordedArguments:
         found: list[Any] = pickle.loads(self.calls[number])
         return found
 
+    def of_input(self, given: Any) -> list[Any]:
+        """Return the arguments of an input: the number of a recorded call, or a list of encoded values."""
+        if isinstance(given, int):
+            return self.of_call(given)
+        made = _Arguments(self)
+        return [made.decoded(value) for value in given]
+
+
+class _Arguments:
+    """Decodes the arguments of one input."""
+
+    def __init__(self, recorded: RecordedArguments) -> None:
+        self.recorded = recorded
+        # Objects of one call are unpickled together, so that they refer to each other as they did there.
+        self.calls: dict[int, list[Any]] = {}
+
     def decoded(self, value: list[Any]) -> Any:
         """Return the value that an encoded value describes."""
-        kind = value[0]
+        kind, *content = value
         if kind in _READERS:
-            return _READERS[kind](*value[1:])
+            return _READERS[kind](*content)
         if kind == "d":
-            return {self.decoded(key): self.decoded(part) for key, part in value[1]}
+            return {self.decoded(key): self.decoded(part) for key, part in content[0]}
         if kind in _MAKERS:
-            return _MAKERS[kind](self.decoded(part) for part in value[1])
-        found: Any = self.of_call(value[1])
-        for step in value[2]:
-            found = _children(found)[step]
+            return _MAKERS[kind](self.decoded(part) for part in content[0])
+        if kind == "x":
+            return _OF_PARTS[content[0]](*(self.decoded(part) for part in content[1]))
+        if kind == "k":
+            plain = self.decoded(content[0])
+            return _EXTENDED[type(plain)](plain)
+        return self.object(*content)
+
+    def object(self, call: int, way: list[Any], _: str, attributes: list[list[Any]] | None = None) -> Any:
+        """Return an object of a recorded call, with some attributes replaced.
+
+        They are set without running any code of the object's class.
+        """
+        if call not in self.calls:
+            self.calls[call] = self.recorded.of_call(call)
+        found: Any = self.calls[call]
+        for step in way:
+            found = _held(found)[step] if isinstance(step, str) else _children(found)[step]
+        if attributes:
+            _hold(found, {name: self.decoded(part) for name, part in attributes})
         return found
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none."""
     kind = type(value)
+    # Whether an answer still has the class that this program gave an argument is of no interest.
+    if kind in _EXTENDING:
+        kind = _EXTENDING[kind]
+        value = kind(value)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return repr(value)
     if id(value) in above:
@@ -169,7 +331,8 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     inner = (*above, id(value))
     if kind in _PLAIN:
         return _container(value, depth, inner)
-    if type(value) is types.FunctionType and value.__closure__ is not None and id(value) not in _GIVEN:
+    is_closure = type(value) is types.FunctionType and value.__closure__ is not None
+    if is_closure and id(value) not in _GIVEN and not _Made.by_name:
         raise Unequal
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
         return f"<{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}>"
@@ -294,12 +457,15 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
             except Exception:
                 shown = type(error).__name__
         # The arguments after the call count too, because changing them is part of a function's behaviour.
+        # A closure that the call has left in them is no answer, so that its name is enough.
+        _Made.by_name = True
         after = canonical(values, 0, ())
     except Late:
         return {"kind": "late", "shown": "no answer in time", "hash": ""}
     except BaseException as error:
         return {"kind": "lost", "shown": type(error).__name__, "hash": ""}
     finally:
+        _Made.by_name = False
         signal.setitimer(signal.ITIMER_REAL, 0)
     digest = hashlib.sha256(f"{kind}\0{text}\0{after}".encode("utf-8", "backslashreplace")).hexdigest()
     alone = hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "backslashreplace")).hexdigest()
@@ -313,6 +479,7 @@ def main() -> int:
     order = channel.taken_order()
     channel.close_input()
     put = channel.opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order["key"])
+    root = os.environ.pop("GISTPOINT_ROOT")
     sys.argv = ["replay"]
     try:
         module = importlib.import_module(order["module"])
@@ -322,10 +489,12 @@ def main() -> int:
         put("finish")
         return 0
     arguments, shape = RecordedArguments(order["calls"]), order["shape"]
+    is_of_tree = ClassesOfTree(root)
     for number in range(len(arguments.calls)) if order["describe"] else ():
         try:
+            describer = Describer(number, is_of_tree)
             values = arguments.of_call(number)
-            described = [encoded(value, number, [place]) for place, value in enumerate(values)]
+            described = [describer.encoded(value, [place]) for place, value in enumerate(values)]
             json.dumps(described)
         except BaseException as error:
             put("undescribed", call=number, words=type(error).__name__)
@@ -333,9 +502,7 @@ def main() -> int:
         put("described", call=number, values=described)
     for number, given in enumerate(order["inputs"]):
         try:
-            values = (
-                arguments.of_call(given) if isinstance(given, int) else [arguments.decoded(v) for v in given]
-            )
+            values = arguments.of_input(given)
         except BaseException as error:
             put("outcome", input=number, kind="lost", shown=type(error).__name__, hash="")
             continue

@@ -2,23 +2,35 @@
 
 Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and what it
 closes over, and gets the globals of its module again. Only the interpreter that made a pickle can read it.
+What can't be pickled within an argument has an `Absent` in its place, and a lock a new one (decision 131).
 """
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import io
 import marshal
 import pickle
 import sys
+import threading
 import types
+import weakref
 from typing import Any
 
+_LOCKS: dict[Any, Any] = {type(threading.Lock()): "Lock", type(threading.RLock()): "RLock"}
 _NAME = "gistpoint_values"
 """The name of this module in the run, by which pickles refer to its functions."""
 
 
+class Absent:
+    """The place of something that could not be pickled; a call that needs it raises an exception."""
+
+
 class _ByValue(pickle.Pickler):
+    absent = 0
+    """The number of things that could not be pickled."""
+
     def reducer_override(self, value: Any) -> Any:
         """Return how to rebuild a module, or a function that can't be found by name."""
         if isinstance(value, types.ModuleType):
@@ -27,7 +39,31 @@ class _ByValue(pickle.Pickler):
             closure = value.__closure__ or ()
             made = (marshal.dumps(value.__code__), value.__module__, value.__name__, len(closure))
             return made_function, made, _state(value, closure), None, None, set_state
+        if type(value) in _LOCKS:
+            return getattr(threading, _LOCKS[type(value)]), ()
+        if type(value) is weakref.ref and value() is not None:
+            return weakref.ref, (value(),)
+        if not _can_be_pickled(value):
+            self.absent += 1
+            return Absent, ()
         return NotImplemented
+
+
+def _can_be_pickled(value: Any) -> bool:
+    """Whether an object without what it refers to can be pickled."""
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+        return _is_found(value) or not isinstance(value, type)
+    try:
+        _reduce(value)
+    except Exception:
+        return False
+    return _is_found(type(value))
+
+
+def _reduce(value: Any) -> None:
+    """Raise the error of pickling an object, if that raises one, without what it refers to."""
+    if type(value) not in copyreg.dispatch_table:
+        value.__reduce_ex__(4)
 
 
 def _is_found(function: Any) -> bool:
@@ -76,10 +112,18 @@ def set_state(function: Any, state: dict[str, Any]) -> None:
     function.__dict__.update(state["dict"])
 
 
-def dumps(values: Any) -> bytes:
-    """Return the values as a pickle."""
-    for own in (made_function, set_state):
+def dumps(values: list[Any]) -> tuple[bytes, int]:
+    """Return the values as a pickle, and the number of things within them that have an `Absent` instead.
+
+    Raises the error of pickling if one of the values itself can't be pickled.
+    """
+    for own in (made_function, set_state, Absent):
         own.__module__ = _NAME
+    for value in values:
+        # An argument is what the call is about; without it, there would be nothing to compare.
+        if not isinstance(value, (type, types.FunctionType, types.ModuleType)):
+            _reduce(value)
     out = io.BytesIO()
-    _ByValue(out, 4).dump(values)
-    return out.getvalue()
+    pickler = _ByValue(out, 4)
+    pickler.dump(values)
+    return out.getvalue(), pickler.absent

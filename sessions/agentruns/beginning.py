@@ -68,7 +68,7 @@ class AgentCondition(Request):
     gist_settings: Annotated[str | None, LOCAL] = None
     """The path of a file with settings for gists."""
     attempt_tokens: Count | None = None
-    system: SystemPrompt = "agent-1"
+    system: SystemPrompt = "agent-2"
     repeats: Count = 1
     role: str = Role.BASELINE.value
 
@@ -105,7 +105,7 @@ class AgentPace(Request):
         """Raise `UserError` if there is a limit on a cost that can't be computed."""
         if self.max_cost is not None and settings.agent.price is None and settings.host:
             raise UserError(
-                "A cost can't be bounded without a price.",
+                "A cost can't be limited without a price.",
                 hint="Give --price IN/OUT, in US dollars per million tokens.",
             )
 
@@ -149,7 +149,7 @@ def _tasks(services: Services, wanted: BeginAgentRun) -> TaskSet:
         return TaskSet("demo", tuple(named or (task for _, task in unpack_demo(place))))
     if not wanted.tasks:
         raise UserError(
-            "No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo."
+            "No task was given.", hint="Name tasks or sets (`gistpoint task list`), or give --demo."
         )
     return read_set(wanted.tasks, services.tasks, distinct=True)
 
@@ -217,10 +217,10 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     solver = services.solver(settings.model, base_url)
     if solver.host != settings.host:
         raise UserError(
-            f"The run {found.name} was begun with a model at another server: {settings.host or 'none'}.",
+            f"The run {found.name} was started with a model at another server: {settings.host or 'none'}.",
             hint=(
-                "Name that one with --base-url, or begin another run: the same name may be another model"
-                " elsewhere."
+                "Give that server with --base-url, or start another run: a model with the same name"
+                " at another server may be a different one."
             ),
         )
     pace.require_price(settings)

@@ -67,8 +67,8 @@ class ReplaysElsewhere:
         path = self._services.attempts.folder(name) / JOURNAL
         if path.stat().st_size > self._tools.most_bytes:
             raise AttemptError(
-                f"Its journal has {path.stat().st_size:,} bytes, and at most {self._tools.most_bytes:,} are"
-                " sent.",
+                f"Its journal has {path.stat().st_size:,} bytes, but at most {self._tools.most_bytes:,}"
+                " are sent.",
                 hint=f"`gistpoint replay {name}` replays it here.",
             )
         task = self._task_of(name)
@@ -79,7 +79,7 @@ class ReplaysElsewhere:
     def _task_of(self, name: str) -> Task:
         first = first_event(self._services.attempts.folder(name) / JOURNAL)
         if first is None or not isinstance(first.data, AttemptStarted):
-            raise AttemptError("Its journal holds no start of an attempt.")
+            raise AttemptError("Its journal does not contain the start of an attempt.")
         return self._services.tasks.find(first.data.task_id)
 
     def _encoded_order(self, name: str, task: Task) -> bytes:
@@ -92,7 +92,7 @@ class ReplaysElsewhere:
         try:
             report = msgspec.json.decode(result, type=ReplayReport)
         except msgspec.MsgspecError as error:
-            raise ClusterLieError(f"its report is none ({str(error)[:200]})") from error
+            raise ClusterLieError(f"what it returned is not a report ({str(error)[:200]})") from error
         document = open_run(self._services.attempts.folder(job.key))
         if fault := fault_in_report(report, document, name=job.key, task=self._task_of(job.key).id):
             raise ClusterLieError(fault)

@@ -55,7 +55,7 @@ def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once:
     if parts.username or parts.password or parts.query:
         raise UserError(
             "An address with a name, a password or a query is not sent to a cluster.",
-            hint="Leave --base-url out, and let each worker have it in its own OPENAI_BASE_URL.",
+            hint="Leave --base-url out, and set OPENAI_BASE_URL on each worker instead.",
         )
     return WorkTools(
         sandbox=isolation.sandbox or "",
@@ -166,7 +166,7 @@ class ClusterRunner:
                 self._report(state, summary.state)
                 return None
             if has_person(summary.state):
-                self._halt(state, HANDED_OVER, "A person has taken it over: it waits to be given back.")
+                self._halt(state, HANDED_OVER, "A person has taken it over; it waits to be given back.")
                 return None
             cost = summary.state.spent.usage.cost_usd or 0.0
             journal = (self._ports.attempts.folder(state.attempt) / JOURNAL).read_bytes()
@@ -176,7 +176,7 @@ class ClusterRunner:
                 )
             if len(journal) > self._tools.most_bytes:
                 self._halt(
-                    state, TOO_LARGE, f"Its journal has {len(journal):,} bytes: go on without a cluster."
+                    state, TOO_LARGE, f"Its journal has {len(journal):,} bytes: continue without a cluster."
                 )
                 return None
         order = AttemptOrder(
@@ -210,7 +210,7 @@ class ClusterRunner:
             delivered = msgspec.json.decode(result, type=DeliveredAttempt)
             require_true(delivered, order, self.run, self._tasks[order.job.task])
         except msgspec.MsgspecError as error:
-            raise ClusterLieError(f"its result is none ({str(error)[:200]})") from error
+            raise ClusterLieError(f"what it returned is not a result ({str(error)[:200]})") from error
         except DeliveryError as error:
             raise ClusterLieError(error.message) from error
         return delivered

@@ -87,8 +87,9 @@ def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
                 place = _move_to_store(folder / "attempts" / given.order.attempt, services.locations)
                 raise NotDoneError(
                     WorkStatus.TOO_LARGE,
-                    f"The journal of {given.order.attempt} has {len(delivered.journal):,} bytes, and at most "
-                    f"{given.tools.most_bytes:,} are sent. It stays on {platform.node()}, in {place}.",
+                    f"The journal of {given.order.attempt} has {len(delivered.journal):,} bytes, but"
+                    f" at most {given.tools.most_bytes:,} are sent. It stays on"
+                    f" {platform.node()}, in {place}.",
                 )
         return msgspec.json.encode(delivered)
 
@@ -110,7 +111,7 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
             report = msgspec.json.encode(report_of(replay, given.attempt, run=RunContext(switch.soon)))
         if len(report) > given.tools.most_bytes:
             raise NotDoneError(
-                WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay the attempt alone."
+                WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay this attempt separately."
             )
         return report
 
@@ -179,7 +180,7 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
             except TaskError as error:
                 raise NotDoneError(WorkStatus.NEEDS_TASK) from error
     if task.id != id:
-        raise TaskError(f"The archive of {id[:12]} holds another task, {task.short_id}.")
+        raise TaskError(f"The archive of {id[:12]} contains another task, {task.short_id}.")
     return task
 
 
@@ -205,7 +206,7 @@ def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> Agent
             solver = services.solver(settings.model, tools.base_url)
             if solver.host != settings.host:
                 raise EndpointError(
-                    f"its settings name another server: {solver.host or 'none'}, not"
+                    f"its settings give another server: {solver.host or 'none'}, not"
                     f" {settings.host or 'none'}."
                 )
             tests = tools.tests_at_once or len(os.sched_getaffinity(0))

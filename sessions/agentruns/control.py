@@ -52,7 +52,7 @@ def ask_for(folder: Path, by: str) -> PendingRequest:
     """Request control of the attempt in `folder`. Raises `AttemptError` while another request is valid."""
     if asker_of(folder) is not None:
         raise AttemptError(
-            "Somebody else is taking this attempt over.", hint="Look on: the line below tells how it goes."
+            "Somebody else is taking this attempt over.", hint="Wait: the line below shows its progress."
         )
     request = ControlRequest(by=by[:MOST_CHARACTERS], nonce=secrets.token_hex(8))
     part = folder / f".{CONTROL}.{request.nonce}"
@@ -105,21 +105,21 @@ def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) ->
     if state.header.actor != MODEL or "run" not in solver:
         raise AttemptError(
             "Only attempts that a model makes in a run can be taken over.",
-            hint="`gistpoint solve` goes on with a person's own.",
+            hint="`gistpoint solve` continues a person's own attempt.",
         )
     if solver.get("setting") == "static":
-        raise AttemptError("A static attempt is one reply: there is nothing in it to go on with.")
+        raise AttemptError("A static attempt is a single reply: it can't be continued.")
     try:
         run = runs.open(str(solver["run"]))
     except UserError as error:
         raise AttemptError(
-            "The run that this attempt is from is gone, or can't be read.", hint=str(error)
+            "The run to which this attempt belongs is gone, or can't be read.", hint=str(error)
         ) from error
     if live and state.driver == PERSON:
-        raise AttemptError("A person has this attempt open already.")
+        raise AttemptError("A person already has this attempt open.")
     if live and not run.worked_on:
         raise AttemptError(
-            f"The process that has this attempt open does not work on the run {run.name}.",
-            hint="Close it there. Then the attempt can be taken over.",
+            f"The process that has this attempt open is not working on the run {run.name}.",
+            hint="Close it there. After that, the attempt can be taken over.",
         )
     return run

@@ -133,7 +133,7 @@ def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun
     """Raise `DeliveryError` if a delivered result can't be that of the order."""
     if not delivered.journal:
         if order.journal:
-            raise DeliveryError("the journal that it was sent is not in what it returned")
+            raise DeliveryError("it did not return the journal that was sent to it")
         if delivered.status is JobStatus.ENDED:
             _require_refused(delivered, order, task)
         return
@@ -141,20 +141,20 @@ def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun
     if content.fault or content.torn or not content.events:
         raise DeliveryError(f"its journal does not verify: {content.fault or 'its last line is torn'}")
     if not delivered.journal.startswith(order.journal):
-        raise DeliveryError("its journal does not go on from the one that it was sent")
+        raise DeliveryError("its journal does not continue the one that was sent to it")
     _require_ordered(content.events[0].data, order, run, task)
     state, problem = folded_state(content.events)
     if problem:
         raise DeliveryError(f"its journal can't be read: {problem}")
     ending = "" if state.ending is None else state.ending.reason
     if ending != (delivered.problem if delivered.status is JobStatus.ENDED else ""):
-        raise DeliveryError("it says that the attempt ended otherwise than its journal does")
+        raise DeliveryError("it reports an end of the attempt that differs from its journal")
 
 
 def _require_ordered(begun: EventData, order: AttemptOrder, run: AgentRun, task: Task) -> None:
     """Raise `DeliveryError` if an attempt did not begin as ordered."""
     if not isinstance(begun, AttemptStarted) or (begun.actor, begun.attempt_id) != (MODEL, order.attempt):
-        raise DeliveryError("its journal is not that of the attempt that it was asked for")
+        raise DeliveryError("its journal is not that of the requested attempt")
     solver = begun.solver or {}
     if solver.get("job") != order.job.key or solver.get("run") != run.name:
         raise DeliveryError("its journal is that of another job")
@@ -162,7 +162,7 @@ def _require_ordered(begun: EventData, order: AttemptOrder, run: AgentRun, task:
     if solver != solver_of(run, order.job) and not order.journal:
         raise DeliveryError("its attempt was made under other settings")
     if (begun.task_id, begun.tree_sha256) != (task.id, task.tree_sha256):
-        raise DeliveryError("its attempt was made on other bytes than the task's")
+        raise DeliveryError("its attempt was made on content that differs from the task's")
 
 
 def _require_refused(delivered: DeliveredAttempt, order: AttemptOrder, task: Task) -> None:
@@ -172,4 +172,4 @@ def _require_refused(delivered: DeliveredAttempt, order: AttemptOrder, task: Tas
             require_fitting(task, order.settings.agent)
     except StaticRefusedError:
         return
-    raise DeliveryError(f"it says that the job ended without an attempt ({delivered.problem[:100]})")
+    raise DeliveryError(f"it reports that the job ended without an attempt ({delivered.problem[:100]})")

@@ -244,7 +244,7 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
         return structs.replace(row, reason="unreadable", message=str(error))
     if (summary.state.header.solver or {}).get("job") != state.job.key:
         return structs.replace(
-            row, reason="unreadable", message=f"The attempt {state.attempt} is not this job's."
+            row, reason="unreadable", message=f"The attempt {state.attempt} does not belong to this job."
         )
     return _with_attempt(row, summary, events)
 
@@ -402,7 +402,7 @@ def _solved(totals: RunFigures) -> dict[str, str]:
         return {"solved": solved}
     lines = {"solved": f"{solved}, {totals.to_be_read} more to be read"}
     if totals.solved_with_unread:
-        lines["solved, with those to be read"] = totals.solved_with_unread.words
+        lines["solved, including those to be read"] = totals.solved_with_unread.words
     return lines
 
 
@@ -437,7 +437,7 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     lines.update(_by_tests(totals))
     lines.update(_repeats(totals.repeats))
     if totals.mixed:
-        lines["mixed"] = f"{totals.mixed} by a person and a model, in no rate"
+        lines["mixed"] = f"{totals.mixed} by a person and a model, counted in no rate"
     if totals.refused:
         lines["without an attempt"] = str(totals.refused)
     lines["reasons"] = (
@@ -445,8 +445,8 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     )
     if totals.never_called:
         lines["without a call"] = (
-            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote; if that is calls"
-            " as text, the server has to be configured for the form in which its model writes them"
+            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote. If that is"
+            " calls as text, configure the server for the form in which the model writes calls"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (
@@ -460,12 +460,12 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
         f"{totals.completion_tokens:,} received ({totals.reasoning_tokens:,} reasoning)"
     )
     if totals.lost_tokens:
-        lines["lost"] = f"about {totals.lost_tokens:,} tokens of requests without a reply"
+        lines["lost"] = f"about {totals.lost_tokens:,} tokens in requests without a reply"
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
     lines["time"] = (
-        f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s of it the model's,"
-        f" {totals.endpoint_wait_s:.0f} s waiting to ask again; {totals.retried} requests sent again before a"
-        " reply"
+        f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s by the model,"
+        f" {totals.endpoint_wait_s:.0f}"
+        f" s waiting to send a request again; {totals.retried} requests sent again before a reply"
     )
     if totals.misdated:
         lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"

@@ -49,7 +49,7 @@ GRACE_S = 10.0
 """The seconds that requests and test runs may take to finish once the run is stopped."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
-_TAKEN = "A person has taken it over: it waits to be given back."
+_TAKEN = "A person has taken it over; it waits to be given back."
 _LAST_S = 5.0
 """The seconds that cancelled jobs may take to close their journals."""
 
@@ -402,7 +402,7 @@ class AgentRunner:
             if left.stops_run:
                 self.stop(left.message)
         elif left.how is Leaving.OVER_COST:
-            self._halted(job, left.how.value, "Its next request might cost more than the run may.")
+            self._halted(job, left.how.value, "Its next request might exceed the run's cost limit.")
         self._report(job)
 
     def _pay(self, job: AgentJob, state: AttemptState) -> None:

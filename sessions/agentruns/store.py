@@ -347,15 +347,16 @@ class AgentRunStore:
         """
         if not _NAME.fullmatch(name):
             raise AgentRunError(
-                f"{name[:120]!r} can't be the name of a run.",
-                hint="Take letters, digits and . _ @ + -, at most 100, the first a letter or digit.",
+                f"{name[:120]!r} is not a valid name for a run.",
+                hint="Use letters, digits and . _ @ + -, at most 100, starting with a letter or digit.",
             )
         if name in self.names():
             run = self.open(name)
             if run.settings.digest != settings.digest:
                 raise AgentRunError(
                     f"The run {name} has other settings: {', '.join(differing(run.settings, settings))}.",
-                    hint="Choose another --name, or `gistpoint agent resume` it with its own.",
+                    hint="Choose another --name, or continue it with its own settings: `gistpoint agent"
+                    " resume`.",
                 )
             return run
         folder = self.root / name

@@ -200,10 +200,13 @@ class VerdictAgreement:
 def verdict_agreement(
     book: ValidationBook, tasks: Iterable[str], first: str, second: str
 ) -> VerdictAgreement:
-    """Return the agreement of two validators on some tasks; `needs_discussion` counts like other verdicts."""
+    """Return the agreement of two validators on some tasks; `needs_discussion` counts like other verdicts.
+
+    Only verdicts count that were given before the validator saw those of others (decision 134).
+    """
     pairs: list[tuple[str, TaskVerdict, TaskVerdict]] = []
     for task in tasks:
-        one, other = book.state(task, first).verdict, book.state(task, second).verdict
+        one, other = book.state(task, first).independent, book.state(task, second).independent
         if one is not None and other is not None:
             pairs.append((task, one.verdict, other.verdict))
     accepted = [(one is TaskVerdict.ACCEPT, other is TaskVerdict.ACCEPT) for _, one, other in pairs]

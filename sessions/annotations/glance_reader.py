@@ -78,8 +78,8 @@ class GlanceReader:
         self.name = CODEC.name_of(f"{MODEL}{self.name}" if self.by_model else self.name, "reader")
         if self.name.startswith(MODEL) and not self.by_model:
             raise GlanceError(
-                f"A name that begins with {MODEL.strip()!r} is that of a model.",
-                hint="Take another pseudonym.",
+                f"A name that begins with {MODEL.strip()!r} is reserved for models.",
+                hint="Choose another pseudonym.",
             )
 
     def glances(self, task: str) -> Glances:

@@ -40,7 +40,14 @@ class GlanceError(UserError):
     """A blind reading can't be read or written as requested."""
 
 
-CODEC = Codec("gistpoint.glances", 1, GlanceOperation, "blind reading", GlanceError)
+CODEC = Codec(
+    "gistpoint.glances",
+    1,
+    GlanceOperation,
+    "blind reading",
+    GlanceError,
+    kinds=frozenset(GlanceOperationKind),
+)
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]

@@ -49,14 +49,28 @@ DEFAULT = LabelSet(
     "failure modes",
     (
         Label("key_insight", "key insight", "1", "The solver finds what is wrong."),
-        Label("wrong_theory", "wrong theory", "2", "A wrong explanation is held to be true."),
-        Label("ignored_evidence", "ignored evidence", "3", "A result says otherwise and is passed over."),
-        Label("misread_result", "misread result", "4", "A result is taken to say what it does not."),
-        Label("wrong_place", "wrong place", "5", "Something other than what is broken is read or changed."),
-        Label("wasted", "wasted step", "6", "Nothing could be learned or gained by this step."),
+        Label("wrong_theory", "wrong theory", "2", "The solver believes a wrong explanation."),
+        Label(
+            "ignored_evidence", "ignored evidence", "3", "A result contradicts the solver, and is ignored."
+        ),
+        Label(
+            "misread_result", "misread result", "4", "The solver reads into a result what it does not show."
+        ),
+        Label(
+            "wrong_place",
+            "wrong place",
+            "5",
+            "The solver reads or changes something other than what is broken.",
+        ),
+        Label("wasted", "wasted step", "6", "This step could not teach or gain anything."),
         Label("tool_misuse", "tool misuse", "7", "A tool is called in a way that can't work."),
-        Label("unverified", "unverified claim", "8", "Something is claimed to work that was not tried."),
-        Label("shortcut", "shortcut", "9", "The tests are met without repairing the function."),
+        Label(
+            "unverified",
+            "unverified claim",
+            "8",
+            "The solver claims that something works without having tried it.",
+        ),
+        Label("shortcut", "shortcut", "9", "The tests pass without a repair of the function."),
         Label("harness_fault", "harness fault", "0", "The environment failed, not the solver."),
     ),
 )

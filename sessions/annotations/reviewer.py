@@ -120,11 +120,11 @@ class Reviewer:
         why = tuple(sorted({reason.value for reason in reasons}))
         if (verdict in REASONED) != bool(why):
             raise ReviewError(
-                "Only an exclusion and a 'not solved' have reasons, and need one.",
+                "Only an exclusion or 'not solved' can have reasons, and each needs one.",
                 hint=f"One of {', '.join(REASONED.get(verdict, ExcludeReason))}.",
             )
         if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):
-            raise ReviewError("A corrected time belongs to accept_corrected_time, and to nothing else.")
+            raise ReviewError("A corrected time belongs only to accept_corrected_time.")
         data = RunVerdictData(
             verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes, words
         )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -103,7 +103,15 @@ class ReviewError(UserError):
     """A review can't be read or written as requested."""
 
 
-CODEC = Codec("gistpoint.reviews", 1, ReviewOperation, "review", ReviewError, as_text={"step": StepKey.parse})
+CODEC = Codec(
+    "gistpoint.reviews",
+    1,
+    ReviewOperation,
+    "review",
+    ReviewError,
+    as_text={"step": StepKey.parse},
+    kinds=frozenset(ReviewOperationKind),
+)
 
 
 class OpenedData(msgspec.Struct, frozen=True):
@@ -338,11 +346,11 @@ class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 DEFAULT_WORDS = (
     VerdictWord("Y", "accept", RunVerdict.ACCEPT),
-    VerdictWord("W", "wrong way: met without a repair", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,)),
+    VerdictWord("W", "wrong way: passed without a repair", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,)),
     VerdictWord("K", "knew the answer", RunVerdict.EXCLUDE, (ExcludeReason.EXPOSURE,)),
     VerdictWord("H", "had help that is not allowed", RunVerdict.EXCLUDE, (ExcludeReason.AID,)),
     VerdictWord("J", "junk: the environment failed", RunVerdict.EXCLUDE, (ExcludeReason.ENVIRONMENT,)),
-    VerdictWord("I", "idle: not tried in earnest", RunVerdict.EXCLUDE, (ExcludeReason.NOT_SERIOUS,)),
+    VerdictWord("I", "idle: not a serious attempt", RunVerdict.EXCLUDE, (ExcludeReason.NOT_SERIOUS,)),
     VerdictWord("Q", "question: needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
 )
 """The verdicts on a person's attempt: whether it counts."""
@@ -359,10 +367,6 @@ AGENT_WORDS = (
 """The verdicts on an agent's run: whether it solved the task, and if not, why."""
 
 
-class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    verdict: tuple[VerdictWord, ...] = ()
-
-
 def read_verdict_words(
     config: Path, taken: Collection[str], default: tuple[VerdictWord, ...] = DEFAULT_WORDS
 ) -> tuple[VerdictWord, ...]:
@@ -374,31 +378,72 @@ def read_verdict_words(
     """
     path = config / _WORDS_FILE
     try:
-        found = msgspec.convert(read_toml(path), _Words).verdict or default
+        values = read_toml(path)
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} can't be used: {error}.", hint=_HINT) from error
+        raise SettingsError(f"{path} can't be read: {error}.", hint=_HINT) from error
+    found = _verdict_words(path, values) or default
     keys: set[str] = set()
     for word in found:
         if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
             raise SettingsError(
-                f"{path}: the key {word.key!r} of {word.words!r} is taken.", hint="Choose another one."
+                f"{path}: the key {word.key!r} of {word.words!r} is already used.", hint="Choose another one."
             )
         keys.add(word.key)
         if word.means is RunVerdict.ACCEPT_CORRECTED_TIME:
             raise SettingsError(
-                f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it."
+                f"{path}: {word.words!r} needs a time, which no key can give.", hint="Give it with V."
             )
         _require_reasons(path, word)
     return found
+
+
+_EXPECTED: Mapping[str, tuple[Any, str]] = {
+    "key": (Annotated[str, Meta(min_length=1, max_length=1)], "one character"),
+    "words": (Annotated[str, Meta(min_length=1, max_length=60)], "a text of 1 to 60 characters"),
+    "means": (RunVerdict, f"one of {', '.join(RunVerdict)}"),
+    "reasons": (tuple[str, ...], 'a list of texts, such as ["shortcut"]'),
+}
+"""The keys of a `[[verdict]]` table with their types, and the types in words."""
+
+
+def _verdict_words(path: Path, values: Mapping[str, Any]) -> tuple[VerdictWord, ...]:
+    """Return the verdicts that `review.toml` declares.
+
+    Raises `SettingsError` that names the file, the place in it, and what is expected there.
+    """
+    for name in values:
+        if name != "verdict":
+            raise SettingsError(f"{path}: unknown key {name!r}.", hint="Write each verdict as [[verdict]].")
+    tables = values.get("verdict", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise SettingsError(f"{path}: 'verdict' must be a list of tables.", hint="Write each as [[verdict]].")
+    return tuple(_verdict_word(f"{path}: verdict {number}", table) for number, table in enumerate(tables, 1))
+
+
+def _verdict_word(where: str, table: Mapping[str, Any]) -> VerdictWord:
+    found: dict[str, Any] = {}
+    for name in table:
+        if name not in _EXPECTED:
+            raise SettingsError(f"{where}: unknown key {name!r}.", hint=f"Known: {', '.join(_EXPECTED)}.")
+    for name, (kind, words) in _EXPECTED.items():
+        if name not in table:
+            if name == "reasons":
+                continue
+            raise SettingsError(f"{where} has no {name!r}.", hint=f"Expected: {words}.")
+        try:
+            found[name] = msgspec.convert(table[name], kind)
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{where}: {name!r} must be {words}, not {table[name]!r}.") from error
+    return VerdictWord(**found)
 
 
 def _require_reasons(path: Path, word: VerdictWord) -> None:
     """Raise `SettingsError` unless a verdict has the reasons that it needs, and no others."""
     if word.means not in REASONED:
         if word.reasons:
-            raise SettingsError(f"{path}: {word.words!r}: this verdict has no reasons.", hint=_HINT)
+            raise SettingsError(f"{path}: {word.words!r}: this verdict can't have reasons.", hint=_HINT)
         return
     if not word.reasons:
         raise SettingsError(f"{path}: {word.words!r}: this verdict needs a reason.", hint=_HINT)

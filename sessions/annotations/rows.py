@@ -113,7 +113,7 @@ def _review_row(review: Review, op: str, utc_ms: int, values: Row) -> Row:
 VALIDATION_COLUMNS = (
     *("task", "reviewer", "utc", "kind", "verdict", "text", "subject", "status", "score"),
     *("solved", "suspicious", "passing", "failing", "odd", "seconds", "backend"),
-    *("clean", "evidence", "op"),
+    *("clean", "evidence", "op", "decides"),
 )
 """The columns of the CSV and keys of the JSON lines; `odd` lists the tests that contradicted the task."""
 
@@ -131,6 +131,15 @@ def _of_validation(validation: Validation) -> Iterator[Row]:
         given = validation.verdict
         values: Row = {"kind": "verdict", "verdict": given.verdict.value, "evidence": [*given.evidence]}
         yield _validation_row(validation, given.op, given.utc_ms, values)
+    if validation.adjudication is not None:
+        decision = validation.adjudication
+        values = {
+            "kind": "adjudication",
+            "verdict": decision.verdict.value,
+            "evidence": [*decision.evidence],
+            "decides": [*decision.decides],
+        }
+        yield _validation_row(validation, decision.op, decision.utc_ms, values)
     for comment in validation.comments:
         yield _validation_row(
             validation, comment.op, comment.utc_ms, {"kind": "comment", "text": comment.text}

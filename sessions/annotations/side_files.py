@@ -9,7 +9,8 @@ and moved to another file at the next write.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,7 @@ import msgspec
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
-from gistpoint.core.operations import LONGEST_NAME, Op, in_time, is_reviewer
+from gistpoint.core.operations import LONGEST_NAME, Op, Operation, in_time, is_reviewer
 from gistpoint.core.ports import TimeSource
 
 
@@ -49,6 +50,8 @@ class Codec(Generic[Op]):
     error: type[UserError]
     as_text: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
     """The members that are written with `str`, and the functions that parse them."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of operations that this version reads; empty if it does not distinguish any."""
 
     @property
     def header(self) -> bytes:
@@ -105,8 +108,8 @@ class Codec(Generic[Op]):
         """
         if not is_reviewer(name.strip()):
             raise self.error(
-                f"The {person} has no name that can be used.",
-                hint=f"Take a pseudonym of at most {LONGEST_NAME} characters.",
+                f"The name of the {person} can't be used.",
+                hint=f"Choose a pseudonym of at most {LONGEST_NAME} characters.",
             )
         return name.strip()
 
@@ -211,7 +214,7 @@ def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
         except ValueError as error:
             unread += 1
             if unread > _MOST_UNREAD:
-                problems.append(f"{path.name} is no {codec.what}: from line {number} on it was not read")
+                problems.append(f"{path.name} is not a {codec.what}: nothing from line {number} on was read")
                 break
             if unread <= _MOST_PROBLEMS:
                 problems.append(f"{path.name}, line {number} is not an operation: {error}")
@@ -307,7 +310,8 @@ class SideFileStore(Generic[Op, BookT]):
         """Add the operations in files, or folders of files, that are not known yet by their uuids.
 
         If two different operations have the same uuid, the local one is kept and a problem reports it. A file
-        without any operation, such as an export, is reported as one problem, not one per line.
+        without any operation, such as an export, is reported as one problem, not one per line. Operations of
+        unknown kinds are added too, for newer versions, and a problem names their kinds.
         """
         added = known = 0
         problems: list[str] = []
@@ -316,15 +320,18 @@ class SideFileStore(Generic[Op, BookT]):
             if found.problems and not found.operations:
                 problems.append(found.problems[0])
                 problems.append(
-                    f"{path.name} holds no operation. What can be merged are the files of the folder "
-                    f"{self.folder.name} in a data folder (`gistpoint admin paths`), not an export."
+                    f"{path.name} contains no operation. Only the files of the folder {self.folder.name}"
+                    " in a data folder (`gistpoint admin paths`) can be merged, not an export."
                 )
             else:
                 problems += found.problems
+            problems += _unread_kinds(path.name, found.operations, self.codec.kinds)
             for operation in found.operations:
                 here = self.book.get(operation.op)
                 if here is not None and here != operation:
-                    problems.append(f"{path.name}: {operation.op} is another operation here; ours stays")
+                    problems.append(
+                        f"{path.name}: {operation.op} is a different operation here; the local one is kept"
+                    )
             count = self.append(found.operations)
             added += count
             known += len(found.operations) - count
@@ -344,9 +351,18 @@ class SideFileStore(Generic[Op, BookT]):
                 log.append(lines, durable=durable)
         except OSError as error:
             raise self.codec.error(
-                f"The {self.codec.what} can't be kept in {path}: {error.strerror}.",
+                f"The {self.codec.what} can't be saved in {path}: {error.strerror}.",
                 hint="Free some space, or make the folder writable.",
             ) from error
+
+
+def _unread_kinds(name: str, operations: Iterable[Operation], kinds: Collection[str]) -> tuple[str, ...]:
+    """Return a problem that names the operations' kinds that this version does not read, if any."""
+    unread = Counter(operation.kind for operation in operations if kinds and operation.kind not in kinds)
+    if not unread:
+        return ()
+    named = ", ".join(f"{kind} ({count})" for kind, count in sorted(unread.items()))
+    return (f"{name}: kept, but not read, since this gistpoint does not know the kind: {named}",)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

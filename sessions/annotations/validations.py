@@ -31,6 +31,10 @@ class ValidationOperationKind(StrEnum):
     """The validator ran the suite on the corrupted tree, the original or their own fix."""
     CHECK = "check"
     """The validator ran `task check`."""
+    REVEALED = "revealed"
+    """The verdicts of the other validators were shown; later verdicts are not independent."""
+    ADJUDICATION = "adjudication"
+    """Decides a task on which the validators disagree."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 
@@ -70,7 +74,14 @@ class ValidationError(UserError):
     """A validation can't be read or written as requested."""
 
 
-CODEC = Codec("gistpoint.validations", 1, ValidationOperation, "validation", ValidationError)
+CODEC = Codec(
+    "gistpoint.validations",
+    1,
+    ValidationOperation,
+    "validation",
+    ValidationError,
+    kinds=frozenset(ValidationOperationKind),
+)
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):
@@ -81,6 +92,12 @@ class TaskVerdictData(msgspec.Struct, frozen=True):
 
     verdict: TaskVerdict
     evidence: tuple[str, ...] = ()
+
+
+class AdjudicationData(TaskVerdictData, frozen=True):
+    """Data of `adjudication`: the verdict, its evidence, and the uuids of the verdicts that it decides."""
+
+    decides: tuple[str, ...] = ()
 
 
 class GistData(msgspec.Struct, frozen=True):
@@ -140,6 +157,14 @@ class TaskVerdictGiven:
     utc_ms: int
 
 
+class Adjudication(AdjudicationData, frozen=True, kw_only=True):
+    """A decision on a task on which the validators disagree."""
+
+    op: str
+    reviewer: str
+    utc_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class TaskComment:
     """A comment on a task."""
@@ -194,7 +219,13 @@ class Validation:
     check: CheckMade | None = None
     seen: bool = False
     undoable: tuple[str, ...] = ()
-    """The uuids of the verdicts and comments that were not withdrawn, the latest last."""
+    """The uuids of the verdicts, decisions and comments that were not withdrawn, the latest last."""
+    independent: TaskVerdictGiven | None = None
+    """The last verdict before the verdicts of others were shown; `verdict` if they were not."""
+    adjudication: Adjudication | None = None
+    """The last decision of this person; only decisions on the current verdicts count."""
+    revealed: bool = False
+    """Whether the verdicts of others were shown to this person."""
 
 
 class ValidationBook(Book[ValidationOperation, Validation]):
@@ -207,6 +238,19 @@ class ValidationBook(Book[ValidationOperation, Validation]):
         """Return the trials of all validators, which are facts and not opinions."""
         return tuple(trial for reviewer in self.reviewers for trial in self.state(task, reviewer).trials)
 
+    def validations(self, task: str) -> tuple[Validation, ...]:
+        """Return the validations of a task by everybody who has annotated it, sorted by name."""
+        known = (self.state(task, reviewer) for reviewer in self.reviewers)
+        return tuple(validation for validation in known if validation.seen)
+
+    def adjudication(self, task: str) -> Adjudication | None:
+        """Return the decision on a task; None without one, or if a verdict was changed or added after it."""
+        validations = self.validations(task)
+        verdicts = {one.verdict.op for one in validations if one.verdict is not None}
+        decisions = [one.adjudication for one in validations if one.adjudication is not None]
+        decisions = [decision for decision in decisions if set(decision.decides) == verdicts]
+        return max(decisions, key=lambda decision: (decision.utc_ms, decision.op), default=None)
+
 
 def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) -> Validation:
     """Return the validation that a validator's operations on a task amount to, in any order."""
@@ -214,12 +258,21 @@ def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) ->
     comments: list[TaskComment] = []
     trials: list[TrialMade] = []
     verdict: TaskVerdictGiven | None = None
+    independent: TaskVerdictGiven | None = None
+    adjudication: Adjudication | None = None
     check: CheckMade | None = None
+    revealed = False
     undoable: list[str] = []
     for item in known:
         if item.kind == ValidationOperationKind.VERDICT and (given := item.read(TaskVerdictData)) is not None:
             verdict = TaskVerdictGiven(item.op, given.verdict, given.evidence, item.utc_ms)
+            independent = independent if revealed else verdict
             undoable.append(item.op)
+        elif item.kind == ValidationOperationKind.ADJUDICATION and (decision := item.read(Adjudication)):
+            adjudication = decision
+            undoable.append(item.op)
+        elif item.kind == ValidationOperationKind.REVEALED:
+            revealed = True
         elif item.kind == ValidationOperationKind.COMMENT and (remark := item.read(CommentData)) is not None:
             comments.append(TaskComment(item.op, remark.text, item.utc_ms))
             undoable.append(item.op)
@@ -229,7 +282,17 @@ def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) ->
             findings = tuple((one.name, one.passed, one.reduced, one.detail) for one in found.findings)
             check = CheckMade(item.op, findings, found.backend, item.utc_ms)
     return Validation(
-        task, reviewer, verdict, tuple(comments), tuple(trials), check, bool(known), tuple(undoable)
+        task=task,
+        reviewer=reviewer,
+        verdict=verdict,
+        comments=tuple(comments),
+        trials=tuple(trials),
+        check=check,
+        seen=bool(known),
+        undoable=tuple(undoable),
+        independent=independent,
+        adjudication=adjudication,
+        revealed=revealed,
     )
 
 
@@ -258,11 +321,14 @@ class TaskProgress:
     """The number of validators who looked at the task."""
     comments: int
     trials: int
+    decided: TaskVerdict | None = None
+    """The verdict of the adjudication; None without one, or if a verdict was changed or added after it."""
+    decided_by: str = ""
 
     @property
     def standing(self) -> TaskStatus:
-        """The state of the task according to its validators."""
-        given = set(self.verdicts.values())
+        """The state of the task according to its adjudication, or else to its validators."""
+        given = set(self.verdicts.values()) if self.decided is None else {self.decided}
         if not given:
             return TaskStatus.UNJUDGED
         if TaskVerdict.NEEDS_DISCUSSION in given:
@@ -285,10 +351,13 @@ def totals(rows: Iterable[TaskProgress]) -> dict[TaskStatus, int]:
 
 def _progress_of(book: ValidationBook, task: str) -> TaskProgress:
     validations = {reviewer: book.state(task, reviewer) for reviewer in book.reviewers}
+    decision = book.adjudication(task)
     return TaskProgress(
         task,
         {reviewer: one.verdict.verdict for reviewer, one in validations.items() if one.verdict is not None},
         sum(one.seen for one in validations.values()),
         sum(len(one.comments) for one in validations.values()),
         sum(len(one.trials) for one in validations.values()),
+        decision.verdict if decision is not None else None,
+        decision.reviewer if decision is not None else "",
     )

@@ -19,6 +19,7 @@ from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore, file_name_of
 from gistpoint.sessions.annotations.validations import (
     CODEC,
+    AdjudicationData,
     CheckData,
     FindingData,
     GistData,
@@ -113,19 +114,39 @@ class Validator:
 
     def verdict(self, task: str, verdict: TaskVerdict) -> ValidationOperation:
         """Give a verdict on a task; the validator's trials and checks so far are its evidence."""
+        return self._add(
+            task, ValidationOperationKind.VERDICT, TaskVerdictData(verdict, self._evidence(task))
+        )
+
+    def reveal(self, task: str) -> tuple[Validation, ...]:
+        """Return the validations of all validators, and record that this one was shown their verdicts."""
+        if not self.validation(task).revealed:
+            self._add(task, ValidationOperationKind.REVEALED)
+        return self.store.book.validations(task)
+
+    def adjudicate(self, task: str, verdict: TaskVerdict) -> ValidationOperation:
+        """Decide a task on which validators disagree; the decision holds until one of their verdicts changes.
+
+        Raises `ValidationError` if nobody has given a verdict on the task.
+        """
+        validations = self.store.book.validations(task)
+        decides = tuple(sorted(one.verdict.op for one in validations if one.verdict is not None))
+        if not decides:
+            raise ValidationError("There is no verdict on this task, so there is nothing to decide.")
+        data = AdjudicationData(verdict, self._evidence(task), decides)
+        return self._add(task, ValidationOperationKind.ADJUDICATION, data)
+
+    def _evidence(self, task: str) -> tuple[str, ...]:
+        """Return the uuids of this validator's trials and last check."""
         known = self.validation(task)
         check = (known.check.op,) if known.check is not None else ()
-        return self._add(
-            task,
-            ValidationOperationKind.VERDICT,
-            TaskVerdictData(verdict, (*(trial.op for trial in known.trials), *check)),
-        )
+        return (*(trial.op for trial in known.trials), *check)
 
     def comment(self, task: str, text: str) -> ValidationOperation:
         """Comment on a task. Raises `ValidationError` if the text is empty or too long."""
         text = text.strip()
         if not text or len(text) > LONGEST_COMMENT:
-            raise ValidationError(f"A comment has 1 to {LONGEST_COMMENT} characters.")
+            raise ValidationError(f"A comment must have 1 to {LONGEST_COMMENT} characters.")
         return self._add(task, ValidationOperationKind.COMMENT, CommentData(text))
 
     def trial(self, task: str, trial: Trial) -> ValidationOperation:
@@ -157,7 +178,7 @@ class Validator:
         return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
 
     def undo(self, task: str) -> ValidationOperation | None:
-        """Withdraw the last verdict or comment in force, and return it; None if there is none."""
+        """Withdraw the last verdict, decision or comment in force, and return it; None if there is none."""
         undoable = self.validation(task).undoable
         target = self.store.book.get(undoable[-1]) if undoable else None
         if target is not None:

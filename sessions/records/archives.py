@@ -78,7 +78,7 @@ def refusal(name: str) -> str:
     """Return the reason why a member's name is refused, empty if it is valid."""
     normal = posixpath.normpath(name.replace("\\", "/"))
     if not name or "\0" in name:
-        return "its name is empty or holds a NUL"
+        return "its name is empty or contains a NUL"
     if normal.startswith(("/", "../")) or normal == ".." or normal[1:3] == ":/":
         return "its path leads out of the archive"
     return ""
@@ -178,10 +178,13 @@ def zip_archive(blob: Blob) -> Archive:
         raise RunFileError(f"The zip {error}.") from error
     except ArchiveError:
         members = list(islice(_stray_members(blob), limits.MEMBERS))
-        what = f"The archive is cut off, or still being written: {len(members)} of its members can be found."
+        what = (
+            f"The archive is cut off, or still being written: only {len(members)} of its members can be"
+            " found."
+        )
         return Archive("zip", members, what)
     if len(infos) > limits.MEMBERS:
-        raise RunFileError(f"The zip holds {len(infos):,} members; at most {limits.MEMBERS:,} are read.")
+        raise RunFileError(f"The zip contains {len(infos):,} members; at most {limits.MEMBERS:,} are read.")
     members = [
         _zip_member(
             blob,
@@ -208,14 +211,14 @@ def _zip_member(
     elif flags & 1:
         refused = "it is encrypted"
     elif method not in (_STORED, _DEFLATED, _ZSTD_OLD, _ZSTD):
-        refused = f"it is packed by method {method}, which is not known here"
+        refused = f"it is packed with method {method}, which is not supported"
     elif size > limits.UNPACKED:
         refused = f"it unpacks to {size >> 20:,} MB"
 
     def unpack() -> Blob:
         local = blob.read(header, 30)
         if len(local) < 30 or local[:4] != b"PK\x03\x04":
-            raise RunFileError(f"The zip is damaged: {name!r} does not begin where its directory says.")
+            raise RunFileError(f"The zip is damaged: {name!r} does not begin where its directory expects it.")
         names, extras = struct.unpack_from("<HH", local, 26)
         start = header + 30 + names + extras
         if method == _STORED:
@@ -274,7 +277,7 @@ def tar_archive(blob: Blob) -> Archive:
                     ArchiveMember(info.name, info.size, _slicer(blob, start, end, info.name), refused)
                 )
                 if len(members) > limits.MEMBERS:
-                    raise RunFileError(f"The tar holds more than {limits.MEMBERS:,} members: refused.")
+                    raise RunFileError(f"The tar contains more than {limits.MEMBERS:,} members: refused.")
     except ArchiveError as error:
         if not members or isinstance(error, ArchiveBoundError):
             raise RunFileError(f"The tar {error}.") from error

@@ -238,7 +238,8 @@ class SingleRun(Format):
         """Open the only run, which has no id. Raises `RunFileError` if an id is given."""
         if id:
             raise RunFileError(
-                f"{probe.name or 'The file'} holds one run only: there is no #{id}.", hint="Leave the # out."
+                f"{probe.name or 'The file'} contains only one run, so there is no #{id}.",
+                hint="Leave the # out.",
             )
         return self.reader(probe)
 

@@ -364,7 +364,7 @@ def also_text(step: Step) -> str:
     return concatenated(lines)
 
 
-TOO_DEEP = "[nested too deep to be shown; the file has it]"
+TOO_DEEP = "[nested too deeply to be shown; the file contains it]"
 
 
 def json_text(value: Json, indent: int | None = 2) -> str:

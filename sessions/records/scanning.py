@@ -509,7 +509,7 @@ def _line(
     text = raw.strip(b" \t\r\0\xef\xbb\xbf")
     if not text:
         if b"\0" in raw:
-            yield RawRecord(start, end, None, "holds nothing but NUL bytes, as a crash may leave them")
+            yield RawRecord(start, end, None, "contains only NUL bytes, which a crash may leave")
         return
     try:
         fields = _DECODER.decode(text.decode("latin-1"))
@@ -546,7 +546,8 @@ def guarded(
     except CutOffError as error:
         if error.start < blob.size:
             warnings.append(
-                f"The file ends within record {count + 1}, at byte {error.start:,}; all before it is shown."
+                f"The file ends within record {count + 1}, at byte {error.start:,}; everything before"
+                " it is shown."
             )
             yield RawRecord(error.start, blob.size, None, "is cut off", member)
         else:

@@ -232,7 +232,7 @@ class Replay:
         """What differs from the time of the recording, a sentence each."""
         notes = []
         if (line := broken_at(self.document)) is not None:
-            notes.append(f"The journal was changed since: its chain of hashes breaks at line {line}.")
+            notes.append(f"The journal was changed later: its chain of hashes breaks at line {line}.")
         tools = self.origin.start.get("tools_sha256")
         if tools and tools != self.attempt.state.header.extra["tools_sha256"]:
             notes.append("The tools were declared differently when this was recorded.")
@@ -310,11 +310,11 @@ class Replay:
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
         if why := _harness_failed(result):
-            why = "The harness had failed, and its run is not repeated." if is_forced else why
+            why = "The harness had failed, so its run is not repeated." if is_forced else why
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, why, text=result.text)
         replayed = self._compared(call, result)
         if is_forced:
-            return replace(replayed, reason="The run of the tests was cancelled, and is not repeated.")
+            return replace(replayed, reason="The run of the tests was cancelled, so it is not repeated.")
         return replayed
 
     def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
@@ -329,7 +329,7 @@ class Replay:
             self.attempt.finish_pending(run=run)
         made = self.attempt.state.calls[-1:]
         if not made or not made[0].automatic:
-            raise AttemptError("The attempt did not come to the limit at which this call was made.")
+            raise AttemptError("The attempt did not reach the limit at which this call was made.")
         return self._result(made[0])
 
     def _result(self, made: AttemptCall) -> ToolResult:
@@ -349,7 +349,7 @@ class Replay:
         if self.origin.is_own:
             return ""
         if call.arguments is None:
-            return "Its arguments are not recorded as an object with names."
+            return "Its arguments were not recorded as an object with names."
         try:
             named(self.attempt.tools, call.tool).bind(call.arguments)
         except RefusalError as refusal:

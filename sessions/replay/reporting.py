@@ -108,7 +108,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
             for word in (Sameness.SAME.value, NEARLY, *list(Sameness)[1:])
             if counts[word]
         ]
-        return ", ".join(found) or "nothing to make again"
+        return ", ".join(found) or "nothing to repeat"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -152,7 +152,7 @@ def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, t
     of them twice, and at least one if the run has any.
     """
     if (report.run, report.task) != (name, task):
-        return "its report is on another run or another task"
+        return "its report is about another run or another task"
     recorded = {(call.step, call.number): call.tool for call in recorded_calls(document, is_own=True)}
     reported = [(row.step, row.number) for row in report.calls]
     if any(recorded.get((row.step, row.number)) != row.tool for row in report.calls):
@@ -161,7 +161,7 @@ def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, t
         return "its report does not have the calls of the run"
     document.build()
     if report.then != VerdictRow.of(recorded_verdict(document)):
-        return "its report has another recorded verdict than the run"
+        return "its report has a recorded verdict that differs from the run's"
     return ""
 
 
@@ -240,7 +240,7 @@ def replay_each(
 def _line(name: str, report: ReplayReport) -> str:
     """Return the result of a run's replay in one line."""
     verdict = (
-        "" if report.same_verdict else f"; verdict then {_verdict(report.then)}, now {_verdict(report.now)}"
+        "" if report.same_verdict else f"; outcome then {_verdict(report.then)}, now {_verdict(report.now)}"
     )
     return f"{name}  {'same' if report.same else 'NOT the same'}  {report.words}{verdict}"
 
@@ -260,6 +260,7 @@ def _stored_reports(path: Path) -> dict[str, ReplayReport]:
         raise UserError(f"{path} can't be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise UserError(
-            f"{path} has lines that are no reports on replays: {error}.", hint="Name another file with -o."
+            f"{path} has lines that are not reports about replays: {error}.",
+            hint="Name another file with -o.",
         ) from error
     return {report.run: report for report in found}

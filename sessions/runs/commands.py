@@ -66,6 +66,11 @@ def same_path(recorded: str, path: str) -> bool:
     return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
 
 
+def file_name(path: str) -> str:
+    """Return the last part of a path; paths that may name the same file have the same one."""
+    return _plain_path(path).rpartition("/")[2]
+
+
 def _plain_path(path: str) -> str:
     return path.replace("\\", "/").removeprefix("./").strip("/")
 

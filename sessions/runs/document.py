@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock, RLock
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ from gistpoint.sessions.records.model import (
     settled_verdict,
 )
 from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.runs.cut_files import CUT_OFF, is_cut, says_cut
 from gistpoint.sessions.runs.leftovers import Leftovers
 from gistpoint.sessions.runs.step_index import Place, StepIndex
 
@@ -90,6 +92,8 @@ class RunDocument:
         self._position = (0, 0)
         self._ending = b""
         self._cut_at: int | None = None
+        self._ends_early = False
+        """Whether the file was cut off, and the reader of the run did not notice; known with the index."""
         self._lock = RLock()
         self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
         self._cached_bytes = 0
@@ -108,7 +112,7 @@ class RunDocument:
             return replace(
                 run,
                 step_count=step_count,
-                warnings=(*run.warnings, *self._reader.warnings),
+                warnings=(*run.warnings, *self.warnings),
                 also=also,
                 verdict=settled_verdict(run, self.accepted),
                 not_shown=self._leftovers.not_shown,
@@ -141,7 +145,7 @@ class RunDocument:
     def warnings(self) -> tuple[str, ...]:
         """What is missing or unusual in the file, a line each; complete when the index is."""
         with self._lock:
-            return tuple(self._reader.warnings)
+            return (*self._reader.warnings, *([CUT_OFF] if self._ends_early else []))
 
     @property
     def step_count(self) -> int:
@@ -230,6 +234,8 @@ class RunDocument:
                 if is_late or enough():
                     return
             self._finished = True
+            is_reported = any(map(says_cut, self._reader.warnings))
+            self._ends_early = not is_reported and is_cut(Path(self._reader.probe.name))
             self._totals = self._reader.sum_up()
             self._indexed_bytes = self._size()
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
@@ -285,6 +291,7 @@ class RunDocument:
                 with self._cache_lock:
                     self._cache.pop(self._index.step_count, None)
             self._scan, self._finished, self._summed_up = more, False, False
+            self._ends_early = False
             return True
 
     def step(self, index: int) -> Step:

@@ -81,8 +81,8 @@ class EditedTree:
     def apply(self, change: Change) -> None:
         """Apply a change. If that is impossible, raise `NotAppliedError` and leave the files unchanged."""
         if isinstance(change, Unrecorded):
-            where = change.path or "no file is named"
-            raise NotAppliedError(f"An edit is recorded in part only: {where}", is_wrong=True)
+            where = change.path or "no file is given"
+            raise NotAppliedError(f"Only a part of an edit is recorded: {where}", is_wrong=True)
         if isinstance(change, Restored) and not change.path:
             self.reset()
             return

@@ -28,7 +28,7 @@ from gistpoint.sessions.runs.changes import (
     changes_of,
     is_among,
 )
-from gistpoint.sessions.runs.commands import END, ViewedPart, same_path, views_in
+from gistpoint.sessions.runs.commands import END, ViewedPart, file_name, same_path, views_in
 from gistpoint.sessions.runs.document import RunDocument
 
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
@@ -462,7 +462,8 @@ class Waste:
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
-        self._views: list[tuple[ViewedPart, int]] = []
+        self._views: dict[str, list[tuple[ViewedPart, int]]] = {}
+        """The parts that were read and their steps, by file name, as a run may read thousands of files."""
         self._edits: dict[str, list[tuple[str, int]]] = {}
         """The states of each edited file or function, by hash, with the step that produced each."""
         self._inverse: dict[str, int] = {}
@@ -497,12 +498,12 @@ class Waste:
             if is_partial:
                 # With a name, the part covers only the same request, not all lines of the file.
                 shown = replace(view, name=view.name or "a part")
-            self._views.append((shown, step.index))
+            self._views.setdefault(file_name(view.path), []).append((shown, step.index))
         return _first_if_all(earlier), _first_if_all(read_at)
 
     def _first_read(self, view: ViewedPart) -> int | None:
         """Return the first step that showed all of this part of a file; None if there is none."""
-        for known, at in self._views:
+        for known, at in self._views.get(file_name(view.path), ()):
             if known.covers(view):
                 return at
         return None
@@ -515,7 +516,9 @@ class Waste:
             self._views.clear()
             return
         changed = [change.path for change in changes]
-        self._views = [(view, at) for view, at in self._views if not is_among(view.path, changed)]
+        for name in self._views.keys() & set(map(file_name, changed)):
+            views = self._views[name]
+            self._views[name] = [(view, at) for view, at in views if not is_among(view.path, changed)]
 
     def _reverted(self, step: Step, changes: tuple[Change, ...]) -> int | None:
         """Return the first of the steps that the changes of a step undo; None if they undo none."""

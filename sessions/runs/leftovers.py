@@ -17,11 +17,11 @@ from gistpoint.sessions.records.model import CutText, Json, Noted, NotShown, Run
 EVERYWHERE = (
     NotShown(
         ("ids, types, roles, versions, hashes and times",),
-        "in records they say what a record is; those that matter head the step",
+        "the kind of each record; the important ones are shown in the step's heading",
     ),
     NotShown(
         ("signatures and encoded data",),
-        "images and sounds in the text, and 160 letters and digits and more in a row",
+        "images and sounds in the text, and sequences of 160 or more letters and digits",
     ),
 )
 """The members that no format shows, with the reasons."""

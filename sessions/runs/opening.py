@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote, unquote
@@ -43,7 +43,7 @@ from gistpoint.sessions.records.model import Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
-_UNKNOWN = "is in no format that is known here"
+_UNKNOWN = "is in no known format"
 _SUFFIXES_OF_RUNS = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
 """Suffixes of files that people may expect to be runs."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
@@ -226,7 +226,9 @@ def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) ->
             header = replace(header, task=file_name, derived=header.derived | {"task"})
         yield ListedRun(join_name(name, entry.id), size, header, format=format)
     if not has_runs:
-        raise NoRunError(f"{name} holds no run of {format.name}.", hint="It was cut off, or is only begun.")
+        raise NoRunError(
+            f"{name} contains no run of {format.name}.", hint="It was cut off, or has only just begun."
+        )
 
 
 JOURNAL = "journal.jsonl"
@@ -311,11 +313,25 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
         if len(listed) > 1:
             break
     if not listed:
-        raise NoRunError(f"{name} holds no run.", hint="It was cut off, or is only begun.")
+        raise NoRunError(f"{name} contains no run.", hint="It was cut off, or has only just begun.")
     if len(listed) > 1:
         example = join_name(name, listed[0])
-        raise RunFileError(f"{name} holds several runs.", hint=f"Name one, such as {example}, or list them.")
+        raise RunFileError(
+            f"{name} contains several runs.", hint=f"Name one, such as {example}, or list them."
+        )
     return listed[0]
+
+
+def _is_folder(path: Path) -> RunFileError:
+    """Return the error for a folder that is not itself a run, with what to name instead."""
+    files = list(islice(files_of(path), 2))
+    if not files:
+        return RunFileError(f"{path} is an empty folder.")
+    if len(files) == 1:
+        return RunFileError(f"{path} is a folder.", hint=f"Name the file in it: {files[0]}.")
+    return RunFileError(
+        f"{path} is a folder of several files.", hint="Name one of them; `gistpoint runs` lists them."
+    )
 
 
 def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
@@ -329,9 +345,7 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         parts = run_files(path)
         if parts:
             return FileProbe(parts[0], name=str(path), parts=parts), id
-        raise RunFileError(
-            f"{path} is a folder of several files.", hint="Name one of them, or list the folder."
-        )
+        raise _is_folder(path)
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
     parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
@@ -385,7 +399,7 @@ def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
         return FileProbe(inner, name=name)
     if is_log(inner):
         return FileProbe(archive.read(member), name=name, archive=inner)
-    raise RunFileError(f"{name} is an archive within an archive.", hint="Unpack the outer one first.")
+    raise RunFileError(f"{name} is an archive in an archive.", hint="Unpack the outer one first.")
 
 
 def _nothing(path: Path) -> Blob:
@@ -442,5 +456,6 @@ def doubt_of(document: RunDocument) -> str:
     seems = f"; it looks like {shape}" if shape else ""
     name, format = document.name or "The run", document.header.format
     if not looked:
-        return f"{name} was read as {format}, and there is no step in it{seems}."
-    return f"{name} was read as {format}, which does not know {unknown} of its first {looked} steps{seems}."
+        return f"{name} was read as {format}, but it contains no step{seems}."
+    steps = "its only step" if looked == 1 else f"{unknown} of its first {looked} steps"
+    return f"{name} was read as {format}, which does not know {steps}{seems}."

@@ -216,9 +216,9 @@ def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
     """Return what a profile does not show because the run does not record it, a few words each."""
     uncounted = sum(found.passed is None for found in profile.test_runs)
     found = (
-        (not profile.worked, "what was done (no step of the solver calls anything)"),
+        (not profile.worked, "what was done (no step of the solver calls a tool)"),
         (not profile.reached, "when the right code was found (the answer of its task is not here)"),
-        (bool(uncounted), f"counts of {uncounted} of {len(profile.test_runs)} test runs"),
+        (bool(uncounted), f"numbers of tests for {uncounted} of {len(profile.test_runs)} test runs"),
         (profile.fullest is None, "how full the context was (no step counts its tokens)"),
         (cost_of(run, profile) is None, "cost"),
         (seconds_of(run, profile) is None, "time"),

@@ -65,7 +65,10 @@ SHELLS = frozenset(
 """Tools that a row does not name, because the kind of the step already shows what the command does."""
 _WORDS = 160
 """The most characters of a step's row."""
-FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
+FLAG_WORDS = {
+    "long": "one of its texts is long",
+    "unknown": "an event that the format's reader does not know",
+}
 
 
 def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
@@ -101,6 +104,10 @@ def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
         yield f"{'warning':<12} {warning}"
 
 
+_FACT_WORDS = {"verdict": "outcome", "exit_status": "end reason"}
+"""The words for fields of a header whose stored name is not the word that people read."""
+
+
 def header_facts(run: Run) -> Iterator[tuple[str, str]]:
     """Yield the name and value of each known fact about a run; a tilde marks derived values."""
     tokens = filter(None, map(_formatted, (run.tokens.prompt, run.tokens.completion)))
@@ -123,7 +130,8 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
     }
     for name, value in facts.items():
         if value:
-            yield name.replace("_", " "), f"{tilde_of(run, name)}{value}"
+            words = _FACT_WORDS.get(name, name.replace("_", " "))
+            yield words, f"{tilde_of(run, name)}{value}"
     for link in run.links:
         yield "goes on in", link
     for name, fact in run.extra.items():

@@ -270,10 +270,10 @@ class RepositoryHistory:
 def _recorded_diffs(text: str) -> tuple[FileDiff, ...]:
     """Return the diffs of files in a recorded cumulative diff. Raises `DiffError` if it can't be followed."""
     if isinstance(text, CutText):
-        raise DiffError("The recorded diff is too long to be followed.")
+        raise DiffError("The recorded diff is too long to follow.")
     diffs = parse(text)
     if text.strip() and not diffs:
-        raise DiffError("The recorded diff is none.")
+        raise DiffError("The recorded diff is not a diff.")
     return diffs
 
 
@@ -345,5 +345,5 @@ def _start(diffs: list[FileDiff]) -> str:
                 newline = "\n" if line.newline else ""
                 lines[line.old] = line.text + newline
     if end > _MOST_LINES:
-        raise DiffError("The diff speaks of more lines than files have.")
+        raise DiffError("The diff names more lines than files have.")
     return "".join(lines.get(number, _UNKNOWN_LINE + "\n") for number in range(1, end + 1))

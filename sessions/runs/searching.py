@@ -22,6 +22,10 @@ _TIMEOUT_S = 2.0
 _AROUND = 80
 _OVERLAP = 4096
 """Characters of a piece that are searched again with the next one, in which a match may end."""
+_TRACEBACK = "Traceback (most recent call last)"
+_LONGEST_TRACEBACK = 20_000
+"""The characters in which the head and the end of a traceback are searched for."""
+_AFTER_INDENTED = re.compile(r"(?:\n[ \t][^\n]*|\n(?=\n))*\n(?P<error>\S[^\n]*)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
 _WRITTEN = (
@@ -56,6 +60,12 @@ class Hit(NamedTuple):
     end: int
     line: str
     """The line around the match as it is recorded, at most 80 characters on either side."""
+    column: int = 0
+    """The offset of the match in `line`."""
+    again: bool = False
+    """Whether the same line contains an earlier match."""
+    error: str = ""
+    """The last line of the traceback that contains the match, such as `KeyError: 'x'`; empty if none does."""
 
 
 class Query:
@@ -124,8 +134,13 @@ class Query:
     def _in_text(
         self, run: str, step: int | None, scope: TextScope, part: int, text: str, offset: int
     ) -> Iterator[Hit]:
+        before, has_traceback = -1, _TRACEBACK in text
         for start, end in self._spans(text):
-            yield Hit(run, step, scope, part, offset + start, offset + end, _line(text, start, end))
+            first, line = _line(text, start, end)
+            again = before >= 0 and text.find("\n", before, start) < 0
+            error = _last_line_of_traceback(text, start) if has_traceback else ""
+            before = end
+            yield Hit(run, step, scope, part, offset + start, offset + end, line, start - first, again, error)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._plain is None:
@@ -210,14 +225,28 @@ def _longest_word(literals: Iterable[str]) -> str:
     return max(words, key=lambda word: (len(word), word), default="")
 
 
-def _line(text: str, start: int, end: int) -> str:
-    """Return the line around a match, at most `_AROUND` characters on either side."""
+def _line(text: str, start: int, end: int) -> tuple[int, str]:
+    """Return the line around a match with its offset, at most `_AROUND` characters on either side."""
     first = max(start - _AROUND, 0)
     line_start = text.rfind("\n", first, start) + 1
     last = text.find("\n", end, end + _AROUND)
     if last < 0:
         last = end + _AROUND
-    return text[line_start or first : last]
+    return line_start or first, text[line_start or first : last]
+
+
+def _last_line_of_traceback(text: str, at: int) -> str:
+    """Return the last line of Python's traceback around an offset; empty if none is there, or if it is at it.
+
+    A traceback is its head and the indented lines after it. The line that follows names the error.
+    """
+    head = text.rfind(_TRACEBACK, max(0, at - _LONGEST_TRACEBACK), at)
+    if head < 0:
+        return ""
+    after_head = text.find("\n", head)
+    ending = _AFTER_INDENTED.match(text, after_head, head + _LONGEST_TRACEBACK) if after_head >= 0 else None
+    is_within = ending is not None and at < ending.start("error")
+    return ending["error"].strip()[:_AROUND] if ending is not None and is_within else ""
 
 
 def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Generator[int, int | None]:

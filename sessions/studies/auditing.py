@@ -64,7 +64,7 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
         yield AuditFinding("store_differs", difference)
     if study.store.away:
         yield AuditFinding(
-            "store_away", f"What others wrote since is not looked at: {study.store.away}", note=True
+            "store_away", f"Newer lines by others are not checked: {study.store.away}", note=True
         )
 
 
@@ -162,8 +162,8 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
     elif ledger.protocol != study.protocol:
         yield AuditFinding(
             "protocol_changed",
-            f"The study's declaration, texts or tasks are not those in force: {study.protocol[:12]}, "
-            f"and the log says {ledger.protocol[:12]}.",
+            f"The study's declaration, texts or tasks are not those in force: they are {study.protocol[:12]},"
+            f" but the log has {ledger.protocol[:12]}.",
             "study.toml",
         )
 
@@ -176,27 +176,29 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
         for plan in who.facts.all(Planned):
             place = f"The plan of {code} ({plan.op[:8]})"
             if (code, plan.slot) in seen:
-                yield AuditFinding("second_plan", f"{place} is a second one: the first holds.", note=True)
+                yield AuditFinding(
+                    "second_plan", f"{place} is a second one: the first one counts.", note=True
+                )
             seen.add((code, plan.slot))
             missing = {log: lines for log, lines in plan.basis.items() if here.get(log, 0) < lines}
             if missing.keys() - gone:
                 yield AuditFinding(
                     "log_cut",
-                    f"{place} was made with lines of the log that are not here:"
+                    f"{place} was made from lines of the log that are not here:"
                     f" {', '.join(sorted(missing))}.",
                 )
             elif missing:
                 yield AuditFinding(
                     "basis_erased",
-                    f"{place} rests on people who were erased, so it can't be derived again.",
+                    f"{place} depends on people who were erased, so it can't be derived again.",
                     note=True,
                 )
             elif plan.protocol != study.protocol:
                 yield AuditFinding(
-                    "earlier_protocol", f"{place} was made by another protocol than today's.", note=True
+                    "earlier_protocol", f"{place} was made under another protocol than today's.", note=True
                 )
             elif _plan_again(study, plan, code) != plan.assignments:
-                yield AuditFinding("plan_differs", f"{place} is not the one that follows from what was read.")
+                yield AuditFinding("plan_differs", f"{place} is not the one that follows from the log.")
 
 
 def _plan_again(study: StudyFolder, plan: Planned, code: str) -> tuple[tuple[str, str, str, int], ...]:
@@ -220,9 +222,9 @@ def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
     for code, who in study.ledger.people.items():
         given = {assignment.id for assignment in who.assignments} | _trainings(study, who)
         for assignment in who.begun.keys() - given:
-            yield AuditFinding("not_planned", f"{code} has begun {assignment}, and no plan gives it.")
+            yield AuditFinding("not_planned", f"{code} has begun {assignment}, which no plan assigns.")
         if who.begun and who.consent is None:
-            yield AuditFinding("no_consent", f"{code} has begun an attempt, and the log holds no consent.")
+            yield AuditFinding("no_consent", f"{code} has begun an attempt, but the log contains no consent.")
         for (form, assignment), times in Counter(
             (a.questionnaire, a.assignment) for a in who.facts.all(Answers)
         ).items():
@@ -272,15 +274,15 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
         if end is not None and end.head and end.head not in _line_hashes(data):
             yield AuditFinding(
                 "head_differs",
-                f"The journal of attempt {found.id} does not have the last line that the log says.",
+                f"The last line of the journal of attempt {found.id} is not the one in the log.",
                 where,
             )
     for identity, (_, code) in ends.items():
         if identity not in seen:
             yield AuditFinding(
                 "not_published",
-                f"Attempt {identity} of {code} has ended, and its journal is not here: "
-                "run `gistpoint study sync` on the machine where it was made.",
+                f"Attempt {identity} of {code} has ended, but its journal is not here: run `gistpoint"
+                " study sync` on the machine where it was made.",
                 note=True,
             )
 
@@ -291,20 +293,20 @@ def _header(
     """Compare an attempt's header with the study; `begun` is its person and assignment in the log, if any."""
     own = (header.participant or "", header.assignment or "")
     if header.study != study.study.id:
-        yield AuditFinding("wrong_study", f"Attempt {identity} is of the study {header.study!r}.", where)
+        yield AuditFinding("wrong_study", f"Attempt {identity} belongs to the study {header.study!r}.", where)
     elif begun is not None and begun != own:
         yield AuditFinding(
             "wrong_attempt",
-            f"Attempt {identity} is not of the person and assignment that the log says.",
+            f"Attempt {identity} does not belong to the person and assignment that the log names.",
             where,
         )
     elif begun is None and header.assignment:
-        yield AuditFinding("not_in_log", f"The log does not say that attempt {identity} was begun.", where)
+        yield AuditFinding("not_in_log", f"The log does not record that attempt {identity} was begun.", where)
     shown = header.gist_help_sha256 or ""
     if shown and shown != read_help(study.root, header.task_id).sha256:
         yield AuditFinding(
             "help_differs",
-            f"The gist that attempt {identity} was shown is not the one of its task now.",
+            f"Attempt {identity} was shown a gist that is no longer its task's.",
             where,
         )
 
@@ -319,17 +321,19 @@ def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[Audit
         for exchange in wrong_contexts(content.events):
             yield AuditFinding(
                 "context_differs",
-                f"In attempt {found.id} the assistant was not sent what the journal gives, at message"
+                f"In attempt {found.id}, the assistant was not sent what the journal gives, at message"
                 f" {exchange}.",
                 where,
             )
     if not data.endswith(b"\n"):
-        yield AuditFinding("journal_broken", f"The journal of attempt {found.id} ends within a line.", where)
+        yield AuditFinding(
+            "journal_broken", f"The journal of attempt {found.id} ends in the middle of a line.", where
+        )
     note = read_note(found.folder)
     if note is None:
         yield AuditFinding("note_missing", f"The published.json of attempt {found.id} can't be read.", where)
     elif len(data) < note.bytes:
-        yield AuditFinding("journal_cut", f"The journal of attempt {found.id} is shorter than it was.", where)
+        yield AuditFinding("journal_cut", f"The journal of attempt {found.id} is shorter than before.", where)
     elif head_at(data, note.bytes) != note.head:
         yield AuditFinding(
             "journal_broken", f"The journal of attempt {found.id} is not the one that was published.", where
@@ -354,12 +358,12 @@ def _erased(study: StudyFolder) -> Iterator[AuditFinding]:
         where = path.relative_to(study.root).as_posix()
         yield AuditFinding(
             "erased_leftover",
-            f"{where} is of a person who was erased: `gistpoint study sync` deletes it.",
+            f"{where} belongs to a person who was erased: `gistpoint study sync` deletes it.",
             where,
         )
     for path in local_leftovers(study.local, study.study.id, erased):
         yield AuditFinding(
             "erased_leftover",
-            f"Attempt {path.name} on this machine is of a person who was erased: `gistpoint study sync`"
-            " deletes it.",
+            f"Attempt {path.name} on this machine belongs to a person who was erased: `gistpoint study"
+            " sync` deletes it.",
         )

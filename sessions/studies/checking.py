@@ -131,8 +131,8 @@ def _declaration(study: StudyFolder) -> CheckFinding:
     changed = study.ledger.opened is not None and in_force != study.protocol
     if changed:
         detail += (
-            f"; {in_force[:12]} is in force, and nobody can go on: undo what was changed, or `gistpoint study"
-            " amend`"
+            f"; {in_force[:12]} is in force, so nobody can continue: undo the changes, or run"
+            " `gistpoint study amend`"
         )
     return CheckFinding("declaration", True, detail, reduced=changed)
 
@@ -142,7 +142,7 @@ def _texts(study: Study) -> Iterator[CheckFinding]:
     required = [item for item in study.texts.consent_items if item.startswith(REQUIRED_ITEM)]
     detail = f"{len(study.texts.consent_items)} items of consent, {len(required)} of them required"
     if not required:
-        detail = f"study.toml: the key 'texts.consent_items' has none that begins with {REQUIRED_ITEM}"
+        detail = f"study.toml: no item of 'texts.consent_items' begins with {REQUIRED_ITEM}"
     elif unwritten:
         detail = f"study.toml: still to be written, before anybody else takes part: {', '.join(unwritten)}"
     yield CheckFinding("texts", bool(required), detail, reduced=bool(unwritten))
@@ -174,7 +174,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
     )
     yield CheckFinding("tasks", not problems, _first(problems) or read)
     if study.tasks:
-        proof = f"all were proven by {LEAST_RUNS} runs of the original or more"
+        proof = f"all were proven by at least {LEAST_RUNS} runs of the original"
         # In a simulated study nobody works on the tasks, so they need no proof.
         needs_no_proof = study.study.simulated and bool(unproven)
         yield CheckFinding(
@@ -190,7 +190,7 @@ def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:
         all_can = f"passes of all {len(known)} repairs can be confirmed"
-        some = f"passes of {len(without)} of {len(known)} repairs can't be: {_first(without)}"
+        some = f"passes of {len(without)} of {len(known)} repairs can't be confirmed: {_first(without)}"
         yield CheckFinding("confirmation", True, some if without else all_can, reduced=bool(without))
 
 
@@ -244,8 +244,8 @@ def _feedback(study: Study, tasks: int) -> CheckFinding:
         return CheckFinding(
             "feedback",
             False,
-            "texts.feedback = 'full' shows the answer to people while others can still get the task: "
-            "only with design.target_per_task = 1, or say 'outcome'",
+            "texts.feedback = 'full' shows the answer to people while others can still get the task:"
+            " use it only with design.target_per_task = 1, or choose 'outcome'",
         )
     return CheckFinding("feedback", True, f"feedback after a task: {feedback.value}")
 
@@ -253,9 +253,11 @@ def _feedback(study: Study, tasks: int) -> CheckFinding:
 def _elsewhere(study: StudyFolder) -> CheckFinding:
     missing = [name for name, folder in other_studies(study).items() if folder is None]
     if missing:
-        detail = f"study.toml: the key 'design.exposed_elsewhere' names {missing[0]!r}, and no study is there"
+        detail = f"study.toml: the key 'design.exposed_elsewhere' names {missing[0]!r}, but no study is there"
         return CheckFinding("exposed elsewhere", False, detail)
-    return CheckFinding("exposed elsewhere", True, f"{len(other_studies(study))} other studies are looked at")
+    return CheckFinding(
+        "exposed elsewhere", True, f"{len(other_studies(study))} other studies are taken into account"
+    )
 
 
 def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator[CheckFinding]:

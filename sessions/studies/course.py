@@ -57,7 +57,7 @@ def open_for_people(study: StudyFolder) -> None:
     """
     if study.ledger.opened is not None:
         raise StudyError(
-            f"{study.study.id} is open already.",
+            f"{study.study.id} is already open.",
             hint=f"After a change: gistpoint study amend {study.named} --why '...'",
         )
     _require_tasks(study)
@@ -92,7 +92,7 @@ def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
     before, why = study.ledger.protocol, wanted.why.strip()
     if before == study.protocol:
         raise StudyError(
-            "Nothing has changed that the protocol holds.", hint=f"Edit {STUDY_FILE} or texts/ first."
+            "Nothing that belongs to the protocol has changed.", hint=f"Edit {STUDY_FILE} or texts/ first."
         )
     if not why:
         raise StudyError("An amendment needs a reason.", hint="--why 'what was changed, and why'")
@@ -109,7 +109,7 @@ def close_study(study: StudyFolder) -> None:
     """
     require_opened(study)
     if study.ledger.closed:
-        raise StudyError(f"{study.study.id} is closed already.", hint=f"gistpoint study report {study.named}")
+        raise StudyError(f"{study.study.id} is already closed.", hint=f"gistpoint study report {study.named}")
     study.record(ORGANISER, STUDY, StudyOperationKind.CLOSED)
 
 
@@ -117,7 +117,7 @@ def preregistration(study: StudyFolder) -> str:
     """Return the pre-registration of a study as Markdown. Raises `StudyError` if the study was opened."""
     if study.ledger.opened is not None:
         raise StudyError(
-            f"{study.study.id} is open already: it is too late to register it.",
+            f"{study.study.id} is already open: it is too late to register it.",
             hint=f"gistpoint study report {study.named} writes the methods.",
         )
     return preregistration_markdown(study.study, study.tasks)
@@ -153,6 +153,7 @@ def require_unblinded(study: StudyFolder, *, unblind: bool) -> None:
         raise StudyError(
             f"{study.study.id} is still open: outcomes are hidden until it is closed.",
             hint=(
-                f"gistpoint study close {study.named}, or --unblind, which the log and the report will tell."
+                f"gistpoint study close {study.named}, or --unblind, which the log and the report will"
+                " mention."
             ),
         )

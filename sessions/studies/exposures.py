@@ -11,7 +11,7 @@ from gistpoint.sessions.studies.erasing import LOG
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import StudyLog
 
-READ_BLIND = "a function of it was read blind"
+READ_BLIND = "one of its functions was read blind"
 
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:

@@ -25,6 +25,7 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, S
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.rules import Face, rules_text
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
@@ -224,15 +225,15 @@ class StudyFolder:
         """Raise `StudyError` if the study is simulated, because people can't take part then."""
         if self.study.simulated:
             raise StudyError(
-                f"{self.study.id} is a simulated study: it takes no people.",
-                hint="`gistpoint study new mine --tasks demo` begins one for people.",
+                f"{self.study.id} is a simulated study: people can't take part.",
+                hint="`gistpoint study new mine --tasks demo` makes one for people.",
             )
 
     def require_simulated(self) -> None:
         """Raise `StudyError` if the study is for people, because simulated data must not be mixed into it."""
         if not self.study.simulated:
             raise StudyError(
-                f"{self.study.id} is a study of people: nothing simulated goes into it.",
+                f"{self.study.id} is a study of people: nothing simulated can be added.",
                 hint="`gistpoint study simulate` with another folder makes a simulated one.",
             )
 
@@ -264,10 +265,11 @@ def create_study(
     Raises `StudyError` if the folder is not empty.
     """
     if folder.exists() and not _is_empty(folder):
-        raise StudyError(f"{folder.name} is there already, and not an empty folder.", hint="Name a new one.")
+        raise StudyError(f"{folder.name} already exists and is not an empty folder.", hint="Give a new name.")
     (folder / "texts").mkdir(parents=True)
     for name in TEXTS:
-        (folder / "texts" / f"{name}.md").write_text(_template(f"texts/{name}.md"), encoding="utf-8")
+        text = f"{rules_text(Face.PERSON)}\n" if name == "rules" else _template(f"texts/{name}.md")
+        (folder / "texts" / f"{name}.md").write_text(text, encoding="utf-8")
     _write_tasks(folder, None if demo else tasks)
     identity = study_id(folder.absolute().name)
     number = len(demo_tasks()) if demo else len(tasks)

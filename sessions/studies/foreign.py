@@ -157,5 +157,5 @@ def _key(format: str, budgets: tuple[int | None, int | None], solver: DeclaredSo
 def _flags(verdict: str, suspicious: tuple[str, ...]) -> tuple[FlagRow, ...]:
     if verdict != AttemptResult.TO_BE_READ:
         return ()
-    words = f"The pass is to be read before it counts as solved: {', '.join(suspicious[:5])}."
+    words = f"A reviewer must read the pass before it counts as solved: {', '.join(suspicious[:5])}."
     return (FlagRow(flag="suspicious_names", words=words),)

@@ -31,7 +31,7 @@ def read_help(root: Path, task: str) -> HelpGist:
     try:
         return HelpGist(read_regular_text(help_path(root, task), links=False, errors="surrogateescape"))
     except FileNotFoundError:
-        return HelpGist(reason="It was not made yet.")
+        return HelpGist(reason="It has not been made yet.")
     except OSError as error:
         raise StudyError(
             f"{FOLDER}/{task[:12]} can't be read: {error.strerror}.",

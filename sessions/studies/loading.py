@@ -64,8 +64,7 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
     to_read = sum(any(flag.flag == "suspicious_names" for flag in row.flags) for row in rows)
     if to_read:
         problems.append(
-            f"{to_read} passes are to be read: they count as solved once a reviewer has accepted them "
-            "(`gistpoint review`)."
+            f"A reviewer must read {to_read} passes before they count as solved (`gistpoint review`)."
         )
     people = [row.attempt for row in rows if not row.solver]
     decisions = tuple(one for attempt in people for one, _ in _decisions(book, attempt))
@@ -101,7 +100,7 @@ def require_unmixed(simulated_study: bool, header: AttemptStarted, what: str) ->
         kind = "simulated" if simulated_study else "not simulated"
         raise StudyError(
             f"{what} {made}, and the study is {kind}.",
-            hint="Take it out of the folder: a study is simulated wholly or not at all.",
+            hint="Take it out of the folder: a study is either simulated or not.",
         )
 
 
@@ -124,13 +123,15 @@ def _rows_of_people(
             continue
         if folder.ledger.is_erased(header.participant or ""):
             problems.append(
-                f"Attempt {identity} is of somebody who was erased; `gistpoint study sync` deletes it."
+                f"Attempt {identity} belongs to somebody who was erased; `gistpoint study sync` deletes it."
             )
             continue
         require_unmixed(folder.study.simulated, header, f"Attempt {identity}")
         task = tasks.get(header.task_id)
         if task is None:
-            problems.append(f"Attempt {identity}: its task {header.task_id[:12]} is none of this study's.")
+            problems.append(
+                f"Attempt {identity}: its task {header.task_id[:12]} does not belong to this study."
+            )
             continue
         ruling = ruling_on(book, attempt_key(identity))
         fault = _fault(folder, journal, content, len(of_attempt))

@@ -47,7 +47,7 @@ def read_metrics(root: Path) -> StudyMetrics:
         return StudyMetrics()
     except (OSError, ValueError, RecursionError) as error:
         raise StudyError(
-            f"{METRICS_FILE} can't be read: {error}.", hint="Delete it; it is made again."
+            f"{METRICS_FILE} can't be read: {error}.", hint="Delete it; it will be made again."
         ) from error
 
 

@@ -51,7 +51,7 @@ def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
     study.require_people()
     require_opened(study)
     if study.ledger.closed:
-        raise StudyError(f"{study.study.id} is closed: nobody is enrolled any more.")
+        raise StudyError(f"{study.study.id} is closed: nobody can be enrolled any more.")
     _require_stratum(study.study, wanted.stratum)
     codes = [_free_code(study, wanted.code)] if wanted.code else _random_codes(study, wanted.number)
     roles = {code: Role(wanted.role) if wanted.role else _role_of(study.study, code) for code in codes}
@@ -88,7 +88,9 @@ def _require_stratum(study: Study, given: str) -> None:
     strata = study.participants.strata
     if given not in (strata or ("",)):
         known = (
-            f"They are: {', '.join(strata)}." if strata else "study.toml names none in participants.strata."
+            f"They are: {', '.join(strata)}."
+            if strata
+            else "study.toml does not declare any strata in participants.strata."
         )
         raise StudyError(
             f"{given!r} is not a stratum of the study." if given else "Name the stratum.", hint=known
@@ -100,10 +102,10 @@ def _free_code(study: StudyFolder, code: str) -> str:
     known = {other.lower(): other for other in study.ledger.people}
     if code.lower() in known:
         raise StudyError(
-            f"{known[code.lower()]} is in the study already.",
+            f"{known[code.lower()]} is already in the study.",
             hint=(
-                "Take a code that differs in more than capitals; who is enrolled takes part with `study"
-                " join`."
+                "Choose a code that differs in more than capitals; people who are enrolled take part"
+                " with `study join`."
             ),
         )
     if study.ledger.is_erased(code):
@@ -127,9 +129,9 @@ def require_servable(study: StudyFolder) -> None:
     """Raise `StudyError` if a model assists in a condition, as such a study can't be served to browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
-            f"{study.study.id} has conditions in which a model assists, and what is served gets no key to"
-            " reach one.",
-            hint="Let people take part at this machine: gistpoint study join.",
+            f"{study.study.id} has conditions with an assistant, but what is served gets no key for"
+            " the assistant's model.",
+            hint="People can take part at this machine instead: gistpoint study join.",
         )
 
 
@@ -140,7 +142,7 @@ def codes_to_serve(study: StudyFolder) -> list[str]:
     """
     study.require_people()
     if study.ledger.closed:
-        raise StudyError(f"{study.study.id} is closed: nobody takes part any more.")
+        raise StudyError(f"{study.study.id} is closed: nobody can take part any more.")
     codes = [code for code, one in study.ledger.people.items() if one.enrolled and one.withdrawn is None]
     if not codes:
         raise StudyError(
@@ -167,19 +169,19 @@ def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignmen
     given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
     if len(given) != 1 or not wanted.assignment:
         raise StudyError(
-            f"{wanted.assignment!r} is the beginning of {len(given)} assignments.",
-            hint=f"`gistpoint study progress {study.named}` shows what is at work.",
+            f"{wanted.assignment!r} is the beginning of the ids of {len(given)} assignments.",
+            hint=f"`gistpoint study progress {study.named}` shows the open ones.",
         )
     why = wanted.why.strip()
     if not why:
         raise StudyError("A return needs a reason.", hint="--why 'the machine broke'")
     assignment, who = given[0], study.ledger.person(given[0].person)
     if assignment.id in who.returned:
-        raise StudyError(f"Assignment {assignment.id} is returned already.")
+        raise StudyError(f"Assignment {assignment.id} was already returned.")
     attempts = {begun.attempt for begun in who.begun.get(assignment.id, ())}
     if ended := attempts & who.finished.keys():
         raise StudyError(
-            f"Assignment {assignment.id} has an end: attempt {min(ended)}.",
+            f"Assignment {assignment.id} has ended with attempt {min(ended)}.",
             hint=(
                 f"`gistpoint study exclude {study.named} {min(ended)} --why '...'` leaves it out of the"
                 " estimates."
@@ -248,12 +250,12 @@ def _known(study: StudyFolder, code: str) -> Person:
         erased = study.ledger.is_erased(code)
         raise StudyError(
             (
-                "The person with this code was erased already."
+                "The person with this code was already erased."
                 if erased
                 else f"Nobody in the study has the code {code!r}."
             ),
             hint=(
-                "`gistpoint study sync` deletes what has turned up again."
+                "`gistpoint study sync` deletes what has reappeared."
                 if erased
                 else "Codes are case-sensitive."
             ),

@@ -43,7 +43,7 @@ def key_of(root: Path) -> bytes:
         raise StudyError(f"The key {PRIVATE}/{KEY} can't be used: {why}.") from error
     if not _KEY_TEXT.fullmatch(text):
         raise StudyError(
-            f"{PRIVATE}/{KEY} does not hold a key.",
+            f"{PRIVATE}/{KEY} does not contain a key.",
             hint="Restore it from a backup; if you delete it, later exports have other pseudonyms.",
         )
     return bytes.fromhex(text.strip())

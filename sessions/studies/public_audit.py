@@ -88,10 +88,12 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
                 yield AuditFinding("not_public", f"{name} holds {what}: {found[0]!r}.", name)
                 break
             if texts is not None and (text := texts.search(_blanks(view))):
-                yield AuditFinding("not_public", f"{name} holds what somebody wrote: {text[0][:60]!r}.", name)
+                yield AuditFinding(
+                    "not_public", f"{name} contains what somebody wrote: {text[0][:60]!r}.", name
+                )
                 break
     if not files:
-        yield AuditFinding("nothing_exported", f"{out.name} holds no file.")
+        yield AuditFinding("nothing_exported", f"{out.name} contains no file.")
     if secrets.unsearchable:
         yield AuditFinding(
             "not_searched",

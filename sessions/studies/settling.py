@@ -65,7 +65,7 @@ def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -
     if not 0 <= label.start < label.end <= length_ms:
         raise StudyError(
             f"The span does not fit: attempt {published.id} took {position_words(length_ms)}.",
-            hint="--from is before --to, and both are within the attempt.",
+            hint="--from must be before --to, and both within the attempt.",
         )
     span = RelabelledSpan(label.start, label.end, label.counts_as)
     _record(study, before, StudyOperationKind.CORRECTED, TimesCorrected(spans=(span,), why=wanted.why))
@@ -95,12 +95,12 @@ def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
     """Return a published attempt by its id or a prefix. Raises `StudyError` unless exactly one matches."""
     found = {one.id: one for one in study.attempts() if named and one.id.startswith(named)}
     if len(found) != 1 and named not in found:
-        what = f"is the beginning of {len(found)} attempts" if found else "is no published attempt"
+        what = f"is the beginning of {len(found)} attempts" if found else "is not a published attempt"
         raise StudyError(
             f"{named[:60]!r} {what} of {study.study.id}.",
             hint=(
-                "Each has a folder in attempts/, and Enter on a task in `gistpoint study progress` lists its"
-                " own; `gistpoint study sync` publishes this machine's."
+                "Each has a folder in attempts/. Enter on a task in `gistpoint study progress` lists"
+                " its attempts; `gistpoint study sync` publishes those of this machine."
             ),
         )
     return found.get(named) or next(iter(found.values()))
@@ -112,7 +112,7 @@ def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, i
     header = next((event.data.written() for event in content.events[:1]), {})
     task = study.tasks.get(str(header.get("task_id")))
     if task is None:
-        raise StudyError(f"The task of attempt {published.id} is none of this study's.")
+        raise StudyError(f"The task of attempt {published.id} does not belong to this study.")
     recorded = RecordedAttempt(content.events, content.head, content.fault)
     evidence = AttemptEvidence(study.study, task, recorded, study.ledger)
     return measured(evidence), evidence.timeline.end_ms

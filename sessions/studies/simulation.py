@@ -127,7 +127,7 @@ class StudySimulation:
             place = _place_of(self.folder.root, solver)
             if condition is None or place is None:
                 self.count.problems.append(
-                    f"{solver.name} was not simulated: its runs have to be those of one folder, such as"
+                    f"{solver.name} was not simulated: its runs must be those of one folder, such as"
                     " runs/NAME/*."
                 )
                 continue
@@ -156,7 +156,7 @@ class StudySimulation:
                 return
             if not self._go_on(taking, step):
                 return
-        raise StudyError(f"{code} came to no end in {_MOST_STEPS} steps.")
+        raise StudyError(f"{code} did not finish in {_MOST_STEPS} steps.")
 
     def _go_on(self, taking: Participation, step: Step) -> bool:
         """Carry out a step; return False if the person is done."""
@@ -180,7 +180,7 @@ class StudySimulation:
                 taking.end_sitting()
                 return False
             case RefusedStep(words=words):
-                self.count.problems.append(f"{taking.code} could not go on: {words}")
+                self.count.problems.append(f"{taking.code} could not continue: {words}")
                 return False
             case _:
                 return False
@@ -312,7 +312,7 @@ def simulate_study(
     study.require_simulated()
     if study.ledger.people or next(study.attempts(), None) is not None:
         raise StudyError(
-            f"{study.study.id} has participants already: nobody is added to them.",
+            f"{study.study.id} already has participants: no others can be added.",
             hint=f"Delete log, attempts and runs in {study.named}, or simulate in another folder.",
         )
     if not study.tasks:
@@ -375,9 +375,10 @@ def write_demo_study(root: Path, named: str, locations: Locations, run: RunConte
 
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise StudyError(
-            f"{root.name} is there already, and not an empty folder.",
+            f"{root.name} already exists and is not an empty folder.",
             hint=(
-                f"`gistpoint study report {named}` reports it if it is the demo's; else name another folder."
+                f"`gistpoint study report {named}` reports it if it is the demo's; otherwise name"
+                " another folder."
             ),
         )
     part = root.with_name(f".{root.name}.part")

@@ -133,7 +133,7 @@ def _runs_of(
             name = _relative(listed.name, folder.root)
             if name in taken.solvers:
                 other = taken.solvers[name]
-                why = f"Its run is counted for {other!r} already." if other != solver.name else ""
+                why = f"Its run is already counted for {other!r}." if other != solver.name else ""
                 runs += [MatchedRun(name, why_not=why)] if why else []
                 continue
             taken.solvers[name] = solver.name
@@ -191,10 +191,10 @@ def _matched(
 
 def _require_alike(simulated_study: bool, actor: str, name: str) -> None:
     if simulated_study != (actor == SIMULATED):
-        origin = "is simulated" if actor == SIMULATED else "is of a real solver"
+        origin = "is simulated" if actor == SIMULATED else "was made by a real solver"
         raise StudyError(
             f"{name} {origin}, and the study is {'simulated' if simulated_study else 'not simulated'}.",
-            hint="Take it out of [[solver]]: a study is simulated wholly or not at all.",
+            hint="Take it out of [[solver]]: a study is either simulated or not.",
         )
 
 
@@ -232,7 +232,7 @@ def _task_of(
             return None, "The map has no line for it."
         recorded = mapped
     if not recorded:
-        return None, 'It does not say of which task it is; a map can (`map = "file:map.csv"`).'
+        return None, 'It does not name its task; a map can (`map = "file:map.csv"`).'
     return _named(tasks, recorded)
 
 
@@ -257,7 +257,7 @@ def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None,
     if found:
         ids_of = ", ".join(sorted(task.id[:12] for task in found))
         return None, f"{name[:80]!r} is ambiguous: tasks {ids_of} are about a function of that name."
-    return None, f"Its task {name[:80]!r} is none of this study's."
+    return None, f"Its task {name[:80]!r} does not belong to this study."
 
 
 def _is_named(target: str, name: str) -> bool:
@@ -272,7 +272,7 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
     if not solver.map.startswith(_MAP):
         raise StudyError(
             f"study.toml: the map {solver.map[:80]!r} of the solver {solver.name!r} is unknown.",
-            hint=f"Take {_BY_ID!r}, or 'file:map.csv' with the columns run and task.",
+            hint=f"Use {_BY_ID!r}, or 'file:map.csv' with the columns run and task.",
         )
     path = root / solver.map.removeprefix(_MAP)
     try:
@@ -296,7 +296,7 @@ def _paths(root: Path, pattern: str) -> list[Path]:
         return sorted(root.glob(pattern))
     except (ValueError, NotImplementedError) as error:
         raise StudyError(
-            f"study.toml: {pattern[:80]!r} can't be a pattern of runs.",
+            f"study.toml: {pattern[:80]!r} is not a valid pattern of runs.",
             hint="It is relative to the study's folder, as in 'runs/model-x/*'.",
         ) from error
 

@@ -134,7 +134,7 @@ def refuse_links(root: Path) -> None:
         if (root / name).is_symlink():
             raise StudyError(
                 f"{name} in the study's folder is a link, which may lead to any folder of yours.",
-                hint="Put the folder itself in its place.",
+                hint="Replace it with the folder itself.",
             )
 
 

@@ -47,7 +47,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
     if other is not None:
         if not (other / STUDY_FILE).is_file():
             raise StudyError(
-                f"{other.name} is not the folder of a study.", hint=f"It would hold {STUDY_FILE}."
+                f"{other.name} is not the folder of a study.", hint=f"It should contain {STUDY_FILE}."
             )
         refuse_links(other)
         for name, store in (

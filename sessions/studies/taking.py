@@ -259,11 +259,11 @@ class Participation:
             if step.assignment.id in self.person.begun:
                 raise StudyError(
                     f"{self.code} has begun this task in another window or on another machine.",
-                    hint="Go on there, or ask the organiser to return it.",
+                    hint="Continue there, or ask the organiser to return it.",
                 )
             now = self.next()
             if not isinstance(now, ReadyStep) or now.assignment.id != step.assignment.id:
-                raise StudyError("The task can't begin: something else comes first now.")
+                raise StudyError("The task can't begin yet: something else comes first.")
             self._record(StudyOperationKind.BEGUN, Begun(assignment=step.assignment.id, attempt=identity))
 
         self.folder.exclusively(begin)
@@ -271,7 +271,7 @@ class Participation:
         taken = forecasts if isinstance(forecasts, AttemptStep) else None
         if taken is None or taken.attempt != identity:
             raise StudyError(
-                "The task can't begin: something else comes first now.", hint="Run the command again."
+                "The task can't begin yet: something else comes first.", hint="Run the command again."
             )
         return self._start(taken, task, judge)
 
@@ -289,8 +289,8 @@ class Participation:
         begun = self.folder.exclusively(lambda: self.person.begun.get(step.assignment.id, ()))
         if not begun or begun[0].attempt != step.attempt:
             raise StudyError(
-                "The record that this task was begun had not reached the others, and was taken back.",
-                hint="Begin it again: nothing of it was shown.",
+                "The record that this task was begun did not reach the others, and was withdrawn.",
+                hint="Begin it again: you have not been shown anything of it.",
             )
         return self._start(step, task, judge)
 
@@ -302,7 +302,7 @@ class Participation:
             raise StudyError(
                 f"This study needs {demand or 'a sandbox that isolates'}, and the code here runs in"
                 f" {backend.name}.",
-                hint="`gistpoint doctor` says what works. Tell the organiser.",
+                hint="`gistpoint doctor` shows what works. Tell the organiser.",
             )
         return task, judge
 

@@ -101,7 +101,7 @@ def _tasks_at(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | P
         return
     if not path.exists():
         raise StudyError(
-            f"study.toml: the key 'tasks' names {path.name!r}, and there is no such folder or list.",
+            f"study.toml: the key 'tasks' names {path.name!r}, but there is no such folder or list.",
             hint=(
                 "It is a folder of tasks or archives, or a text file with one task per line, next to"
                 " study.toml."
@@ -113,7 +113,7 @@ def _tasks_at(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | P
         raise StudyError(error.message, hint=error.hint) from error
     if selected.problems:
         raise StudyError(
-            selected.problems[0], hint=f"{path.name} holds an id, a path or a name in the demo per line."
+            selected.problems[0], hint=f"{path.name} contains one id, path or name of a demo task per line."
         )
     yield from selected.tasks
 

@@ -16,7 +16,7 @@ def checked_code(code: str) -> str:
     """Return a participant's code. Raises `StudyError` if it is invalid, since file names will contain it."""
     if not is_code(code) or code.lower() == ORGANISER:
         raise StudyError(
-            f"{code[:60]!r} can't be the code of a participant.",
+            f"{code[:60]!r} is not a valid code for a participant.",
             hint=CODE_HINT,
         )
     return code

@@ -119,7 +119,7 @@ def parse_address(text: str) -> StoreAddress:
         raise _not_a_url()
     _require_known(options)
     if not database and "service" not in options:
-        raise TeamStoreError("The address of the store names no database.", hint=_SHAPE)
+        raise TeamStoreError("The address of the store contains no database.", hint=_SHAPE)
     address = StoreAddress(host, database, user, port, options)
     _require_verified(address)
     return address
@@ -140,8 +140,8 @@ def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
         raise TeamStoreError("The address of the store does not begin with postgresql://.", hint=_SHAPE)
     if url.password is not None or not _SECRETS.isdisjoint(options):
         raise TeamStoreError(
-            "The address of the store holds a password, which would be stored in a file of gistpoint.",
-            hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file give it to PostgreSQL's library.",
+            "The address of the store contains a password, which would be stored in a file of gistpoint.",
+            hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file pass it to PostgreSQL's library.",
         )
     return url, port, options
 
@@ -151,11 +151,11 @@ def _require_verified(address: StoreAddress) -> None:
     checked = address.options.get("sslmode", _VERIFIED)
     if not address.local and checked != _VERIFIED:
         raise TeamStoreError(
-            f"The store on {address.host} would be used with sslmode={checked[:20]}, which does not prove"
-            " that it is the server it says it is.",
+            f"The store on {address.host} would be used with sslmode={checked[:20]}, which does not"
+            " verify the server's identity.",
             hint=(
-                f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
-                "sslrootcert names the file of your authority."
+                f"Leave sslmode out: it is {_VERIFIED} for every other machine. sslrootcert names the"
+                " file of your certificate authority."
             ),
         )
 

@@ -136,7 +136,7 @@ def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> ExchangeRes
         if operation is None or operation.op != op:
             what = f"{file}: operation {op[:40]!r}"
             conflicts[file, op] = Conflict(
-                what, words=f"the store's line is no such operation. {fault}".strip()
+                what, words=f"the store's line is not such an operation. {fault}".strip()
             )
             continue
         here = store.book.get(op)
@@ -163,7 +163,7 @@ def operation_differences(connection: Connection, stores: Stores) -> Iterator[tu
     for file, op in sorted(local.keys() - there.keys()):
         yield "missing there", Conflict(f"{file}: operation {op}", words="the store has none.")
     for file, op in sorted(there.keys() - local.keys()):
-        yield "missing here", Conflict(f"{file}: operation {op[:40]}", words="it is on the store alone.")
+        yield "missing here", Conflict(f"{file}: operation {op[:40]}", words="it is only on the store.")
     for file, op, line in by_uuid(connection, other_lines(stores, local, there)):
         if _read(stores[file], line)[0] != local[file, op]:
             here = _sha256(line_of(stores[file], local[file, op]))

@@ -177,7 +177,7 @@ class ToPush:
             else:
                 self._read_whole(machine)
         except BrokenChainError as error:
-            words = "the journal here was changed, cut back or damaged, and is not sent."
+            words = "the journal here was changed, cut off or damaged, and is not sent."
             conflict = Conflict(f"attempt {self.folder.name}", error.at, words=words)
             self.finish(PushResult(self.folder.name, conflict=conflict))
         except FileNotFoundError:
@@ -276,9 +276,8 @@ def push_attempts(
         if not waiting:
             return [each.pushed for each in wanted]
     raise TeamStoreError(
-        f"The attempt {waiting[0].folder.name} can't be sent: other processes change it on the store all the"
-        " time.",
-        hint="`gistpoint store check` says what is there.",
+        f"The attempt {waiting[0].folder.name} can't be sent: other processes keep changing it on the store.",
+        hint="`gistpoint store check` shows its state.",
     )
 
 
@@ -363,8 +362,8 @@ def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
 
 def _miscounted(attempt: str, seq: int) -> Conflict:
     words = (
-        "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the"
-        " attempt's row in `attempts`, `gistpoint store sync` sends the whole."
+        "the store's lines are not those that it counts; nothing was sent. After its owner has"
+        " deleted the attempt's row in `attempts`, `gistpoint store sync` sends everything."
     )
     return Conflict(f"attempt {attempt}", seq, words=words)
 
@@ -392,9 +391,9 @@ def take_over(engine: Engine, folder: Path, machine: str) -> None:
             return
         if not _claim(connection, machine, [ToPush(folder, lines=lines, target=folder.name)]):
             raise AttemptElsewhereError(
-                f"Attempt {folder.name} goes on on another machine ({holder_of(connection, folder.name)})"
-                " now.",
-                hint="Close it there, or wait a minute after that machine was switched off.",
+                f"Attempt {folder.name} now continues on another machine"
+                f" ({holder_of(connection, folder.name)}).",
+                hint="Close it there, or wait a minute after that machine is switched off.",
             )
         if len(there) > len(lines):
             new = lines_beyond(connection, {source: len(lines)}, {source: len(there)})
@@ -423,7 +422,10 @@ def pull_attempts(
         for name, (seq, _) in there.items():
             if not is_attempt_id(name):
                 conflicts.append(
-                    Conflict(f"attempt {name[:80]!r}", words="is no name of an attempt; it was not fetched.")
+                    Conflict(
+                        f"attempt {name[:80]!r}",
+                        words="is not a valid name of an attempt; it was not fetched.",
+                    )
                 )
                 continue
             end = end_of(root / name / JOURNAL) or START
@@ -458,7 +460,7 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
         except BrokenChainError as error:
             words = "the chain of hashes breaks on the store."
             if seq and error.at == seq + 1:
-                words = "the store's next line does not follow ours: two machines went on with it."
+                words = "the store's next line does not follow ours: it was continued on two machines."
             return Conflict(attempt, error.at, words=f"{words} It was not fetched.")
         if not new:
             return 0

@@ -138,7 +138,7 @@ def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDi
         )
     columns = ("task", "actor", "participant", "started_utc_ms")
     if header_of(first) != {name: getattr(row, name) for name in columns}:
-        words = "what the store tells of it (task, solver, start) is not what its lines say."
+        words = "the store's data about it (task, solver, start) differ from its lines."
         yield StoreDifference("line differs", Conflict(what, words=words))
 
 
@@ -157,7 +157,7 @@ def _attempt(
     elif folder is None:
         if branch_of(name)[1].partition("-")[0] != machine:
             yield StoreDifference(
-                "missing here", Conflict(what, words=f"it is on the store alone, with {len(there)} lines.")
+                "missing here", Conflict(what, words=f"it is only on the store, with {len(there)} lines.")
             )
     elif not faults:
         yield from _compared(what, here, there, counted[0])
@@ -175,7 +175,7 @@ def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDiffere
     except OSError:
         return [], []
     if at := cut_at(lines, kept):
-        words = f"the {JOURNAL} here was changed or cut back."
+        words = f"the {JOURNAL} here was changed or cut off."
         return lines, [StoreDifference("broken chain", Conflict(what, at, words=words))]
     return lines, []
 
@@ -194,7 +194,7 @@ def _compared(
             yield StoreDifference("line differs", Conflict(what, line.seq, line.sha256, found))
     for seq in sorted(lines):
         kind = "extra line" if seq > counted else "missing here"
-        yield StoreDifference(kind, Conflict(what, seq, words="this line is on the store alone."))
+        yield StoreDifference(kind, Conflict(what, seq, words="this line is only on the store."))
 
 
 def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None) -> Iterator[StoreDifference]:
@@ -211,7 +211,7 @@ def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None)
         )
     last = (there[-1].seq, there[-1].found) if there else (0, "")
     if counted is not None and counted != last:
-        words = f"the store counts {counted[0]} lines and has {last[0]}, or another last one."
+        words = f"the store counts {counted[0]} lines but has {last[0]}, or has a different last one."
         yield StoreDifference(
             "extra line" if last[0] > counted[0] else "missing there", Conflict(what, last[0], words=words)
         )

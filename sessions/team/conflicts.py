@@ -25,6 +25,6 @@ class Conflict:
         if self.words:
             return f"{place}: {self.words}"
         return (
-            f"{place}: the file here has {self.here[:12]}, the store has {self.there[:12]}. "
-            "Neither was changed: somebody has to look."
+            f"{place}: the file here has {self.here[:12]}, but the store has {self.there[:12]}."
+            " Neither was changed: somebody must decide."
         )

@@ -81,7 +81,7 @@ def reaching(address: StoreAddress | str) -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         raise UnreachableError(
             f"The store {address} does not answer: {_reason(error)}",
-            hint="What you do stays in files and is sent when it answers again.",
+            hint="Your work stays in files and is sent when the store answers again.",
         ) from error
     except DBAPIError as error:
         if error.connection_invalidated:
@@ -113,7 +113,7 @@ def require_schema(revision: str) -> None:
     if not revision:
         raise EmptyStoreError("The database has no tables of gistpoint yet.", hint=init)
     raise TeamStoreError(
-        f"The store's schema has the revision {revision[:20]}, and this gistpoint uses {REVISION}.",
+        f"The store's schema has the revision {revision[:20]}, but this gistpoint uses {REVISION}.",
         hint=init if revision < REVISION else "Install the newer gistpoint that made it.",
     )
 

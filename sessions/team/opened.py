@@ -48,7 +48,7 @@ def address_of(locations: Locations) -> StoreAddress:
     address = chosen_address(locations.config)
     if address is None:
         raise TeamStoreError(
-            "No store is chosen: files alone are used.",
+            "No store is chosen: only files are used.",
             hint="`gistpoint store use postgresql://USER@HOST/DATABASE` chooses one.",
         )
     return address
@@ -68,7 +68,7 @@ def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = 
         rights = rights_of(connection)
         if rights is Rights.NONE:
             raise TeamStoreError(
-                f"This user may read nothing on {address}.",
+                f"This user has no right to read anything on {address}.",
                 hint="Its owner runs `GRANT gistpoint_worker TO ...` or `GRANT gistpoint_reader TO ...`.",
             )
         require_schema(revision_of(connection))

@@ -39,8 +39,7 @@ def files_of(study: StudyFolder) -> dict[str, Path]:
             places.append(folder)
         elif not (study.comes_with_program(named) or tasks.is_dir() or tasks.name.endswith(ARCHIVE)):
             raise StudyError(
-                f"Task {identity[:12]} is not in the study's folder, so that other machines would not"
-                " have it.",
+                f"Task {identity[:12]} is not in the study's folder, so other machines would not have it.",
                 hint="Put its archive (`gistpoint task export`) into a folder `tasks` next to study.toml.",
             )
     for place in places:
@@ -63,7 +62,7 @@ def _within(place: Path) -> Iterator[Path]:
             if path.is_symlink():
                 raise StudyError(
                     f"{path.name} in the study's folder is a link, which may lead to any file of yours.",
-                    hint="Put a copy in its place.",
+                    hint="Replace it with a copy.",
                 )
             if path.is_file() and not any(part.startswith(".") for part in path.relative_to(place).parts):
                 yield path
@@ -101,7 +100,7 @@ def unpack(archive: Path, into: Path) -> dict[str, Path]:
             for info in tar:
                 if not info.isfile() or not _is_safe(info.name) or info.name in found:
                     raise StudyError(
-                        f"The study's archive holds {info.name[:80]!r}, which declares no study."
+                        f"The study's archive contains {info.name[:80]!r}, which does not declare a study."
                     )
                 path = into / info.name
                 path.parent.mkdir(parents=True, exist_ok=True)

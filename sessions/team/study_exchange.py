@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 PENDING_CLAIMS = ".in-doubt"
 """The folder in a study's folder that names operations that are valid only once the store contains them."""
-_LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
+_LOOK = "`gistpoint study audit` names everything that differs; find out which side was changed."
 _ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
 _OPENED = text("SELECT op FROM lines WHERE file = :file AND kind = :opened")
 _BEGUN = text(
@@ -244,7 +244,7 @@ class StudyExchange:
 
     def _conflict(self, writer: str, number: int) -> StudyError:
         return StudyError(
-            f"Line {number} of {writer} in the study's log is another one in the team's store.",
+            f"Line {number} of {writer} in the study's log differs from the team's store.",
             hint=f"Nothing was overwritten. {_LOOK}",
         )
 
@@ -265,7 +265,7 @@ class StudyExchange:
                 raise StudyError(
                     f"The journal of attempt {_identity(place)[:60]} in the team's store is not the one that"
                     " was sent.",
-                    hint="It was not taken. `gistpoint study audit` names all that differs.",
+                    hint="It was not fetched. `gistpoint study audit` names everything that differs.",
                 )
             note = PublishedNote(head=head.sha256, bytes=len(journal), writer=head.subject)
             put(journal, note, _identity(place), self.files.published)
@@ -322,9 +322,9 @@ class StudyExchange:
         )
         for place in done.conflicts:
             raise StudyError(
-                f"The review {place[1][:60]} of {name_in(there[place][0])} is another one in the team's"
-                " store.",
-                hint="Nothing was overwritten: find out which was changed.",
+                f"The review {place[1][:60]} of {name_in(there[place][0])} differs from the one in the"
+                " team's store.",
+                hint="Nothing was overwritten: find out which side was changed.",
             )
 
     def _reviews(self) -> ReviewStore:
@@ -339,7 +339,7 @@ class StudyExchange:
         for writer in sorted(there.keys() | here.keys()):
             lines = here.get(writer, [])
             if is_of(writer, gone):
-                yield f"Somebody who was erased has a file in the log, or in the store: {writer}."
+                yield f"Somebody who was erased still has a file in the log or in the store: {writer}."
             elif there.get(writer) != (len(lines), digest_of(lines)):
                 for number, line in self._differing(writer, lines):
                     yield (
@@ -401,15 +401,15 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
     """Return the error for lines that an index of the store refuses; raise `error` for other causes."""
     if "beginning_once" in str(error):
         return StudyError(
-            "This task was begun on another machine at this moment.",
-            hint="Go on there, or ask the organiser to return it.",
+            "This task has just been begun on another machine.",
+            hint="Continue there, or ask the organiser to return it.",
         )
     if "operation_once" not in str(error):
         raise error
     writer = next((line.writer for line in lines if line.op and line.op in str(error.orig)), "a writer")
     return StudyError(
-        f"An operation of {writer} is in the team's store already, in another file or line.",
-        hint="Nothing was overwritten. Look for a line that was copied in the folder's log.",
+        f"An operation of {writer} is already in the team's store, in another file or line.",
+        hint="Nothing was overwritten. Look in the folder's log for a line that was copied.",
     )
 
 

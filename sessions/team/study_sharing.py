@@ -58,7 +58,7 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
     study = StudyFolder(root, locations, clock, lambda files: store_of(files, note))
     if study.study.id != note.study:
         raise StudyError(
-            f"study.toml has the id {study.study.id!r}, and the folder is shared as {note.study!r}.",
+            f"study.toml has the id {study.study.id!r}, but the folder is shared as {note.study!r}.",
             hint="Put the id back: a study keeps its id.",
         )
     study.reload()
@@ -148,8 +148,8 @@ def _require_same(
         )
     if not known and study.ledger.opened is not None and study.ledger.protocol != study.protocol:
         raise StudyError(
-            "The declaration was changed since it was put in force, and participants would be asked for"
-            " another one.",
+            "The declaration was changed after it was put in force, so participants would be asked"
+            " for a different one.",
             hint="`gistpoint study amend DIR --why '...'` puts it in force, and shares it.",
         )
 
@@ -202,7 +202,7 @@ def _unpacked(
         some = (
             f"It has {', '.join(known[:10])}."
             if known
-            else "It has none: `gistpoint study share DIR` puts one there."
+            else "It has no studies: `gistpoint study share DIR` puts one there."
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
@@ -212,8 +212,8 @@ def _unpacked(
         archive = whole_blob(Path(scratch), row.archive_sha256)
         if files_sha256(unpack(archive, folder)) != row.files_sha256 or read_study(folder).id != name:
             raise StudyError(
-                f"What the store {address} has as the study {name!r} is not what was shared.",
-                hint="Who has its folder shares it again.",
+                f"The study {name!r} in the store {address} is not what was shared.",
+                hint="Somebody who has its folder must share it again.",
             )
         yield folder, row.files_sha256
 

@@ -44,7 +44,7 @@ _TIMES = 5
 """The number of tries for a plan or beginning that the database can't serialise with other transactions."""
 _LOCK = 0x67697374
 """The first number of gistpoint's advisory locks; the second is computed from the study's id."""
-_AWAY = "The next task can begin when it answers again. Nothing that was done is lost."
+_AWAY = "The next task can begin when it answers again. No work is lost."
 _REPEATABLE = ("40001", "40P01")
 """The SQLSTATEs of a serialization failure and of a deadlock."""
 
@@ -306,9 +306,9 @@ class TeamStudyStore:
             self._send_soon()  # waiting data were sent in the transaction that is undone
             raise
         raise TeamStoreError(
-            f"The store {self.address} refused the same change {_TIMES} times, as others were changing the"
-            " study.",
-            hint="Try it again.",
+            f"The store {self.address} refused the same change {_TIMES} times, because others were"
+            " changing the study.",
+            hint="Try again.",
         )
 
     def _exclusively(self, act: Callable[[], T]) -> T:

@@ -216,13 +216,13 @@ def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
     """
     if (root / id).exists() and not (len(blobs) > 1 and (root / id / TASK_FILE).is_file()):
         raise TeamStoreError(
-            "A folder of its id is here and can't be read.", hint="Delete it, and sync again."
+            "A folder with its id is here and can't be read.", hint="Delete it, and sync again."
         )
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
         public, *answer = (whole_blob(scratch, name) for name in blobs)
         task = unpack_task(public, Path(place), *answer)
         if task.id != id:
-            raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
+            raise TeamStoreError(f"The store has the task {task.id[:12]} under this id.")
         if (root / id).exists():  # only the public half is here
             compare(read_task(root / id), task)
             (task.folder / "answer").rename(root / id / "answer")
@@ -297,7 +297,7 @@ def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
     folder = _made(task.folder / _BASELINES)
     what = f"task {task.short_id}, baseline {name[:80]!r}"
     if Path(name).name != name or not name.endswith(".json") or name.startswith("."):
-        return [Conflict(what, words="is no name of a baseline; it was not fetched.")]
+        return [Conflict(what, words="is not a valid name of a baseline; it was not fetched.")]
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=task.folder) as scratch:
         part = Path(scratch) / name
         part.write_bytes(data)
@@ -321,7 +321,7 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
         if has_answer(local[id]):
             yield "missing there", Conflict(f"task {id[:12]}", words="the store has none.")
     for id in sorted(there.keys() - local.keys() - store.deleted):
-        yield "missing here", Conflict(f"task {id[:12]}", words="it is on the store alone.")
+        yield "missing here", Conflict(f"task {id[:12]}", words="it is only on the store.")
     for id, row in sorted(there.items()):
         for sha256, what in ((row.public_blob, "public half"), (row.answer_blob, "answer")):
             if sha256 and connection.scalar(_BLOB, {"sha256": sha256}) != sha256:
@@ -333,7 +333,7 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
             continue
         task = local[id]
         if not has_answer(task):
-            yield "missing here", Conflict(f"task {id[:12]}, answer", words="it is on the store alone.")
+            yield "missing here", Conflict(f"task {id[:12]}, answer", words="it is only on the store.")
         for conflict in _compared(task, row.public_sha256, row.answer_sha256):
             yield "task differs", conflict
         if (tree := sha256_of(task.tree_path)) != task.tree_sha256:
@@ -348,7 +348,7 @@ def _baseline_differences(task: Task, kept: Mapping[str, str]) -> Iterator[tuple
     for name, here, there in _compared_baselines(task, kept):
         what = f"task {task.short_id}, baseline {name}"
         if not here:
-            yield "missing here", Conflict(what, words="it is on the store alone.")
+            yield "missing here", Conflict(what, words="it is only on the store.")
         elif not there:
             yield "missing there", Conflict(what, words="the store has none.")
         else:

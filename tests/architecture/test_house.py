@@ -15,11 +15,6 @@ SCREEN_CLASSES = 2
 
 
 @pytest.fixture(scope="module")
-def source() -> Source:
-    return Source(ROOT)
-
-
-@pytest.fixture(scope="module")
 def needed(source: Source) -> networkx.DiGraph[str]:
     """Which module imports which."""
     return imports(source)

@@ -16,14 +16,9 @@ from architecture.measures import (
     read_module,
     tightened,
 )
-from project_files import ROOT, source_files
+from project_files import source_files
 
 pytestmark = pytest.mark.xdist_group("house")
-
-
-@pytest.fixture(scope="module")
-def source() -> Source:
-    return Source(ROOT)
 
 
 def test_nothing_is_worse_than_its_number_and_no_number_lags_behind(source: Source) -> None:

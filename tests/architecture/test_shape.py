@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+import pytest
 from project_files import ROOT, source_files
 
+pytestmark = pytest.mark.xdist_group("house")  # the modules are parsed once
 MODULE_LINES = 600
 LONG_MODULES: dict[str, str] = {}
 """Path to the reason why the module is longer."""
@@ -28,10 +32,39 @@ def test_modules_are_named_after_what_they_hold() -> None:
         assert not VAGUE & set(PurePosixPath(path).with_suffix("").parts), path
 
 
-def test_every_public_module_class_and_function_says_what_it_is() -> None:
-    for path in source_files():
-        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-        assert ast.get_docstring(tree) or not tree.body, path
+@pytest.fixture(scope="module")
+def shapes() -> dict[str, Shape]:
+    """The shape of every module, by its path; each is parsed once."""
+    return {path: shape_of(path) for path in source_files()}
+
+
+def test_every_public_module_says_what_it_is(shapes: dict[str, Shape]) -> None:
+    assert [path for path, shape in shapes.items() if not shape.says_what_it_is] == []
+
+
+@dataclass
+class Shape:
+    """What the tests want to know of a module."""
+
+    says_what_it_is: bool
+    """Whether it has a docstring, or nothing that would need one."""
+    unsafe: list[str]
+    """Lines that could draw a text from outside as markup."""
+    locks: bool
+    appends: bool
+
+
+def shape_of(path: str) -> Shape:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return Shape(
+        says_what_it_is=bool(ast.get_docstring(tree) or not tree.body),
+        unsafe=list(_unsafe(path, nodes, calls)) if path.startswith("tui/") and path not in SAFE else [],
+        locks="flock" in text or "lockf" in text,
+        appends="O_APPEND" in text or any(map(_appends, calls)),
+    )
 
 
 def _harmless(values: list[ast.expr]) -> bool:
@@ -45,33 +78,31 @@ def _drawn(call: ast.Call) -> list[ast.expr]:
     ]
 
 
-def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone() -> None:
+def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone(shapes: dict[str, Shape]) -> None:
     """`Static` and `Label` parse markup: outside of one module they are given texts written in the source, or
     nothing.
 
     Then whatever has an `update` is one of the safe widgets.
     """
-    found = []
-    for path in source_files("tui"):
-        if path in SAFE:
-            continue
-        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
-        fine = {id(c.func) for c in calls if isinstance(c.func, ast.Name) and _harmless(_drawn(c))}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and node.id in DRAWING and id(node) not in fine:
-                found.append(f"{path}:{node.lineno}: {node.id}")
-            if isinstance(node, ast.Attribute) and (node.attr == "from_markup" or node.attr in DRAWING):
-                found.append(f"{path}:{node.lineno}: {node.attr}")
-        for call in calls:
-            notes = (
-                isinstance(call.func, ast.Attribute)
-                and call.func.attr == "notify"
-                and not _harmless(_drawn(call))
-            )
-            if notes and ast.unparse(call.func).split(".")[-2] not in ("app", "super()"):
-                found.append(f"{path}:{call.lineno}: notify, which parses markup except as the app's own")
-    assert found == []
+    assert sum(path.startswith("tui/") for path in shapes) > 100
+    assert [line for shape in shapes.values() for line in shape.unsafe] == []
+
+
+def _unsafe(path: str, nodes: list[ast.AST], calls: list[ast.Call]) -> Iterator[str]:
+    fine = {id(c.func) for c in calls if isinstance(c.func, ast.Name) and _harmless(_drawn(c))}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in DRAWING and id(node) not in fine:
+            yield f"{path}:{node.lineno}: {node.id}"
+        if isinstance(node, ast.Attribute) and (node.attr == "from_markup" or node.attr in DRAWING):
+            yield f"{path}:{node.lineno}: {node.attr}"
+    for call in calls:
+        notes = (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "notify"
+            and not _harmless(_drawn(call))
+        )
+        if notes and ast.unparse(call.func).split(".")[-2] not in ("app", "super()"):
+            yield f"{path}:{call.lineno}: notify, which parses markup except as the app's own"
 
 
 APPENDING = {
@@ -95,15 +126,8 @@ def _appends(call: ast.Call) -> bool:
     )
 
 
-def test_one_module_locks_files_and_one_log_appends_to_them() -> None:
-    locking, appending = set(), set()
+def test_one_module_locks_files_and_one_log_appends_to_them(shapes: dict[str, Shape]) -> None:
     inside = "sandbox/payload/"  # runs where there is no gistpoint
-    for path in (path for path in source_files() if not path.startswith(inside)):
-        text = (ROOT / path).read_text(encoding="utf-8")
-        if "flock" in text or "lockf" in text:
-            locking.add(path)
-        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-        if "O_APPEND" in text or any(map(_appends, calls)):
-            appending.add(path)
-    assert locking == {"core/logs/locks.py"}
-    assert appending == APPENDING.keys()
+    ours = {path: shape for path, shape in shapes.items() if not path.startswith(inside)}
+    assert {path for path, shape in ours.items() if shape.locks} == {"core/logs/locks.py"}
+    assert {path for path, shape in ours.items() if shape.appends} == APPENDING.keys()

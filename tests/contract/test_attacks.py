@@ -25,7 +25,7 @@ from gistpoint.core.running import NEVER
 from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.attacks.stage import Stage, staged
-from gistpoint.sandbox.attacks.table import ATTACKS, ESCAPES, REPORTS, Attack, Expected
+from gistpoint.sandbox.attacks.table import ANSWERS, ATTACKS, ESCAPES, REPORTS, Attack, Expected
 from gistpoint.sandbox.attacks.trying import SUITE, daemons, source_of, suite_files, try_attack
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -41,7 +41,7 @@ MARKED = [attack for attack in ATTACKS if attack.expected(PlainBackend()) is Exp
 """No backend stops them: a submission is read for them, wherever it runs."""
 
 
-ISOLATED = [attack for attack in ATTACKS if attack not in MARKED and attack not in REPORTS]
+ISOLATED = [attack for attack in ATTACKS if attack not in (*MARKED, *REPORTS, *ANSWERS)]
 FORGED = [attack for attack in REPORTS if attack not in MARKED]
 """What they come to is decided by who reads the report; a backend only carries it."""
 

@@ -185,5 +185,5 @@ for descriptor in range(3, 1000):
 
 def test_a_build_that_hands_out_without_an_end_is_stopped(backend, store, shelf):
     shelf.sdist("endless", "1.0", built_by_itself("endless", before=ENDLESS))
-    with pytest.raises(EnvironmentBuildError, match=r"endless 1\.0 .* it handed out more than a wheel"):
+    with pytest.raises(EnvironmentBuildError, match=r"endless 1\.0 .* it returned more than a wheel"):
         Builds(store, backend, own_version()).wheel("endless", "1.0")

@@ -352,7 +352,7 @@ WRITES = """import os
 @pytest.mark.parametrize("record", ['"test"', '"other"', "7"])
 def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: Suite, record: str) -> None:
     report = suite.prober.decide((suite.target("leaves", "return 1", WRITES.format(record=record)),))
-    assert (report.status, "The warm process is gone" in report.reason) == (RunStatus.CRASHED, True), (
+    assert (report.status, "The warm process has ended" in report.reason) == (RunStatus.CRASHED, True), (
         report.reason
     )
     after = suite.prober.decide((suite.target("plain", "x + 1", "x"),))

@@ -752,9 +752,10 @@ STATEFUL: dict[str, list[str]] = {
 
 def _siblings(found: Mapping[str, tuple[str, list[str]]]) -> list[Any]:
     return [
-        pytest.param(qualname, body, place % 2 == 0, id=f"{name}-{place}")
+        pytest.param(qualname, body, removed, id=f"{name}-{place}-{'removed' if removed else 'corrupted'}")
         for name, (qualname, bodies) in found.items()
         for place, body in enumerate(bodies)
+        for removed in (True, False)
     ]
 
 

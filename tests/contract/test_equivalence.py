@@ -172,10 +172,10 @@ def test_what_can_not_be_compared_is_told(compare: Compare) -> None:
     report = compare(dict.fromkeys(("chance", "takes_a_lock", "never_called", "outer.<locals>.inner"), ""))
     assert report.verdict is Equivalence.NOT_COMPARABLE
     for why in (
-        "No call of chance could be made again with an answer that can be compared.",
-        "No call of takes_a_lock could be kept: TypeError: cannot pickle '_thread.lock' object",
+        "No call of chance could be repeated with an answer that can be compared.",
+        "No call of takes_a_lock could be recorded: TypeError: cannot pickle '_thread.lock' object",
         "No test calls never_called.",
-        "outer.<locals>.inner can't be called by itself",
+        "outer.<locals>.inner can't be called on its own",
     ):
         assert why in report.reason
 

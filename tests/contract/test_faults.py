@@ -173,7 +173,7 @@ def test_only_three_submissions_are_given_back(case: Case) -> None:
     assert case.attempt.state.remaining.submissions == 4
     text = case.submit()
     assert case.last == (RunStatus.CRASHED, 0.0, 3)
-    assert "after 3 that were given back, so it counts" in text
+    assert "3 submissions were already given back, so this one counts" in text
 
 
 @pytest.mark.parametrize("most", sampled([16, 24, 64, 190, 200], 2))

@@ -68,7 +68,7 @@ if FILES:  # a user's checkout has none
             code = main(arguments)
             error = capsys.readouterr().err
             assert code == 1
-            assert "seems to be" in error or "is in no format that is known here: it looks like" in error
+            assert "seems to be" in error or "is in no known format: it looks like" in error
             assert "Traceback" not in error
 
     @pytest.mark.parametrize("path", samples(filter(reads, FILES), STEPS_UNKNOWN))

@@ -12,6 +12,7 @@ from typing import Any
 
 import docker_engines
 import pytest
+from warm_homes import kept_apart
 
 from gistpoint.core.outcomes import SuiteReport
 from gistpoint.core.pins import EnvironmentPins
@@ -69,7 +70,7 @@ def make_tree(tmp_path: Path) -> Callable[[Mapping[str, str]], SourceTree]:
 
 @pytest.fixture(scope="session")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentStore:
-    return EnvironmentStore(tmp_path_factory.mktemp("cache"))
+    return EnvironmentStore(kept_apart(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from e2e.terminal import Terminal
+from warm_homes import warmed
 
 Start = Callable[..., Terminal]
 
@@ -21,7 +22,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **kept,
         "LANG": "C.UTF-8",
-        "GISTPOINT_HOME": str(tmp_path / "home"),
+        "GISTPOINT_HOME": str(warmed(tmp_path / "home")),
         "PYTHONPATH": str(source),
         "TEXTUAL_ANIMATIONS": "none",
     }

@@ -126,15 +126,15 @@ def test_lies_are_refused_and_named_and_a_liar_is_left_out(
     require_each_done_once(12)
     assert {state.worker.split()[0] for state in the_run().jobs.values()} == honest
     for reason in (
-        "the hash that it gave is not that of its result",
+        "the hash that it gave does not match its result",
         "its journal does not verify: Its chain of hashes breaks at line",
         "it returned the reply to another job",
-        "its attempt was made on other bytes than the task's",
+        "its attempt was made on content that differs from the task's",
         "its journal is that of another job",
-        "it says that the attempt ended otherwise than its journal does",
+        "it reports an end of the attempt that differs from its journal",
     ):
         assert reason in told
-    assert told.count("gets no jobs: 3 jobs came to nothing there, the last since it is not believed: ") == 2
+    assert told.count("gets no jobs: 3 jobs failed there; the last reason is that it is not believed: ") == 2
 
 
 def test_another_version_gets_no_job(
@@ -241,7 +241,7 @@ def test_interrupted_runs_and_lost_schedulers_lose_nothing(
         assert wait_for_ended(kept + 1) < JOBS
     _, told = child.communicate(timeout=LIMIT_S)
     assert child.returncode == 1, told
-    assert f"The Dask scheduler at {slow.address} does not answer any more. What was done is kept." in told
+    assert f"The Dask scheduler at {slow.address} no longer answers. The results so far are kept." in told
     before = {key: state.attempt for key, state in the_run().jobs.items() if state.attempt}
     assert main(words(task, machines.address)) == 0
     require_each_done_once()

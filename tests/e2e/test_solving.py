@@ -121,7 +121,7 @@ def test_the_discovery_task_is_solved_through_the_screen(start: Start, environme
 def test_a_solver_gives_up_with_a_reason(start: Start, environment: dict[str, str]) -> None:
     terminal = opened(start, "demo", "seats-together")
     terminal.press("ctrl+g")
-    terminal.wait_for("Skip this task")
+    terminal.wait_for(r"Give up this task\?")
     call_it_off(terminal)
     (attempt,) = attempts(environment)
     assert attempt["ended"] == "skipped"
@@ -131,7 +131,7 @@ def test_a_solver_who_has_used_tools_gives_up(start: Start, environment: dict[st
     terminal = opened(start, "demo", "seats-together")
     call(terminal, "list_directory sporvei", r"sporvei: 10 entries")
     terminal.press("ctrl+g")
-    terminal.wait_for(r"Give up\?")
+    terminal.wait_for(r"Give up this task\?")
     call_it_off(terminal)
     (attempt,) = attempts(environment)
     assert attempt["ended"] == "gave_up"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from screens.settling import parsed_once, settled
+from screens.settling import answered, drawn_at_a_pause, parsed_once, paused, settled
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
+from textual.screen import Screen
 
 
 @pytest.fixture(autouse=True)
@@ -17,4 +19,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     for module in ("textual.app", "textual.pilot"):
         monkeypatch.setattr(f"{module}.wait_for_idle", settled)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", answered)
+    monkeypatch.setattr(Pilot, "pause", paused)
+    monkeypatch.setattr(Screen, "_compositor_refresh", drawn_at_a_pause)
     monkeypatch.setattr(Stylesheet, "_parse_rules", parsed_once)

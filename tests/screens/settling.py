@@ -6,14 +6,17 @@ import asyncio
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any
+from weakref import WeakSet
 
 from processor import asked_s
 from textual import events
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.keys import _character_to_key
-from textual.pilot import Pilot
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.screen import Screen
 
 KEYS = {" ": "space", "\n": "enter"}
 PAUSE_S = 0.001
@@ -22,6 +25,10 @@ PAUSES = 3
 AT_WORK_S = 0.0005
 """Threads that ask for the processor longer than this in a few pauses are at work."""
 UNTIL_S = 20.0
+ASK_AGAIN_S = 0.005
+"""Between two looks at whether something came about."""
+JUST_NOW_S = 0.0003
+"""Nothing that matters happens in so little time after everything was found quiet."""
 
 _PARSED: dict[Hashable, list[RuleSet]] = {}
 """What the style sheets of all apps of this process say, by their text, its place and the theme."""
@@ -41,21 +48,106 @@ def parsed_once(sheet: Stylesheet, css: str, *about: Any, **named: Any) -> list[
     return _PARSED[asked]
 
 
+_QUIET: tuple[asyncio.AbstractEventLoop, float] | None = None
+"""The loop that was found quiet last, and when by its clock."""
+
+_UNDRAWN = WeakSet[Screen[Any]]()
+_draw = Screen._compositor_refresh
+
+
 async def settled(min_sleep: float = 0, max_sleep: float = 1) -> None:
     """Wait until the event loop and the threads beside it have nothing to do, at most `max_sleep` seconds.
 
     Takes the place of Textual's `wait_for_idle`, which sleeps 20 ms at a time until the whole process,
     threads included, has been idle for so long: most of a screen test's time, twice a key (decision 66).
+    Pilot asks two or three times in a row, and everything is as quiet the second time.
     """
+    global _QUIET
     loop = asyncio.get_running_loop()
+    if _QUIET and _QUIET[0] is loop and loop.time() - _QUIET[1] < JUST_NOW_S and not _has_work(loop):
+        return
     end = loop.time() + max_sleep
     quiet, asked = 0, _asked_s()
     while quiet < PAUSES and loop.time() < end:
         await asyncio.sleep(PAUSE_S)
-        quiet = 0 if loop._ready else quiet + 1  # type: ignore[attr-defined]
+        quiet = 0 if _has_work(loop) else quiet + 1
         if quiet == PAUSES:
             before, asked = asked, _asked_s()
             quiet = 0 if asked - before > AT_WORK_S else quiet
+    _QUIET = (loop, loop.time())
+
+
+def _has_work(loop: asyncio.AbstractEventLoop) -> bool:
+    return bool(loop._ready)  # type: ignore[attr-defined]
+
+
+async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
+    """Wait until the app and the widgets in sight have dealt with what they were sent before.
+
+    Takes the place of `Pilot._wait_for_screen`, which sends a message more to each of a hundred widgets, twice
+    a key, and each widget then asks itself whether it must be drawn. Most have nothing to do: they are left
+    alone.
+    """
+    try:
+        screen = pilot.app.screen
+    except ScreenStackError:  # the app ends
+        return False
+    left, none_left = 0, asyncio.Event()
+
+    def one_less() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            none_left.set()
+
+    for pump in (pilot.app, *screen.walk_children(with_self=True)):
+        if _is_behind(pump):
+            left += pump.call_later(one_less)
+    if left == 0:
+        return True
+    ends = [asyncio.create_task(event.wait()) for event in (none_left, pilot.app._exception_event)]
+    _, waiting = await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    if len(waiting) == len(ends):
+        raise WaitForScreenTimeout("Timed out while waiting for widgets to process pending messages.")
+    return left == 0
+
+
+def _is_behind(pump: MessagePump) -> bool:
+    """Whether messages wait for a widget, or one is being dealt with: it does not wait for the next one."""
+    queue = pump._message_queue
+    return bool(queue.values or pump._next_callbacks) or not queue.ready_event._waiters  # type: ignore[attr-defined]
+
+
+def drawn_at_a_pause(screen: Screen[Any]) -> None:
+    """Remember that the screen is to be drawn when the test pauses, which is when somebody could look at it.
+
+    Takes the place of Textual's `Screen._compositor_refresh`, which draws after each change what no terminal
+    shows: a third of a screen test's time. Apps that count their pictures get each of them.
+    """
+    app = screen.app
+    if screen is app.screen and not app.is_inline and type(app)._display is App._display:
+        _UNDRAWN.add(screen)
+        screen._dirty_widgets.clear()
+        app._update_mouse_over(screen)
+    else:
+        _draw(screen)
+
+
+async def paused(pilot: Pilot[Any], delay: float | None = None) -> None:
+    """Wait until everything is quiet, or for `delay` seconds, and have the screen drawn if it has changed.
+
+    Takes the place of `Pilot.pause`. The screen draws itself, so that what goes wrong is a crash of the app.
+    """
+    await answered(pilot)
+    await (settled() if delay is None else asyncio.sleep(delay))
+    screen = pilot.app.screen
+    screen._on_timer_update()
+    if screen in _UNDRAWN and not pilot.app._batch_count:
+        _UNDRAWN.discard(screen)
+        screen.call_later(_draw, screen)
+        await answered(pilot)
 
 
 def _asked_s() -> float:
@@ -64,12 +156,12 @@ def _asked_s() -> float:
 
 async def until(pilot: Pilot[Any], met: Callable[[], object], seconds: float = UNTIL_S) -> None:
     """Wait for something that a thread or a message brings about."""
-    for _ in range(int(seconds / 0.02)):
+    for _ in range(int(seconds / ASK_AGAIN_S)):
         await pilot.pause()
         if met():
             await pilot.pause()
             return
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(ASK_AGAIN_S)
     raise AssertionError(f"never came about; the screen is {pilot.app.screen!r}:\n{text_of(pilot.app)}")
 
 

@@ -53,7 +53,7 @@ async def test_it_is_attempted_from_home_to_its_summary_and_opened_again(tmp_pat
         await driver.until_screen("SummaryScreen")
         assert "✔ solved   score 1.000" in driver.text()
         await driver.press("right_square_bracket")
-        await driver.until(lambda: "which is as it should be" in driver.text())
+        await driver.until(lambda: "which is correct" in driver.text())
         await driver.press("escape")
         await driver.until_screen("HomeScreen")
         await driver.until(lambda: "✔ solved" in driver.text())

@@ -7,11 +7,13 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import CHECKS
+from examples import at_the_gate
 from fakes import FakeRunner
 from screens.driving import Driver, solving
 
@@ -54,18 +56,20 @@ async def held(
             gate.set()
 
 
-@pytest.mark.parametrize("moment", [ASKED, ANSWERED, TESTED])
-@pytest.mark.parametrize(
-    ("key", "screen"), [("ctrl+g", "ReasonDialog"), ("f10", "ReasonDialog"), ("ctrl+q", "ConfirmDialog")]
-)
+DIALOGS = {"ctrl+g": "ReasonDialog", "f10": "ReasonDialog", "ctrl+q": "ConfirmDialog"}
+ONCE_EACH = [("ctrl+g", ASKED), ("f10", ANSWERED), ("ctrl+q", TESTED)]
+OTHERS = sorted({*product(DIALOGS, (ASKED, ANSWERED, TESTED))} - {*ONCE_EACH})
+
+
+@pytest.mark.parametrize(("key", "moment"), [*ONCE_EACH, *at_the_gate(OTHERS)])
 async def test_a_key_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, screen: str, moment: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, moment: str
 ) -> None:
     async with held(tmp_path, monkeypatch, moment) as (driver, gate):
         await driver.press(key)
         assert type(driver.screen).__name__ == "SolveScreen"
         gate.set()
-        await driver.until_screen(screen)
+        await driver.until_screen(DIALOGS[key])
 
 
 async def test_leaving_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

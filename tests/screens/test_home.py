@@ -285,7 +285,7 @@ async def test_the_loader_says_what_it_does_and_escape_leaves_no_attempt(tmp_pat
     async with driving(slow.slowed(), clock) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text())
         await driver.press("ctrl+n")
-        await driver.until(lambda: "Preparing the isolation that code runs in" in driver.text())
+        await driver.until(lambda: "Preparing the isolation for the code" in driver.text())
         assert "Esc cancels" in driver.text()
         await driver.press("ctrl+n", "enter", "r", "tab", "enter")
         await driver.pilot.pause(0.2)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, build_services, build_task
+from examples import at_the_gate
 from fakes import Check, FakeClock, FakeRunner
 from hostile import CONTROLS, MARKUP, UNICODE
 from screens.driving import LARGE, SMALL, driving
@@ -26,7 +27,9 @@ def _failing_with(text: str) -> Check:
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [("markup", SMALL), ("markup", LARGE), ("controls", SMALL), ("unicode", LARGE)], ids=str
+    ("kind", "size"),
+    [("markup", SMALL), ("controls", SMALL), ("unicode", LARGE), *at_the_gate([("markup", LARGE)])],
+    ids=str,
 )
 async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
     corpus = [text.encode("utf-8", "replace").decode() for text in CORPUS[kind]]

@@ -17,9 +17,8 @@ from textual.widgets import Input
 from gistpoint import tui
 from gistpoint.core.errors import SettingsError
 from gistpoint.tui.app import GistpointApp
-from gistpoint.tui.base_app import read_settings
 from gistpoint.tui.bindings.words import FREE, WORDS
-from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
+from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, read_settings, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen

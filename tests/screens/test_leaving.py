@@ -5,6 +5,8 @@ typing.
 from __future__ import annotations
 
 import asyncio
+import importlib
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from textual import events
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from gistpoint import tui
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.journal import JournalWriter
@@ -24,6 +27,7 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.screens.dialogs.ask import (
     CommentDialog,
     ConfirmDialog,
+    Dialog,
     MessageDialog,
     PickDialog,
     ReasonDialog,
@@ -46,7 +50,7 @@ DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
     "text": lambda: TextDialog("Which line?"),
     "reason": lambda: ReasonDialog("Why?", "Say it.", CHOICES, yes="Say", at_once=True),
     "pick": lambda: PickDialog("Which?", CHOICES),
-    "comment": lambda: CommentDialog("Why?", "", lambda _: None),
+    "comment": lambda: CommentDialog("Why?"),
     "withdraw": WithdrawDialog,
     "cover": lambda: PauseCover("break"),
     "help": lambda: HelpScreen("solve", [], "", []),
@@ -75,24 +79,28 @@ def is_held(driver: Driver, attempt_id: str) -> bool:
 
 
 @pytest.mark.parametrize("key", ["escape", "enter"])
-@pytest.mark.parametrize("name", DIALOGS)
-async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, name: str, key: str) -> None:
+async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, key: str) -> None:
     async with solving(tmp_path) as driver:
-        solve, answers = driver.solve, []
-        dialog = DIALOGS[name]()
-        driver.app.push_screen(dialog, answers.append)
-        await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
+        for name, make in DIALOGS.items():
+            await press_twice(driver, make(), name, key)
+
+
+async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) -> None:
+    """Press a key twice at once in a dialog above the attempt, which must be there as before."""
+    solve, answers = driver.solve, list[object]()
+    driver.app.push_screen(dialog, answers.append)
+    await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
+    await driver.pilot.pause()
+    post(driver, key, key)
+    await driver.pilot.pause()
+    await driver.pilot.pause()
+    if driver.screen is dialog:  # one of the two keys means nothing to it
+        dialog.dismiss(None)
+        dialog.dismiss(None)
         await driver.pilot.pause()
-        post(driver, key, key)
-        await driver.pilot.pause()
-        await driver.pilot.pause()
-        if driver.screen is dialog:  # one of the two keys means nothing to it
-            dialog.dismiss(None)
-            dialog.dismiss(None)
-            await driver.pilot.pause()
-        assert driver.screen is solve
-        assert len(answers) == 1
-        assert is_held(driver, driver.state.attempt_id)
+    assert driver.screen is solve, name
+    assert len(answers) == 1, name
+    assert is_held(driver, driver.state.attempt_id), name
 
 
 async def test_every_dialog_is_tried() -> None:
@@ -102,6 +110,23 @@ async def test_every_dialog_is_tried() -> None:
     tried = {type(make()) for make in DIALOGS.values()}
     modal = {kind for kind in below(BaseScreen) if issubclass(kind, ModalScreen)}
     assert {kind.__name__ for kind in modal - tried} <= {"Dialog", "OpeningDialog"}
+
+
+def test_only_the_base_classes_say_how_a_screen_is_closed() -> None:
+    """A screen that were closed in another way would close what is on top of it, or release nothing."""
+    for module in pkgutil.walk_packages(tui.__path__, "gistpoint.tui."):
+        if ".screens." in module.name:
+            importlib.import_module(module.name)
+    below, found = [Screen], set[type[Screen[Any]]]()
+    while below:
+        kind = below.pop()
+        below += kind.__subclasses__()
+        if kind.__module__.startswith("gistpoint."):
+            found.add(kind)
+    assert SolveScreen in found
+    assert {kind.__name__ for kind in found if not issubclass(kind, BaseScreen)} == set()
+    assert {kind for kind in found if "dismiss" in kind.__dict__} == {BaseScreen, Dialog}
+    assert {kind for kind in found if "leave" in kind.__dict__} == {BaseScreen}
 
 
 async def test_what_is_asked_twice_is_answered_once_and_leaves_the_attempt_open(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
         text = driver.text()
         assert "-     pass" in text
         assert "+     return None" in text
-        assert "What fails" in text, "what is submitted lies below what was read"
+        assert "F2 Brief" in text, "what is submitted lies below what was read"
         await driver.press("enter")
         await driver.until(lambda: "1 of 6" in driver.text())
         line = driver.solve.run_line.render().plain

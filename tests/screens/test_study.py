@@ -72,9 +72,9 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
         await driver.press("space", "f9")
         await driver.until_page("FormPage")
         await driver.press("f9")
-        assert "This one needs an answer" in driver.text()
+        assert "This question needs an answer" in driver.text()
         await driver.type("12,5")
-        assert "This one needs an answer" not in driver.text()
+        assert "This question needs an answer" not in driver.text()
         await driver.press("tab", "1", "2", "f9")
         await driver.until_page("RulesPage")
         await driver.press("f9")
@@ -331,11 +331,29 @@ async def test_hostile_texts_are_drawn_as_they_are(machine: Machine, tmp_path: P
     assert list(given.values.values()) == [f"b {text}" for text in short]
 
 
+async def test_giving_up_between_tasks_ends_nothing_and_names_the_key_that_does(
+    machine: Machine, tmp_path: Path
+) -> None:
+    root = joined(machine, tmp_path / "study")
+    until(machine, root, ReadyStep)
+    async with taking(machine, root) as driver:
+        await driver.until_page("ReadyPage")
+        await driver.press("ctrl+g")
+        assert driver.page == "ReadyPage"
+        assert "No task is open. F8" in driver.text()
+        await driver.press("f8")
+        await driver.until(lambda: driver.page == "WithdrawDialog")
+        assert "Leave this study?" in driver.text()
+        await driver.press("escape")
+        await driver.until_page("ReadyPage")
+    assert participation(machine, root).person.withdrawn is None
+
+
 async def test_declining_ends_it(machine: Machine, tmp_path: Path) -> None:
     root = joined(machine, tmp_path / "study")
     async with taking(machine, root) as driver:
         await driver.until_page("ConsentPage")
-        await driver.press("ctrl+g")
+        await driver.press("f8")
         await driver.until_page("LastPage")
         assert "decided not to take part" in driver.text()
     assert participation(machine, root).person.declined

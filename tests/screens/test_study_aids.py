@@ -63,7 +63,7 @@ async def test_the_chat_answers_fails_and_gives_code(
         shown = driver.text()
         assert "[red]this[/]" in shown  # drawn as it is
         assert "2 of 3 messages left" in shown
-        assert "Seen by the model: brief, 0 answers" in shown
+        assert "The model sees: brief, 0 answers" in shown
         await asked(driver, "and now?")
         await driver.until(lambda: "did not answer (timed out)" in driver.text())
         editor = driver.solve.editor

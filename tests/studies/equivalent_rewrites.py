@@ -1,9 +1,9 @@
 """True functions rewritten without a change of meaning have to be confirmed: `equivalent_rewrites.py TASKS
 [MOST]`.
 
-Each task whose passes can be confirmed gets its true function with its body in a function inside, in a `try`
-with an empty `finally`, and in a loop that ends after one turn. Prints a line for each that is not confirmed,
-and the counts.
+Each task whose passes can be confirmed gets its true function with its body wrapped (in a function inside, a
+`try`, a loop that ends after one turn, a `match`, ...) or its parts rewritten (conditions turned round, names
+changed, arguments unpacked, ...). Prints a line for each that is not confirmed, and the counts.
 """
 
 from __future__ import annotations
@@ -42,6 +42,13 @@ def _inside(function: ast.FunctionDef) -> list[ast.stmt]:
     return body
 
 
+def _delegated(function: ast.FunctionDef) -> list[ast.stmt]:
+    body = parse("def inside():\n    pass\nreturn (yield from inside())").body
+    assert isinstance(body[0], ast.FunctionDef)
+    body[0].body = function.body
+    return body
+
+
 def _finally(function: ast.FunctionDef) -> list[ast.stmt]:
     return [ast.Try(function.body, [], [], [ast.Pass()])]
 
@@ -50,7 +57,145 @@ def _once(function: ast.FunctionDef) -> list[ast.stmt]:
     return [ast.While(ast.Constant(True), [*function.body, ast.Return(None)], [])]
 
 
-WAYS = {"finally": _finally, "once": _once, "inside": _inside}
+def _raised_again(function: ast.FunctionDef) -> list[ast.stmt]:
+    again = ast.ExceptHandler(ast.Name("BaseException", ast.Load()), None, [ast.Raise(None, None)])
+    return [ast.Try(function.body, [again], [], [])]
+
+
+def _suppressing_nothing(function: ast.FunctionDef) -> list[ast.stmt]:
+    within = parse("import contextlib\nwith contextlib.suppress():\n    pass\n").body
+    assert isinstance(within[1], ast.With)
+    within[1].body = function.body
+    return within
+
+
+def _matched(function: ast.FunctionDef) -> list[ast.stmt]:
+    return [ast.Match(ast.Constant(0), [ast.match_case(ast.MatchAs(None, None), None, function.body)])]
+
+
+class _Rewriter(ast.NodeTransformer):
+    """A rewriter of parts of a function. It counts what it changed; none means that the way does not fit."""
+
+    def __init__(self) -> None:
+        self.changed = 0
+
+    def of(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        """Return the rewritten body."""
+        return [self.visit(part) for part in function.body]
+
+
+class _Negated(_Rewriter):
+    """`if a: x else: y` becomes `if not a: y else: x`."""
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        self.changed += 1
+        return ast.If(ast.UnaryOp(ast.Not(), node.test), node.orelse or [ast.Pass()], node.body)
+
+
+class _ConditionsFirst(_Rewriter):
+    """`x if a else y` becomes `y if not a else x`."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        self.changed += 1
+        return ast.IfExp(ast.UnaryOp(ast.Not(), node.test), node.orelse, node.body)
+
+
+class _Named(_Rewriter):
+    """`return x` becomes `result = x` and `return result`."""
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        if node.value is None:
+            return node
+        self.changed += 1
+        name = "result_to_return"
+        bound = ast.Assign([ast.Name(name, ast.Store())], node.value)
+        returned = ast.Return(ast.Name(name, ast.Load()))
+        return ast.If(ast.Constant(True), [bound, returned], [])
+
+
+class _ByCalls(_Rewriter):
+    """`f(x)` becomes `f(*(x,))`, with the named arguments in a dictionary."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not node.args or (
+            isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "getattr")
+        ):
+            return node
+        self.changed += 1
+        return ast.Call(node.func, [ast.Starred(ast.Tuple(node.args, ast.Load()), ast.Load())], node.keywords)
+
+
+class _Loops(_Rewriter):
+    """`for x in y:` becomes `for x in iter(y):`, and `while a:` an endless loop that ends unless `a`."""
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        self.changed += 1
+        node.iter = ast.Call(ast.Name("iter", ast.Load()), [node.iter], [])
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self.generic_visit(node)
+        if node.orelse:
+            return node
+        self.changed += 1
+        ends = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+        return ast.While(ast.Constant(True), [ends, *node.body], [])
+
+
+class _Nested(_Rewriter):
+    """`a and b` becomes `b if (c := a) else c`, and `a or b` its opposite, with a name for the first."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        self.changed += 1
+        name = f"operand_{self.changed}"
+        first = ast.NamedExpr(ast.Name(name, ast.Store()), node.values[0])
+        others = node.values[1] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[1:])
+        again = ast.Name(name, ast.Load())
+        if isinstance(node.op, ast.And):
+            return ast.IfExp(first, others, again)
+        return ast.IfExp(first, again, others)
+
+
+class _Renamed(_Rewriter):
+    """Names that only the function binds get another spelling."""
+
+    def of(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        """Return the rewritten body."""
+        parts = [part for statement in function.body for part in ast.walk(statement)]
+        self.names = {p.id for p in parts if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)}
+        self.names -= {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
+        return super().of(function)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self.names:
+            return node
+        self.changed += 1
+        return ast.Name(f"{node.id}_renamed", node.ctx)
+
+
+_WRAPPED = {
+    "finally": _finally,
+    "once": _once,
+    "inside": _inside,
+    "delegated": _delegated,
+    "raised_again": _raised_again,
+    "suppressing_nothing": _suppressing_nothing,
+    "matched": _matched,
+}
+_REWRITTEN = {
+    "negated": _Negated,
+    "conditions_first": _ConditionsFirst,
+    "named": _Named,
+    "by_calls": _ByCalls,
+    "loops": _Loops,
+    "nested": _Nested,
+    "renamed": _Renamed,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +207,8 @@ class Shape:
     binds_outside: bool
     rebinds_arguments: bool
     asks_for_its_frame: bool
+    defines_inside: bool
+    binds_otherwise: bool
 
     @classmethod
     def of(cls, function: ast.FunctionDef) -> Shape:
@@ -78,23 +225,56 @@ class Shape:
             binds_outside=any(isinstance(part, ast.Nonlocal | ast.Global) for part in parts),
             rebinds_arguments=bool(stored & given),
             asks_for_its_frame=bool(called & {"super", "locals"}),
+            defines_inside=any(isinstance(part, _SCOPES) for part in parts[1:]),
+            binds_otherwise=any(isinstance(part, _BINDING) for part in parts),
         )
 
     @property
-    def fits_inside(self) -> bool:
+    def moves_inside(self) -> bool:
         """Whether the body may become that of a function inside."""
-        return not (self.yields or self.binds_outside or self.rebinds_arguments or self.asks_for_its_frame)
+        return not (self.binds_outside or self.rebinds_arguments or self.asks_for_its_frame)
+
+    def fits(self, way: str) -> bool:
+        """Whether a way keeps the meaning of the function."""
+        match way:
+            case "inside":
+                return self.moves_inside and not self.yields
+            case "delegated":
+                return self.moves_inside and self.yields
+            case "once":
+                return not self.leaves_loops
+            case "renamed":
+                return not (self.defines_inside or self.binds_otherwise or self.binds_outside)
+            case "nested" | "named":
+                return not self.defines_inside
+        return True
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
+_SCOPES += (ast.ListComp, ast.SetComp, ast.DictComp)
+_BINDING = (ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Match, ast.Delete)
+
+
+def _without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
+    if ast.get_docstring(function) is not None:
+        del function.body[0]
+    return function
 
 
 def rewrites(code: str) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of rewrites that keep the meaning; a way that does not fit is left out."""
-    for name, way in WAYS.items():
-        _, function = _function(code)
-        shape = Shape.of(function)
-        fits = {"inside": shape.fits_inside, "once": not shape.leaves_loops}.get(name, True)
-        if fits:
-            function.body = way(function)
-            yield name, ast.unparse(ast.fix_missing_locations(function))
+    for name in (*_WRAPPED, *_REWRITTEN):
+        function = _without_docstring(_function(code)[1])
+        if not function.body or not Shape.of(function).fits(name):
+            continue
+        if name in _WRAPPED:
+            function.body = _WRAPPED[name](function)
+        else:
+            rewriter = _REWRITTEN[name]()
+            function.body = rewriter.of(function)
+            if not rewriter.changed:
+                continue
+        yield name, ast.unparse(ast.fix_missing_locations(function))
 
 
 def main() -> int:

@@ -16,38 +16,37 @@ GENERAL_KEYS: tuple[Key, ...] = (
         "command_palette",
         "Palette",
         "What you can do now, the most used first",
-        show=True,
     ),
     _program(
         "app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", show=True
     ),
     _program("app.theme", "alt+t", "change_theme", "Theme", "Choose light, dark or the terminal's colours"),
-    _program("app.zoom", "z,alt+z", "zoom", "Zoom", "Show this pane alone, or all of them again", show=True),
-    _program("app.jump", "ctrl+o", "jump", "Jump", "Go to a pane or a field by its letter", show=True),
+    _program("app.zoom", "z,alt+z", "zoom", "Zoom", "Show only this pane, or all of them again"),
+    _program("app.jump", "ctrl+o", "jump", "Jump", "Go to a pane or a field by its letter"),
     _program("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed"),
     _home("home.attempts", "f3", "list('attempts')", "Attempts", "All attempts, of everybody", show=True),
     _home("home.tasks", "f2", "list('tasks')", "Tasks", "The tasks, with your own attempts", show=True),
-    _home("home.start", "ctrl+n", "start", "New", "Start an attempt of the chosen task", show=True),
-    _home("home.resume", "r", "resume", "Resume", "Resume the chosen attempt", show=True),
-    _home(
-        "home.review", "v", "review", "Review", "Read the record of the chosen attempt by steps", show=True
-    ),
+    _home("home.start", "ctrl+n", "start", "New", "Start an attempt of the chosen task"),
+    _home("home.resume", "r", "resume", "Resume", "Resume the chosen attempt"),
+    _home("home.review", "v", "review", "Review", "Read the record of the chosen attempt by steps"),
     _home("home.filter", "slash", "filter", "Filter", "Show only rows that contain some words", show=True),
     _home("home.tour", "T", "tour", "Tour", "Two minutes on a practice task; nothing is counted", show=True),
-    _home("home.sort", "s", "sort", "Sort", "Sort by the next column", show=True),
+    _home("home.sort", "s", "sort", "Sort", "Sort by the next column"),
     _home("home.reverse", "tilde", "reverse", "Reverse", "Reverse the order"),
     _home("home.copy", "y", "copy_id", "Copy id", "Copy the id of the chosen task or attempt"),
     _home("home.reload", "full_stop", "reload", "Reload", "Read tasks and attempts again"),
     _home("home.leave", "q", "leave", "Quit", "Close the program", show=True),
     _tour(
         "tour.leave",
-        "escape",
-        "leave_tour",
+        "ctrl+l",
+        "leave",
         "End the tour",
-        "Go home; the practice is thrown away",
+        "Go home; the practice attempt is deleted",
         show=True,
     ),
-    _dialogs("dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll what is asked about", show=True),
+    _dialogs(
+        "dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll the text of the question", show=True
+    ),
     _dialogs("dialog.up", "up", "scroll_shown(-1)", "Back", "Scroll it back"),
     _dialogs("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", show=True),
 )
@@ -58,7 +57,7 @@ _making = KeyGroup("Making", KeyScope.CAMPAIGN)
 
 CAMPAIGN_KEYS: tuple[Key, ...] = (
     _making(
-        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; what is kept stays", show=True
+        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; kept tasks stay", show=True
     ),
     _making("campaign.stop", "ctrl+c", "leave", "Stop", "The same", priority=True),
 )
@@ -105,8 +104,17 @@ STUDY_KEYS: tuple[Key, ...] = (
     _blind("blind.back", "left_square_bracket", "turn(-1)", "Back", "Go to the previous change", show=True),
     _blind("blind.forward", "right_square_bracket", "turn(1)", "On", "Go to the next change", show=True),
     _blind("blind.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
-    _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when everything needed is there", show=True),
-    _study("study.withdraw", "ctrl+g", "withdraw", "Stop taking part", "Keep your data, or erase", show=True),
+    _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when nothing required is missing", show=True),
+    _study(
+        "study.withdraw",
+        "f8",
+        "withdraw",
+        "Leave the study",
+        "Stop taking part for good; your data are kept or erased",
+        show=True,
+    ),
+    # Consent texts of earlier studies name Ctrl+G, which between tasks must not end more than a task.
+    _study("study.no_task", "ctrl+g", "no_task", "Give up this task", "Only while a task is open"),
     _assigned("assigned.open", "enter", "open", "Open", "Begin the task, or continue it", show=True),
 )
 
@@ -127,7 +135,7 @@ WATCH_KEYS: tuple[Key, ...] = (
         "watch.give", "f10", "give", "Give back", "Let the model continue, with a note", show=True
     ),
     _watch_panes(
-        "watch.brief", "f2", "pane('brief')", "Brief", "The task as the model got it", priority=True
+        "watch.brief", "f2", "pane('brief')", "Brief", "The task as the model received it", priority=True
     ),
     _watch_panes("watch.files", "f3", "pane('files')", "Files", "What results have shown", priority=True),
     _watch_panes("watch.code", "f4", "pane('code')", "Code", "The code shown last", priority=True),

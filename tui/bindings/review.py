@@ -49,17 +49,17 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "ampersand",
         "group",
         "Group",
-        "By task, model, verdict, ending, format, mine",
+        "By task, model, outcome, end reason, format, verdict",
         show=True,
     ),
     _runs("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold", show=True),
     _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line"),
     _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
     _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", show=True),
-    _runs("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", show=True),
-    _runs("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance", show=True),
+    _runs("runs.compare", "C", "compare", "Compare", "Show two picked runs side by side", show=True),
+    _runs("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance"),
     _runs("runs.search", "S", "search", "Search all", "Search in all runs of the list", show=True),
-    _runs("runs.unread", "i", "unread", "Not read", "What could not be read in full, and why"),
+    _runs("runs.unread", "i", "unread", "Not read", "Files and runs that could not be read in full, and why"),
     _runs("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict"),
     _runs("runs.reload", "full_stop", "reload", "Reload", "Read the list again"),
     _runs(
@@ -105,7 +105,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "ctrl+f",
         "run.navigation.follow",
         "Follow",
-        "Stay at the end of a run still being written",
+        "Stay at the end of a run that is being written",
     ),
     *(
         _pages(page.id, page.keys, f"page('{page.name}')", page.title, page.words, show=page.in_footer)
@@ -118,7 +118,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "L",
         "run.annotate('label')",
         "Label",
-        "Choose a label; digits set the first nine at once",
+        "Choose a label; digits set the first nine directly",
         show=True,
     ),
     _review(
@@ -126,7 +126,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "c",
         "run.annotate('comment')",
         "Comment",
-        "Write a comment on the step, or what is selected",
+        "Write a comment on the step, or on the selection",
     ),
     _review(
         "review.undo",
@@ -140,7 +140,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "V",
         "run.annotate('verdict')",
         "Verdict",
-        "Judge the run; Y accepts it at once",
+        "Judge the run; Y accepts it directly",
         show=True,
     ),
     _review(
@@ -152,7 +152,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "a",
         "run.replay.toggle",
         "Replay calls",
-        "Make the recorded calls again, or stop doing so",
+        "Repeat the recorded calls, or stop doing so",
     ),
     _review(
         "review.wrap", "w", "pages.toggle_wrap", "Wrap", "Wrap the lines of the page, wherever the focus is"
@@ -175,13 +175,15 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "To the next milestone", show=True),
     _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "To the previous milestone"),
     _comparing(
-        "compare.diffs", "d,f3", "diffs", "Diffs", "What each run changed, or the steps again", show=True
+        "compare.diffs", "d,f3", "diffs", "Diffs", "The changes of each run, or the steps again", show=True
     ),
     _comparing(
         "compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", show=True
     ),
     _comparing("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", show=True),
-    _profiles("profiles.sort", "s", "sort", "Sort", "Sort the runs of a task by the next order", show=True),
+    _profiles(
+        "profiles.sort", "s", "sort", "Sort", "Sort the runs of a task by the next criterion", show=True
+    ),
     _profiles("profiles.open", "enter", "open", "Open", "Open the run under the cursor", show=True),
     _profiles("profiles.leave", "escape,q", "leave", "Leave", "Back to the list", show=True),
     _lists("list.up", "up,k", "move(-1)", "Up", "One row up"),
@@ -198,7 +200,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "o",
         "unfold",
         "Unfold",
-        "Also list the hidden steps, then only edits, errors or unseen steps",
+        "List the hidden steps too, then only edits, errors or unseen steps",
     ),
     _searching("search.regex", "alt+r", "regex", "Regular expression", "Search for a pattern, or for text"),
     _searching("search.scope", "alt+k", "scope", "Where", "In thoughts, texts, calls, results or diffs"),

@@ -25,7 +25,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "f2,alt+1",
         "pane('brief')",
         "Brief",
-        "What is asked, and the failing tests",
+        "The task and the failing tests",
         priority=True,
     ),
     _panes("pane.files", "f3,alt+2", "pane('files')", "Files", "The files shown so far", priority=True),
@@ -34,6 +34,13 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _panes("pane.command", "colon", "pane('console')", "Console", "Type a tool call"),
     _panes("pane.editor", "f6,alt+5", "pane('editor')", "Editor", "Write the function", priority=True),
     _panes("pane.results", "f7,alt+6", "pane('results')", "Results", "Every answer so far", priority=True),
+    _panes(
+        "pane.beside",
+        "vertical_line,alt+vertical_line",
+        "beside",
+        "Beside or below",
+        "The editor beside the code, or below it",
+    ),
     _panes("pane.notes", "f8,alt+7", "pane('notes')", "Notes", "Notes to yourself, kept", priority=True),
     _attempt(
         "attempt.submit", "f9,ctrl+r", "submit", "Submit", "Run the tests on the editor's code", show=True
@@ -41,7 +48,13 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _attempt(
         "attempt.pause", "f10,ctrl+t", "pause", "Pause", "Stop the clock and cover the screen", show=True
     ),
-    _attempt("attempt.end", "ctrl+g", "end", "Give up", "Give up or skip, with a reason"),
+    _attempt(
+        "attempt.end",
+        "ctrl+g",
+        "end",
+        "Give up this task",
+        "It ends and can't be resumed; the reason is recorded",
+    ),
     _attempt("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", show=True),
     _attempt("solve.rule", "i", "rule", "Score", "How the score is calculated, in a sentence"),
     _reading("solve.wrap", "w", "wrap", "Wrap lines", "Fold long lines of the visible text"),
@@ -67,7 +80,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "tab",
         "complete",
         "Complete",
-        "Complete from what was shown",
+        "Complete with names that were shown",
         show=True,
         priority=True,
     ),
@@ -76,7 +89,12 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _console("console.back_out", "escape", "back_out", "Back", "Clear the line, or end a search", show=True),
     _console("console.text", "alt+r", "as_text", "As text", "Search for the literal characters", show=True),
     _files(
-        "files.list", "f", "list_functions", "List functions", "Ask for the functions of the file", show=True
+        "files.list",
+        "f",
+        "list_functions",
+        "List functions",
+        "List the functions of the file; costs a tool use, asks first",
+        show=True,
     ),
     _files("files.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it"),
     _files("files.edit", "e", "edit", "Edit", "Open the function in the editor", show=True),
@@ -86,12 +104,24 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "enter",
         "definition",
         "Definition",
-        "Go to the name at the cursor, or of the line",
+        "Go to the name at the cursor, or another on the line",
         show=True,
     ),
     _code("code.outline", "F", "outline", "Functions", "Choose among the functions shown so far"),
-    _code("code.list", "f", "list_functions", "List functions", "Ask for the functions of this file"),
-    _code("code.again", "full_stop", "read_again", "Read again", "Ask for this again; costs a tool use"),
+    _code(
+        "code.list",
+        "f",
+        "list_functions",
+        "List functions",
+        "List the functions of this file; costs a tool use, asks first",
+    ),
+    _code(
+        "code.again",
+        "full_stop",
+        "read_again",
+        "Read again",
+        "Ask for this again; costs a tool use, asks first",
+    ),
     _code("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it"),
     _code("code.edit", "e", "edit", "Edit", "Open the function at the cursor in the editor", show=True),
     _editor(
@@ -124,6 +154,9 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _gist_text("gist.lacks", "alt+w", "flaws", "All flaws", "Everything that lowers the scores"),
     _results(
         "results.next", "right_square_bracket", "page(1)", "Next page", "Answer, tests, diff", show=True
+    ),
+    _results(
+        "results.fold", "o", "fold", "Unfold", "Show here what F4 shows, or fold it to a line", show=True
     ),
     _results("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff"),
     _summary("summary.home", "escape", "home", "Home", "Back to tasks and attempts", show=True),

@@ -92,7 +92,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("L", "label", "review.label"),
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
-    KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all"),
+    KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all results.fold"),
     KeyWord(
         "s tilde", "sort, reverse the order", "home.sort home.reverse runs.sort runs.reverse profiles.sort"
     ),
@@ -109,6 +109,7 @@ WORDS: tuple[KeyWord, ...] = (
         "a smaller pane, a larger one",
         "split.smaller split.larger",
     ),
+    KeyWord("vertical_line alt+vertical_line", "panes beside or below each other", "pane.beside"),
     KeyWord("y", "copy", "view.copy home.copy"),
     KeyWord("T", "tour", "home.tour"),
     KeyWord("colon", "a command in words", "pane.command"),
@@ -127,7 +128,7 @@ WORDS: tuple[KeyWord, ...] = (
         " pane.notes pane.assist pane.gist_help pane.trace watch.brief watch.files watch.code watch.model"
         " watch.results page.step page.diff page.so_far page.tests page.raw page.files page.hits page.gist"
         " page.profile runs.profile compare.diffs about.overview about.brief about.diff about.tests"
-        " about.runs about.code about.fix",
+        " about.runs about.code about.fix study.withdraw",
     ),
     KeyWord(
         "f9 ctrl+r",
@@ -143,7 +144,7 @@ WORDS: tuple[KeyWord, ...] = (
         " review.leave compare.leave validate.back validate.leave profiles.leave search.close campaign.leave"
         " campaign.stop console.back_out",
     ),
-    KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
+    KeyWord("ctrl+g", "give up the task", "attempt.end study.no_task"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),
     KeyWord("ctrl+n", "a new attempt", "home.start summary.task"),
     KeyWord("ctrl+b", "hide who made it", "runs.blind review.blind"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
+
+from rich.cells import cell_len
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.readable import duration
@@ -20,15 +21,15 @@ from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
 from gistpoint.tui.commands.output import drawn_on
-from gistpoint.tui.tables import Column, columns_for
+from gistpoint.tui.tables import Laid, telling, widths_in
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
 _DRAW_S = 0.25
-_GAP = 3
-"""The number of cells between two columns."""
+_GAP, _EDGE = 3, 2
+"""The number of cells between two columns, and at the edges of the table."""
 
 
 class JobDisplay(Protocol):
@@ -187,24 +188,37 @@ class JobTable:
             pad_edge=False,
             title=(
                 f"{ended} of {len(jobs)} ended, {solved} solved since this start."
-                f" {self._times(ended, len(jobs))} Ctrl+C stops; finished work is kept."
+                f" {self._times(ended, len(jobs))}"
+                " Ctrl+C stops; finished work is kept."
             ),
             title_justify="left",
         )
-        columns = _fitting(width)
-        for column in columns:
-            table.add_column(column.name, justify="right" if column.right else "left", no_wrap=True)
         rows.sort(key=_urgency)
-        for row in rows[: max(1, height - 6)]:
-            table.add_row(*(Text(visible_line(column.shown(row))) for column in columns))
+        rows = rows[: max(1, height - 6)]
+        columns = _laid_out(rows, width)
+        for column, cells in columns:
+            table.add_column(
+                column.name,
+                justify="right" if column.right else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                width=cells,
+            )
+        for row in rows:
+            table.add_row(*(Text(visible_line(column.shown(row))) for column, _ in columns))
         return table
 
 
-def _fitting(width: int) -> list[Column[JobRow]]:
-    """Return the columns that fit into a width; in a narrow terminal, the most important ones."""
-    columns = columns_for(COLUMNS, width)
-    ends = accumulate(column.width + _GAP for column in columns)
-    return [column for column, end in zip(columns, ends, strict=True) if end <= width]
+def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
+    """Return the columns that fit into a width, with their widths, as on the screen that watches a run."""
+    cells = [[column.shown(row) for row in rows] for column in COLUMNS]
+    shown = telling(COLUMNS, cells)
+    wanted = [
+        (column, max(column.width, len(column.name), *(cell_len(visible_line(text)) for text in texts), 1))
+        for column, texts in zip(COLUMNS, cells, strict=True)
+        if column in shown
+    ]
+    return widths_in(wanted, width - _EDGE, _GAP)
 
 
 def _urgency(row: JobRow) -> int:

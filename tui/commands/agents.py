@@ -341,8 +341,8 @@ def _attempt_columns(titled: TaskTitles) -> tuple[Column[AttemptFigures], ...]:
 
 _FIGURES: tuple[Column[AttemptFigures], ...] = (
     Column("no", lambda r: str(r.repeat)),
-    Column("result", lambda r: r.result or r.status),
-    Column("reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),
+    Column("outcome", lambda r: r.result or r.status),
+    Column("end reason", lambda r: f"{r.reason}, mixed" if r.mixed else r.reason),
     Column("calls", lambda r: _counted(r.calls)),
     Column("subm", lambda r: _counted(r.submissions)),
     Column("tokens", lambda r: _counted(r.tokens)),
@@ -358,8 +358,8 @@ def stop(wanted: StopAgentRun) -> int:
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
         print(
-            f"No process is working on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')}"
-            " left."
+            f"No process is working on {found.name}; {len(found.left)} of {plural(len(found.jobs), 'job')}"
+            " jobs are left."
         )
         return NEGATIVE
     found.ask_to_stop()
@@ -445,7 +445,7 @@ _MODEL = OptionTable(
         "base_url": option("the server, as http://localhost:8000/v1", metavar="URL"),
         "temperature": option(metavar="T", read=_from_zero),
         "top_p": option(metavar="P"),
-        "seed": option("of the first repeat; each further one adds 1", metavar="S"),
+        "seed": option("for the first repeat; each further one adds 1", metavar="S"),
         "effort": option("reasoning effort", metavar="low|medium|high"),
         "thinking_tokens": option("the most tokens of reasoning in a reply", metavar="N"),
         "max_output_tokens": option("the most tokens of a reply", metavar="N"),
@@ -457,11 +457,11 @@ _CONDITION = OptionTable(
     {
         "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
         "budgets": option(
-            "tool uses and submissions of repairs (default: the task's)", metavar="16/4", read=_budgets
+            "tool uses and submissions of repairs (default: the task's own)", metavar="16/4", read=_budgets
         ),
         "tools": option(
-            "of gists: what the task offers, or besides reading and writing tools none, bash, or"
-            " edit_and_execute",
+            "tools for gists: what the task offers, or in addition to reading and writing tools none,"
+            " bash, or edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
         "gist_settings": option("settings of gists, as for `gistpoint solve`", metavar="FILE"),
@@ -492,9 +492,10 @@ RUN = CliCommand(
         "dry_run": option("show the jobs and the first request; send nothing"),
     },
     about=(
-        "Has a model attempt tasks with the tools, budgets and judge of a person. The server is named by"
-        " OPENAI_BASE_URL, its key by OPENAI_API_KEY, or both by [llm] in config.toml. Repeating the command"
-        " does only what is missing. The exit code is 0 when every job has ended, 1 when some are left."
+        "Has a model attempt tasks with the tools, budgets and judge that a person gets."
+        " OPENAI_BASE_URL gives the server and OPENAI_API_KEY its key, or [llm] in config.toml gives"
+        " both. Repeating the command does only what is missing. The exit code is 0 if every job has"
+        " ended, 1 if some are left."
     ),
 )
 _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
@@ -503,7 +504,7 @@ RESUME = CliCommand(
     resume,
     {
         "name": _RUN,
-        "base_url": option("the server, if the settings name another", metavar="URL"),
+        "base_url": option("the server, if it is not the one in the settings", metavar="URL"),
         "carry": _CARRY,
     },
     about="Does what is missing from a run, with its original settings.",

@@ -74,7 +74,7 @@ def listing(wanted: ListAttempts) -> int:
         print("There are no attempts at this task yet.")
         return DONE
     if not summaries:
-        print("There are no attempts yet. `gistpoint demo` begins one.")
+        print("There are no attempts yet. `gistpoint demo` starts one.")
         return DONE
     print_records(columns_of(stored_tasks()), summaries)
     ended = [summary for summary in summaries if summary.state.ended]
@@ -333,7 +333,7 @@ _ATTEMPT = argument("ATTEMPT", "id or its beginning")
 _SETTLED = OptionTable(
     {
         "attempt": _ATTEMPT,
-        "why": option("what you saw in it", metavar="TEXT"),
+        "why": option("what you saw in the pass", metavar="TEXT"),
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
@@ -344,13 +344,16 @@ LIST = CliCommand(
 )
 SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
 ACCEPT = CliCommand(
-    AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned."
+    AcceptPass,
+    accept,
+    _SETTLED,
+    about="Writes a review: you have read the attempt's pass, and it was earned.",
 )
 REJECT = CliCommand(
     RejectPass,
     reject,
     _SETTLED,
-    about="Writes a review: the attempt's pass was read and does not count as solved.",
+    about="Writes a review: you have read the attempt's pass, and it does not count as solved.",
 )
 EXPORT = CliCommand(
     ExportAttempts,

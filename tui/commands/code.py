@@ -88,8 +88,9 @@ def _measured(
         if not tests:
             files = {path: text for path, text in files.items() if not is_test_path(path)}
         progress.line(
-            f"{plural(len(files), 'file')}, never learned: calls are those that the text shows. "
-            f"`gistpoint task generate {shlex.quote(named)} --pytest-args ... --count 1` observes the others."
+            f"{plural(len(files), 'file')}, never learned: calls are those found in the source."
+            f" `gistpoint task generate {shlex.quote(named)} --pytest-args ... --count 1` observes the"
+            " others."
         )
         graph = build_call_graph(files)
         return graph, measure_functions(graph, files), None
@@ -99,7 +100,7 @@ def _measured(
         if library.observed is not None
         else ", by an earlier version: which of the static ones ran is not known"
     )
-    progress.line(f"learned: calls of its suite are joined{known}")
+    progress.line(f"learned: calls of its suite are included{known}")
     if not tests:
         return graph, list(library.rows), library
     return graph, measure_functions(graph, dict(library.intake.repository.tree.read_all(".py"))), library
@@ -190,7 +191,7 @@ CODE = CliCommand(
         one_of=(("csv", "json", "names", "around"),),
     ),
     about=(
-        "Lists functions with their metrics. Calls that were observed while the suite ran are joined if the"
-        " library was learned, which `gistpoint task generate` does first."
+        "Lists functions with their metrics. Calls that were observed while the suite ran are"
+        " included if the library was learned, which `gistpoint task generate` does first."
     ),
 )

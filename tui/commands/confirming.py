@@ -52,7 +52,8 @@ def confirm(wanted: ConfirmPasses) -> int:
     """
     if wanted.all == bool(wanted.attempts):
         raise UserError(
-            "No attempt is named.", hint="Name attempts, or --all for every pass that nobody asked about."
+            "No attempt was given.",
+            hint="Name attempts, or give --all for every pass that has not been confirmed yet.",
         )
     services = build_services(wanted.isolation)
     names = (
@@ -71,7 +72,7 @@ def confirm(wanted: ConfirmPasses) -> int:
     if wanted.json:
         print_json("gistpoint.confirmations/1", {"attempts": [asked_row(asked) for asked in found]})
     elif not found:
-        print("Every pass that can be confirmed has been asked about.")
+        print("Every pass that can be confirmed has already been checked.")
     return NEGATIVE if any(map(is_odd, found)) else DONE
 
 
@@ -99,8 +100,8 @@ def objection(wanted: ObjectToVerdict) -> int:
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
     print(
-        f"{summary.attempt_id}: reviewers see what you wrote; it counts once one of them has accepted the"
-        " pass."
+        f"{summary.attempt_id}: reviewers see what you wrote; the pass counts after one of them has"
+        " accepted it."
     )
     return DONE
 
@@ -147,14 +148,14 @@ CONFIRM = CliCommand(
     confirm,
     {
         "attempts": argument("ATTEMPT", "ids or their beginnings"),
-        "all": option("every attempt of this machine with a pass that nobody asked about"),
+        "all": option("every attempt of this machine with a pass that has not been confirmed yet"),
         "json": JSON,
         "isolation": ISOLATION,
     },
     about=(
-        "Runs the suite again with the submitted functions in a separate process, which contains no test, and"
-        " writes the result to the journal. The exit code is 1 if a pass is contradicted or could not be"
-        " checked."
+        "Runs the suite again with the submitted functions in a separate process that contains no"
+        " test, and writes the result to the journal. The exit code is 1 if a pass is contradicted or"
+        " could not be checked."
     ),
 )
 OBJECT = CliCommand(
@@ -164,18 +165,18 @@ OBJECT = CliCommand(
         "attempt": argument("ATTEMPT", "id or its beginning"),
         "why": option("why the pass was earned", metavar="TEXT"),
         "reviewer": option(
-            "who objects (default: the attempt's participant, else the login)", metavar="NAME"
+            "who objects (default: the attempt's participant, or else the login)", metavar="NAME"
         ),
     },
-    about="Writes a comment where reviewers read it. It decides nothing on its own: `attempt accept` does.",
+    about="Writes a comment that reviewers will read. The comment decides nothing: `attempt accept` does.",
 )
 CONTROL = CliCommand(
     ControlTasks,
     control,
     {"tasks": argument("TASK", TASK_HELP), "json": JSON, "isolation": ISOLATION},
     about=(
-        "Puts the true function, the corrupted one and one that returns nothing to the suite, in a process"
-        " that has no test, and keeps the results next to the answer. The exit code is 1 if passes of a task"
-        " can't be confirmed."
+        "Runs the suite with the true function, the corrupted one and one that returns nothing, each"
+        " in a process that contains no test, and keeps the results next to the answer. The exit code"
+        " is 1 if passes of a task can't be confirmed."
     ),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
+from gistpoint.core.errors import UserError
 from gistpoint.core.readable import duration
 from gistpoint.core.requests import IsolationChoice, Positive, Request
 from gistpoint.core.text import plural
@@ -33,7 +34,7 @@ class DemoRequest(Request):
 
     task: str | None = None
     play: bool = False
-    speed: Positive = 1.0
+    speed: Positive | None = None
     lines: bool = False
     isolation: IsolationChoice
 
@@ -41,8 +42,11 @@ class DemoRequest(Request):
 def demo(wanted: DemoRequest) -> int:
     """Open the demo, attempt one of its tasks, or play an attempt. Return the exit code.
 
-    If no task is named and there is no terminal, the tasks of the demo are printed.
+    If no task is named and there is no terminal, the tasks of the demo are printed. Raises `UserError` if a
+    speed is given, and nothing is played.
     """
+    if wanted.speed is not None and not wanted.play:
+        raise UserError("--speed is how fast a recorded attempt is played.", hint="Add --play.")
     if interactive() and not wanted.play and not wanted.task:
         return _open(wanted.isolation)
     if wanted.task and not wanted.play:
@@ -59,7 +63,7 @@ def demo(wanted: DemoRequest) -> int:
         return open_attempt(wanted.isolation, make, find, lines=wanted.lines)
     services = build_services(wanted.isolation, role=Role.DEMO)
     if wanted.play:
-        return _play(services, wanted.task or "", wanted.speed)
+        return _play(services, wanted.task or "", 1.0 if wanted.speed is None else wanted.speed)
     entries = list(unpack_demo(services.locations.demo))
     from gistpoint.core.kinds.titles import author_title
     from gistpoint.tui.titles import mode_words

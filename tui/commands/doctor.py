@@ -24,18 +24,23 @@ from gistpoint.core.plugins import (
 )
 from gistpoint.core.requests import Request
 from gistpoint.core.text import visible
+from gistpoint.core.trees import SourceTree
 from gistpoint.core.user_settings import read_user_settings
-from gistpoint.sandbox.attacks.table import Attack, Expected
-from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
+from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected
+from gistpoint.sandbox.attacks.trying import ANSWERED, ANSWERED_TESTS, AttackFinding, self_test
 from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.confirmation import ForgeryTrial
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
+from gistpoint.sandbox.testruns import EnvironmentSource
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
+_ANSWER_LIMIT_S = 60.0
+"""The time limit of a run in which a function's answers are forged."""
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent`"
     " withdraws that."
@@ -93,10 +98,16 @@ def _is_usable(found: tuple[Diagnosis, ...], working: Mapping[str, Backend], wis
 def _self_tested(working: Mapping[str, Backend], cache: Path, *, quiet: bool) -> list[_Tried]:
     tried: list[_Tried] = []
     with ProgressLine(quiet=quiet) as progress:
-        for attack, findings in self_test(working, cache):
+        for attack, findings in self_test(working, cache, _answer_trial):
             progress.stage(attack.what)
             tried.append((attack, findings))
     return tried
+
+
+def _answer_trial(backend: Backend, environments: EnvironmentSource, tree: SourceTree) -> ForgeryTrial:
+    return ForgeryTrial(
+        backend, environments, tree, ANSWERED, ANSWERED_TESTS, limits=SMALL, timeout_s=_ANSWER_LIMIT_S
+    )
 
 
 def _document(
@@ -245,7 +256,7 @@ def _print_attacks(
     print_table(["attack", *names], rows)
     for finding in broken:
         print(visible(f"NOT AS PROMISED: {finding.attack.what} on {finding.backend}. {finding.detail}"))
-    print(f"{len(tried)} attacks on {', '.join(names)}: {len(broken)} outcomes other than promised")
+    print(f"{len(tried)} attacks on {', '.join(names)}: {len(broken)} unexpected outcomes")
 
 
 def _word(finding: AttackFinding) -> str:
@@ -262,13 +273,13 @@ DOCTOR = CliCommand(
     DiagnoseRequest,
     doctor,
     {
-        "self_test": option("try the list of attacks against each that works"),
+        "self_test": option("try the list of attacks against each isolation that works"),
         "withdraw_consent": option("withdraw the consent to run code without isolation"),
-        "sandbox": sandbox_word("as if requested"),
+        "sandbox": sandbox_word("as if it were requested"),
         "json": JSON,
     },
     about=(
-        "Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also"
-        " 1 if an attack had another outcome than promised."
+        "Tries each kind of isolation. Exit code 0 if one that isolates works, otherwise 1; with"
+        " --self-test also 1 if an attack had an unexpected outcome."
     ),
 )

@@ -158,7 +158,7 @@ def find_gist(name: str) -> Task:
     task = TaskStore(locations.tasks, demo=locations.demo).find(name)
     if not is_gist(task):
         raise UserError(
-            f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are."
+            f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` lists the gists."
         )
     return task
 
@@ -207,7 +207,8 @@ WRITE_CONDITIONS = CliCommand(
     conditions,
     {"task": TASK, "output": option("the folder to write", "-o", "--output", metavar="FOLDER")},
     about=(
-        "Writes a file of settings for each condition that Gistify compares (table 3), for `gistpoint solve"
-        " TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home."
+        "Writes a file of settings for each condition that Gistify compares (table 3), for `gistpoint"
+        " solve TASK --gist-settings FILE`, `agent run` and studies. Attempts under all conditions of"
+        " a task can share one data folder."
     ),
 )

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.environments.images import ImageSpec
 
 _KEPT = (
-    "{id} already exists, with other settings, and keeps them. To attempt it with the requested ones, "
-    "`gistpoint solve {id} --gist-settings FILE` with this in FILE:"
+    "{id} already exists, with other settings, and keeps them. To attempt it with the requested"
+    " settings, run `gistpoint solve {id} --gist-settings FILE` with this FILE:"
 )
 _INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
 
@@ -65,7 +65,7 @@ class ImageChoice(Request):
                 raise UserError("--workdir, --python and --pull need an image.", hint="Name it with --image.")
             if not source:
                 raise UserError(
-                    "There is no source.", hint="Name one, or an image with --image and --workdir."
+                    "No source was given.", hint="Name one, or an image with --image and --workdir."
                 )
             return None
         if not self.workdir:
@@ -75,7 +75,7 @@ class ImageChoice(Request):
         if suite.extra_requirements or suite.exclude_newer:
             raise UserError(
                 "An image is the whole environment: --with and --exclude-newer can't add to it.",
-                hint="Leave them out, or install what is missing in the image and name the new digest.",
+                hint="Leave them out, or install what is missing in the image and give the new digest.",
             )
         return ImageSpec(
             self.image, self.workdir, self.python, self.pull, suite.pytest_args, suite.build_steps
@@ -208,7 +208,8 @@ _IMAGE = OptionTable(
         "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
         "workdir": option("the folder of the repository in it", metavar="PATH"),
         "python": option(
-            "its interpreter (default: of the conda environment testbed, else python on its PATH)",
+            "its interpreter (default: that of the conda environment testbed, or else the python on"
+            " its PATH)",
             metavar="PATH",
         ),
         "pull": option("pull the image if it is not on the engine"),
@@ -218,8 +219,7 @@ _IMAGE = OptionTable(
 _DRAW = OptionTable(
     {
         "sample": option(
-            "draw N tests of every difficulty; one that is refused is replaced by another, until none is"
-            " left",
+            "draw N tests of every difficulty; a refused one is replaced by another, until none is left",
             metavar="N",
         ),
         "hard": option(
@@ -239,18 +239,20 @@ _TERMS = OptionTable(
         "give_test": option("the brief contains the test, and the gist begins with it"),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
         "steps": option("tool calls (default: {default})", metavar="N"),
-        "score_budget": option("uses of score_gist when it counts (default: {default})", metavar="N"),
+        "score_budget": option(
+            "uses of score_gist in an attempt that counts (default: {default})", metavar="N"
+        ),
     },
-    title="what the solver may do and knows",
+    title="the solver's tools and knowledge",
 )
 _REFERENCE = OptionTable(
     {
         "no_reference": option("don't try to make one"),
         "seconds": option(
-            "for reducing it (default: {default}); `gist reference` continues with more", metavar="S"
+            "time for reducing it (default: {default}); `gist reference` continues with more", metavar="S"
         ),
     },
-    title="the reference gist, by which a task is known to have a solution",
+    title="the reference gist, which shows that a task has a solution",
 )
 _GISTS = OptionTable(
     {
@@ -260,8 +262,10 @@ _GISTS = OptionTable(
             "--entrypoint",
             metavar="COMMAND",
         ),
-        "stdin": option("what the programs named read from their standard input", metavar="FILE"),
-        "env": option("a variable for the commands named; they get no other of yours", metavar="NAME=VALUE"),
+        "stdin": option("standard input of the programs", metavar="FILE"),
+        "env": option(
+            "a variable for the commands; they get none of your other variables", metavar="NAME=VALUE"
+        ),
         "draw": _DRAW,
         "allow_failing": option("also accept entrypoints that fail on the original"),
         "compared": option(
@@ -294,7 +298,7 @@ NEW = CliCommand(
         "called": CALLED,
     },
     about=(
-        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
-        "task from it or reports why not. Exit code 1 if no task was made."
+        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes"
+        " a task from it or reports why it can't. Exit code 1 if no task was made."
     ),
 )

@@ -158,7 +158,7 @@ def _fidelity(judgement: GistJudgement) -> str:
     if judgement.flips:
         return "two runs of the same text had different results"
     if not fidelity.differences:
-        return "like the original in everything compared"
+        return "like the original in everything that is compared"
     first = fidelity.differences[0]
     where = f"{first.test}: " if first.test else ""
     words = f"{where}{first.what} was {first.found[:120]!r}, expected {first.expected[:120]!r}"
@@ -228,13 +228,14 @@ REFERENCE = CliCommand(
     reference,
     {
         "task": TASK,
-        "seconds": option("for reducing it (default: {default})", metavar="S"),
+        "seconds": option("time for reducing it (default: {default})", metavar="S"),
         "show": option("print the gist", "--print"),
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
-    "Written next to the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
+    about="Extracts the code that the trace reached, inlines it into one file, and reduces it as long as"
+    " the score stays the same. The result is written next to the task's answer. Exit code 1 if no"
+    " faithful gist was found. Ctrl+C stops it.",
 )
 SCORE = CliCommand(
     ScoreGist,

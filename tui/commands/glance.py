@@ -45,12 +45,12 @@ from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
 _SET = (
-    "tasks by id, title, two-word name, folder or .tar.zst, folders of tasks, files with one of these a line,"
-    " folders of studies"
+    "tasks by id, title, two-word name, folder or .tar.zst, folders of tasks, files with one of these per"
+    " line, folders of studies"
 )
 
 
-_ONE_OF_THEM = "Read with --judge-model first, then print with --table."
+_ONE_OF_THEM = "First read with --judge-model, then print with --table."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +99,11 @@ def glance(wanted: ReadGlances) -> int:
     """
     if wanted.model.judge_model is not None and wanted.printed.any:
         raise UserError(
-            "--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM
+            "--table, --json and --csv print results, but --judge-model reads.", hint=_ONE_OF_THEM
         )
     if wanted.model.max_cost is not None and not wanted.model.judge_model:
         raise UserError(
-            "--max-cost is for a reading model, and none is named.", hint="Add --judge-model NAME."
+            "--max-cost is only for a reading model, and no model is given.", hint="Add --judge-model NAME."
         )
     chosen = _chosen(wanted)
     if wanted.printed.any:
@@ -122,7 +122,7 @@ def glance(wanted: ReadGlances) -> int:
     items = in_order(_items(chosen.tasks), wanted.seed, reader.name, wanted.round)
     if not items:
         raise UserError(
-            "None of these tasks has a corrupted function to be read.",
+            "None of these tasks has a corrupted function to read.",
             hint="Tasks in discovery mode have one: gistpoint task generate SOURCE makes them.",
         )
 
@@ -173,7 +173,7 @@ class _Chosen:
 def _chosen(wanted: ReadGlances) -> _Chosen:
     if bool(wanted.set) == wanted.all:
         raise UserError(
-            "Name tasks, or read all with --all, not both." if wanted.set else "No task is named.",
+            "Name tasks, or read all with --all, not both." if wanted.set else "No task was given.",
             hint="Give one of the two." if wanted.set else "gistpoint glance SET, or gistpoint glance --all.",
         )
     locations = Locations.of_user()
@@ -304,8 +304,8 @@ _MODEL = OptionTable(
     },
     title="reading by a model",
     description=(
-        "Each function alone, in one of its versions at random, many times. The endpoint is "
-        "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+        "Each function is sent alone, in one of its versions at random, many times. The endpoint is"
+        " OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
 _PRINTED = OptionTable(
@@ -324,17 +324,17 @@ GLANCE = CliCommand(
     {
         "set": argument("SET", _SET),
         "all": option("all tasks on this machine"),
-        "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
+        "reader": option("the reader: a pseudonym (default: the login)", metavar="NAME"),
         "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("decides which versions are shown ({default})", metavar="N"),
         "round": option("read the same versions again, in another order ({default})", metavar="N"),
-        "reveal": option("show each diff at once, not after the whole set"),
+        "reveal": option("show each diff immediately, not after the whole set"),
         "model": _MODEL,
         "printed": _PRINTED,
     },
     about=(
-        "Shows the corrupted functions of tasks one at a time, original or corrupted, without saying which:"
-        " answer what you see. The diffs come after the whole set. Your answers are kept in a file of yours"
-        " in the data folder; --table prints how often faults were seen."
+        "Shows the corrupted functions of tasks one at a time, original or corrupted, without saying"
+        " which; you answer what you see. The diffs are shown after the whole set. Your answers are"
+        " kept in your own file in the data folder; --table prints how often faults were seen."
     ),
 )

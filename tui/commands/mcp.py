@@ -109,7 +109,8 @@ def _address(text: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or int(port) > 65_535:
         raise UserError(
-            f"--http {text!r} is not HOST:PORT.", hint="Such as 127.0.0.1:8000; port 0 takes a free one."
+            f"--http {text!r} is not HOST:PORT.",
+            hint="For example 127.0.0.1:8000; port 0 uses any free port.",
         )
     return host, int(port)
 
@@ -122,7 +123,7 @@ def _token(token: str) -> str:
     ):
         raise UserError(
             f"{TOKEN} is not a token of at least {_TOKEN_CHARACTERS} printable characters.",
-            hint="Leave it out, and one is made; or `openssl rand -hex 32`.",
+            hint="If you leave it out, a token is made; you can also use `openssl rand -hex 32`.",
         )
     return token or secrets.token_urlsafe(32)
 
@@ -188,7 +189,7 @@ MCP = CliCommand(
                 "participant": option("a pseudonym, recorded with the attempt"),
                 "role": option("what the attempt is for (default: qa)", choices=_ROLES),
                 "trust_client": option(
-                    "the client has no tools of its own that reach this machine: what --role baseline needs"
+                    "the client has no other tools that reach this machine; --role baseline needs this"
                 ),
             }
         ),

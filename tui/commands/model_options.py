@@ -71,7 +71,7 @@ MODEL = OptionTable(
         "rounds": option("of test feedback (default: {default})", metavar="N"),
         "max_tool_calls": option("per function (default: {default})", metavar="N"),
         "examples": option(
-            "show it corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"
+            "show the model corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"
         ),
         **_limits("at most"),
     },

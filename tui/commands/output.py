@@ -115,9 +115,18 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
-    """Print a table with a row for each record."""
+    """Print a table with a row for each record.
+
+    On a terminal, columns that are empty or repeat another are left out, as on screens. Other output keeps
+    them, so that scripts can count on their places.
+    """
+    rows = list(rows)
+    if sys.stdout.isatty():
+        from gistpoint.tui.tables import telling
+
+        columns = telling(columns, [[column.shown(row) for row in rows] for column in columns])
     print_table(
-        [column.name for column in columns], ([column.shown(row) for column in columns] for row in rows)
+        [column.name for column in columns], [[column.shown(row) for column in columns] for row in rows]
     )
 
 
@@ -159,7 +168,7 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
     except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
-        raise UserError(f"{target} can't be written: its links lead in a circle.") from error
+        raise UserError(f"{target} can't be written: its links form a circle.") from error
 
 
 def make_folder(folder: Path) -> None:

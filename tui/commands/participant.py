@@ -39,7 +39,7 @@ class ServedParticipant(Request):
 
 def participant(asked: ServedParticipant) -> int:
     """Show a participant the assigned tasks, or the study."""
-    require_terminal("participant", hint="`gistpoint serve` starts it behind a browser's window.")
+    require_terminal("participant", hint="`gistpoint serve` starts it for a window in a browser.")
     if asked.memory_mib is not None:
         _bound_memory(asked.memory_mib << 20)
     return _app(asked).run_to_exit_code()

@@ -53,11 +53,9 @@ def replay(wanted: ReplayRuns) -> int:
     Return 1 if anything differs or can't be replayed. Raises `UserError` if options contradict each other.
     """
     if wanted.all and wanted.recorded:
-        raise UserError(
-            "--all means all attempts, but runs are also named.", hint="Leave one of the two out."
-        )
+        raise UserError("--all means all attempts, but runs are named too.", hint="Leave one of the two out.")
     if not wanted.all and not wanted.recorded:
-        raise UserError("No run is named.", hint="Name runs, or give --all.")
+        raise UserError("No run was given.", hint="Name runs, or give --all.")
     if wanted.task and (wanted.all or wanted.cluster):
         raise UserError("--task is only for named runs, replayed on this machine.")
     named = list(wanted.recorded)
@@ -109,7 +107,7 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
     same = "the same" if report.same_verdict else "NOT the same"
     compared = "nothing to compare with" if then.passed is None else same
     print_text(
-        f"verdict then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}"
+        f"outcome then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}"
     )
 
 
@@ -194,7 +192,7 @@ REPLAY = CliCommand(
     replay,
     {
         "recorded": argument("RUN", RUN_HELP),
-        "all": option("all attempts here that a person or a model has finished"),
+        "all": option("all ended attempts here, of people and models"),
         "task": option(f"{TASK_HELP} (default: the one it was made on)", metavar="TASK"),
         "cluster": option("replay attempts on the Dask cluster with this scheduler", metavar="ADDRESS"),
         "output": option(
@@ -205,6 +203,6 @@ REPLAY = CliCommand(
     },
     about=(
         "Repeats each recorded tool call in a fresh workspace of the task. The exit code is 1 if a result or"
-        " the verdict differs, or a call could not run."
+        " the outcome differs, or a call could not run."
     ),
 )

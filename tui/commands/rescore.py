@@ -96,7 +96,8 @@ RESCORE = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Reads what solvers left in another harness, puts it into the repository, and runs gistpoint's own"
-        " judge. The results are kept in a file of yours, never as attempts. Exit code 1 if a figure differs."
+        "Reads the changes that solvers made in another harness, puts them into the repository, and"
+        " runs gistpoint's own judge. The results are kept in your own file, never as attempts. Exit"
+        " code 1 if a figure differs."
     ),
 )

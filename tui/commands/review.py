@@ -48,7 +48,7 @@ def review(wanted: ReviewRequest) -> int:
     """
     if not wanted.paths and not wanted.demo:
         raise UserError(
-            "Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with."
+            "Nothing to review was given.", hint="`gistpoint review --demo` opens some runs to try it with."
         )
     for path in wanted.paths:
         _require_there(path)
@@ -84,7 +84,7 @@ def _require_there(name: str) -> None:
     if attempt_folder(name) is not None or (Locations.of_user().runs / name / "run.toml").is_file():
         return
     raise UserError(
-        f"There is no {name!r}: no file, no folder, no attempt and no run of an agent.",
+        f"There is no file, folder, attempt or agents' run called {name!r}.",
         hint="`gistpoint attempt list` and `gistpoint agent list` list what is here.",
     )
 
@@ -170,7 +170,7 @@ REVIEW = CliCommand(
             " a study's folder: its attempts, blind",
         ),
         "demo": option("open recorded runs that come with gistpoint"),
-        "reviewer": option("who reviews: a pseudonym (default: the login)", metavar="NAME"),
+        "reviewer": option("the reviewer: a pseudonym (default: the login)", metavar="NAME"),
         "blind": option("hide model and outcome until the verdict"),
         "read_as": READ_AS,
         "isolation": ISOLATION,

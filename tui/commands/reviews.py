@@ -90,7 +90,7 @@ def _runs(paths: tuple[str, ...], store: ReviewStore) -> tuple[list[ReviewedRun]
         found.setdefault(run.key, run)
         _print_problems(tuple(f"{listed.name}: {warning}" for warning in document.warnings[:1]))
     if copies:
-        _print_problems((f"{plural(copies, 'copy', 'copies')} of runs that are counted already.",))
+        _print_problems((f"{plural(copies, 'copy', 'copies')} of runs that are already counted.",))
     return list(found.values()), print_problems(problems, paths, DONE)
 
 
@@ -215,8 +215,8 @@ def _as_json(found: Agreements) -> dict[str, object]:
 def _print(found: Agreements) -> None:
     first, second = visible_line(found.first), visible_line(found.second)
     print(
-        f"{first} and {second}: {plural(found.runs, 'run')} reviewed by both,"
-        f" {plural(found.steps, 'step')} seen by both"
+        f"{first} and {second}: {plural(found.runs, 'run')} reviewed by both, {plural(found.steps, 'step')}"
+        " seen by both"
     )
     headings = ["label", "on", "units", "both", "first only", "second only", "neither", "agreed", "kappa"]
     groups = (("steps", found.on_steps), ("runs", found.on_runs))
@@ -238,7 +238,7 @@ EXPORT = CliCommand(
     ExportReviews,
     export,
     {
-        "paths": argument("PATH", "files and folders of runs (default: everything that was ever reviewed)"),
+        "paths": argument("PATH", "files and folders of runs (default: everything that has been reviewed)"),
         "to": option("default: {default}", "--to", "--format"),
         "output": option("instead of standard output", "-o", "--output", metavar="PATH"),
         "reviewer": option("only of these reviewers", metavar="NAME"),
@@ -257,12 +257,12 @@ SUMMARY = CliCommand(
 MERGE = CliCommand(
     MergeReviews,
     merge,
-    {"paths": argument("PATH", "a reviewer's .jsonl of the folder reviews, no export; or a folder")},
+    {"paths": argument("PATH", "a reviewer's .jsonl from the folder reviews, not an export; or a folder")},
 )
 AGREEMENT = CliCommand(
     CompareReviewers,
     agree,
-    {"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON},
-    about="Compares two reviewers on the runs that both reviewed: per label over the steps that both have "
-    "seen, and over the runs; and over the verdicts.",
+    {"reviewers": argument("NAME", "two of them; can be left out if there are only two"), "json": JSON},
+    about="Compares two reviewers on the runs that both reviewed: for each label, over the steps that both"
+    " have seen and over the runs; and for the verdicts.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,14 +22,18 @@ from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
 from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
-from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
+from gistpoint.tui.commands.output import drawn_on, print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.runs.found_lines import FoundLine
     from gistpoint.sessions.runs.opening import Wants
-    from gistpoint.sessions.runs.searching import Hit
 
 
+_BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
+"""What a terminal gets before and after a match."""
+_MOST_UNREAD = 5
+"""The most files of a folder that a search reports by name because it could not read them."""
 _CONTINUED = "\n" + " " * 13
 """What precedes a further line of a printed fact."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
@@ -201,9 +206,8 @@ COLUMNS: tuple[Column[tuple[str, int, Run]], ...] = (
     _read_off(
         "model", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
     ),
-    _read_off(
-        "verdict", "verdict", lambda run: run.verdict or (f"({run.exit_status})" if run.exit_status else "")
-    ),
+    _read_off("outcome", "verdict", lambda run: run.verdict),
+    _read_off("end reason", "exit_status", lambda run: run.exit_status),
     _read_off("steps", "step_count", lambda run: "" if run.step_count is None else str(run.step_count)),
     _read_off("tokens", "tokens", _tokens),
     _read_off("cost", "cost", lambda run: "" if run.cost is None else f"${run.cost:.4f}"),
@@ -261,7 +265,7 @@ def show(wanted: ShowRun) -> int:
     read_files_as(wanted.read_as)
     if wanted.profile and wanted.step is not None:
         raise UserError(
-            "--profile is about the whole run, and --step about one step.", hint="Give one of the two."
+            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
         )
     document = open_named(wanted.recorded)
     if wanted.step is None:
@@ -315,39 +319,72 @@ class SearchRuns(Request):
 def search(wanted: SearchRuns) -> int:
     """Print each line with matches once, or all matches as JSON. Return 1 if there is none."""
     read_files_as(wanted.read_as)
+    from gistpoint.sessions.runs.found_lines import FoundLines, counted_words
     from gistpoint.sessions.runs.searching import Query, search_document
     from gistpoint.sessions.runs.searching_files import Sieve
 
     query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scope or tuple(TextScope))
     problems: list[ListedRun] = []
     rows: list[dict[str, Any]] = []
-    count = 0
+    found = FoundLines()
+    searched = 0
     paths = [str(attempt_folder(path) or path) for path in wanted.paths]
     for document in _documents(paths, problems, Sieve(query).wants):
-        shown: Hit | None = None
+        searched += 1
         for hit in search_document(document, query):
-            count += 1
             if wanted.json:
                 place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
                 step = None if hit.step is None else hit.step + 1
-                rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place})
-            elif shown is None or not _same_line(shown, hit):
-                shown = hit
-                at = "" if hit.step is None else f":{hit.step + 1}"
-                print(visible_line(f"{hit.run}{at}:{hit.scope.value}: {hit.line}"))
+                error = {"traceback_of": hit.error} if hit.error else {}
+                rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place, **error})
+            printed = len(found.lines)
+            found.add([hit])
+            # A line is printed after its last match, which has to be marked, too.
+            if not wanted.json and len(found.lines) > printed > 0:
+                _print_line(found.lines[printed - 1])
     if wanted.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
-    return print_problems(problems, paths, DONE if count else NEGATIVE)
+    elif found.lines:
+        _print_line(found.lines[-1])
+        words = counted_words(len(found.lines), found.places)
+        print(f"gistpoint: {words} in {plural(searched, 'run')}.", file=sys.stderr)
+    return _print_unread(problems, paths, DONE if found.places else NEGATIVE)
 
 
-def _same_line(first: Hit, hit: Hit) -> bool:
-    """Return whether a match is in the line of `first`, the first match in that line."""
-    same = (first.step, first.scope, first.part, first.line) == (hit.step, hit.scope, hit.part, hit.line)
-    return same and hit.start - first.start < len(hit.line)
+def _print_line(found: FoundLine) -> None:
+    """Print a found line with its place, and the error of the traceback around it."""
+    hit, error = found.first, found.first.error
+    place = "" if hit.step is None else f":{hit.step + 1}"
+    start, line = f"{hit.run}{place}:{found.part}: ", hit.line
+    after = f"  ({error})" if error else ""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        print(visible_line(start + line + after))
+        return
+    at, pieces = 0, [visible_line(start)]
+    for first, end in found.spans:
+        pieces += [visible_line(line[at:first]), _BOLD, visible_line(line[first:end]), _PLAIN]
+        at = end
+    print("".join([*pieces, visible_line(line[at:] + after)]), file=drawn_on(sys.stdout))
+
+
+def _print_unread(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
+    """Print which files were not searched, and return the exit code.
+
+    Each named file is reported. In a folder, the first few are, and their number: a folder of runs may hold
+    many other files, and what was found in the runs is no less true for them.
+    """
+    named = [item for item in problems if item.name in paths]
+    others = [item for item in problems if item.name not in paths]
+    code = print_problems(named, paths, code)
+    print_problems(others[:_MOST_UNREAD], paths, code)
+    if others:
+        more = f"; the first {_MOST_UNREAD} are named" if len(others) > _MOST_UNREAD else ""
+        print(f"gistpoint: {plural(len(others), 'file')} could not be searched{more}.", file=sys.stderr)
+    return code
 
 
 def _documents(paths: Iterable[str], problems: list[ListedRun], wants: Wants) -> Iterator[RunDocument]:
-    for listed in list_runs(paths, wants=wants):
+    for listed in list_runs(paths, wants=wants, with_unread=True):
         if listed.header is None:
             problems.append(listed)
             continue
@@ -379,7 +416,7 @@ def convert(wanted: ConvertRun) -> int:
         from gistpoint.sessions.exports.chat import left_out
 
         if missing := left_out(document):
-            hint = "html, markdown and atif have them."
+            hint = "html, markdown and atif contain them."
             print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
     if wanted.output is None:
         sys.stdout.writelines(write(document))
@@ -411,7 +448,7 @@ LIST = CliCommand(
     {
         "paths": argument("PATH", "a file, a folder or an archive"),
         "json": JSON,
-        "profile": option("what each did when, and where runs of a task part ways"),
+        "profile": option("what each run did when, and where runs of a task diverge"),
         "sort": option("with --profile, the order of a task's runs"),
         "read_as": READ_AS,
     },
@@ -421,9 +458,9 @@ SHOW = CliCommand(
     show,
     {
         "recorded": _RUN,
-        "step": option("all of the step N, counted from 1", metavar="N", read=_step_number),
+        "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
         "json": option("the run, or the step, as ATIF; a profile as JSON"),
-        "profile": option("what was done when, waste, test runs and context"),
+        "profile": option("the work by time, waste, test runs and context"),
         "read_as": READ_AS,
     },
 )
@@ -434,13 +471,13 @@ SEARCH = CliCommand(
         "pattern": argument("PATTERN", "a text, or with --regex a regular expression"),
         "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
         "regex": option("PATTERN is a regular expression"),
-        "scope": option("where to look, several times for several places (default: everywhere)"),
+        "scope": option("where to search; may be given several times (default: everywhere)"),
         "json": JSON,
         "read_as": READ_AS,
     },
     about=(
-        "Prints every line with a match, with its run and step; as JSON every match. Case counts where the"
-        " pattern has an upper-case letter."
+        "Prints every line with a match, with its run and step; as JSON, every match. Upper and lower"
+        " case are distinguished only if the pattern has an upper-case letter."
     ),
 )
 CONVERT = CliCommand(
@@ -449,7 +486,7 @@ CONVERT = CliCommand(
     {
         "recorded": _RUN,
         "to": option(f"{', '.join(NAMES[:-1])} or {NAMES[-1]}", metavar="FORMAT"),
-        "output": option("where to (default: standard output)", "-o", "--output", metavar="FILE"),
+        "output": option("file to write (default: standard output)", "-o", "--output", metavar="FILE"),
         "read_as": READ_AS,
     },
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _OF_LINKS = (
     CommandRow("links", "who has a link, and to what", "serve:LINKS"),
-    CommandRow("revoke", "revoke a participant's link at once", "serve:REVOKE"),
+    CommandRow("revoke", "revoke a participant's link immediately", "serve:REVOKE"),
 )
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 
@@ -198,7 +198,7 @@ def _place(asked: ServedAddress) -> ServedPlace:
     if asked.public_url and (url.scheme not in ("http", "https") or not url.hostname or url.path.strip("/")):
         raise UserError(
             f"--public-url {asked.public_url!r} is not https://HOST or https://HOST:PORT.",
-            hint="It has no path: links begin with /p/.",
+            hint="Leave the path out: links begin with /p/.",
         )
     if not is_loopback(asked.host) and not (asked.cert or asked.behind_proxy):
         raise UserError(
@@ -207,7 +207,7 @@ def _place(asked: ServedAddress) -> ServedPlace:
         )
     if url.scheme == "http" and not is_loopback(url.hostname or ""):
         raise UserError(
-            f"By {asked.public_url} the links would travel unencrypted.",
+            f"With {asked.public_url}, the links would travel unencrypted.",
             hint="Give an address with https://.",
         )
     if asked.host in _ALL_ADDRESSES and not asked.public_url:
@@ -247,7 +247,7 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
         who, is_given, tasks = text.partition("=")
         if not is_given or not tasks.strip(", "):
             raise UserError(
-                f"--for {text!r} is not CODE=TASK,TASK.", hint="Such as --for P01=remove-hard,gist-easy"
+                f"--for {text!r} is not CODE=TASK,TASK.", hint="For example --for P01=remove-hard,gist-easy"
             )
         typed.append((who, tasks))
     store = build_services(IsolationChoice()).tasks
@@ -304,8 +304,8 @@ def _require_own_password(study: StudyFolder) -> None:
 
     if is_shared(study) and "PGPASSWORD" in os.environ:
         raise UserError(
-            "The programs of participants get no password from this environment, and could not reach the"
-            " team's store.",
+            "The programs of participants get no password from this environment, so they could not"
+            " reach the team's store.",
             hint="Put it into ~/.pgpass instead of PGPASSWORD.",
         )
 
@@ -366,25 +366,28 @@ _SERVE = CliCommand(
         ),
         "address": OptionTable(
             {
-                "host": option("where to listen (default: {default}, this machine alone)"),
+                "host": option("where to listen (default: {default}, only this machine)"),
                 "port": option("default: {default}; 0 takes any", metavar="N"),
-                "public_url": option("as browsers reach it, such as https://lab:8000", metavar="URL"),
+                "public_url": option(
+                    "the address that browsers use, such as https://lab:8000", metavar="URL"
+                ),
                 "cert": option("serve TLS, with this certificate", metavar="FILE"),
                 "key": option("the certificate's key", metavar="FILE"),
                 "behind_proxy": option("a proxy before the server provides TLS"),
             },
             title="address",
         ),
-        "sessions": option("the most at once (default: {default})", metavar="N"),
+        "sessions": option("the most sessions at the same time (default: {default})", metavar="N"),
         "memory": option(
-            "memory for the program of each, without what it runs (default: {default})", metavar="MIB"
+            "memory for the program of each participant, without the tests that it runs (default: {default})",
+            metavar="MIB",
         ),
         "sandbox": sandbox_word("bwrap, docker or landlock"),
     },
     about=(
-        "Serves each participant their tasks in a browser, with a link of their own. What they do is kept"
-        " here, as if they used this machine. Without --for, --links and --study, the existing links are"
-        " served."
+        "Serves each participant their tasks in a browser, through their own link. Their work is kept"
+        " here, as if they used this machine. Without --for, --links and --study, the existing links"
+        " are served."
     ),
 )
 

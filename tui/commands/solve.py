@@ -103,7 +103,7 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
         return services
     raise UserError(
         f"The attempt {attempt_id} keeps its original settings.",
-        hint="Name its task instead, to begin an attempt with others.",
+        hint="Name its task instead, to start an attempt with other settings.",
     )
 
 
@@ -136,7 +136,7 @@ SOLVE = CliCommand(
     solve,
     {
         "what": argument("TASK|ATTEMPT", f"{TASK_HELP}; or the id of an attempt"),
-        "new": option("begin another attempt although one is unfinished"),
+        "new": option("start another attempt although one is unfinished"),
         "role": option(
             "what the attempt is for (default: baseline)",
             choices=tuple(role.value for role in Role if role is not Role.DEMO),

@@ -13,7 +13,6 @@ from gistpoint.core.attempts.state import AttemptResult, AttemptState, attempt_r
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.kinds.commandline import QuestionError, parse
 from gistpoint.core.kinds.confirming import confirmation_lines, to_be_confirmed
-from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
@@ -57,7 +56,7 @@ def _by_lines(opened: OpenAttempt) -> None:
     """
     attempt = opened.attempt
     print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
-    print_text(render_brief(attempt.task))
+    print_text(attempt.brief)
     attempt.finish_pending()
     for number, line in enumerate(sys.stdin, 1):
         if not line.strip():

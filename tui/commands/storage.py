@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from gistpoint.core.locations import Locations
-from gistpoint.sandbox import housekeeping
-from gistpoint.sandbox.housekeeping import StoredItem
 from gistpoint.tui.commands.arguments import JSON, JsonWanted
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, OptionTable
 from gistpoint.tui.commands.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.housekeeping import StoredItem
 
 
 def paths(shown: JsonWanted) -> int:
@@ -41,12 +43,16 @@ _MIB = 1 << 20
 
 def listing(shown: JsonWanted) -> int:
     """Print the contents of the cache."""
+    from gistpoint.sandbox import housekeeping
+
     _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
     return DONE
 
 
 def clean(shown: JsonWanted) -> int:
     """Remove the contents of the cache, and print what was removed."""
+    from gistpoint.sandbox import housekeeping
+
     _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
     return DONE
 

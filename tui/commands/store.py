@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.opened import TeamStore
 
 FILES = "files"
-_KEPT = "What was sent and fetched is kept; `gistpoint store sync` does the rest."
+_KEPT = "The data sent and fetched so far are kept; `gistpoint store sync` does the rest."
 
 
 @contextmanager
@@ -112,8 +112,8 @@ def init(_: NoChoice) -> int:
         print("Give people their rights: GRANT gistpoint_worker TO name; or GRANT gistpoint_reader TO name;")
         return DONE
     print(
-        "You may not make roles here. Ask an administrator of the server to run this, then run `store init`"
-        " again:"
+        "You may not create roles here. Ask an administrator of the server to run this, then run"
+        " `store init` again:"
     )
     for role in missing:
         print(f"  CREATE ROLE {role} NOLOGIN;")
@@ -176,7 +176,7 @@ def status(asked: JsonWanted) -> int:
     for one in found.machines:
         if _is_wrong(one.skew_ms):
             who, seconds = visible_line(one.id), one.skew_ms / 1000
-            print(f"The clock of {who} was {seconds:+.0f} s wrong. Leases go by the server's clock.")
+            print(f"The clock of {who} was {seconds:+.0f} s wrong. Leases follow the server's clock.")
     return DONE
 
 
@@ -227,7 +227,7 @@ def check(asked: JsonWanted) -> int:
         if not store.rights.works:
             raise TeamStoreError(
                 "A reader can't compare: journals and answers are not shown to readers.",
-                hint="Somebody with the role gistpoint_worker can.",
+                hint="Somebody with the role gistpoint_worker can do it.",
             )
         from gistpoint.sessions.team.checking import check as differences
 
@@ -247,10 +247,11 @@ USE = CliCommand(
     use,
     {"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")},
     about=(
-        "Chooses the store for this user: a database that a team shares, or only files, which is the default."
-        " Attempts are written to files in either case and sent from there. The address never contains a"
-        " password: PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is"
-        " chosen and can't be used now: it does not answer, refuses, or gives this user no right."
+        "Chooses the store for this user: a database that a team shares, or only files, which is the"
+        " default. In both cases, attempts are written to files; with a database, they are sent from"
+        " there. The address never contains a password: use PGPASSWORD, ~/.pgpass or a service file."
+        " The exit code is 1 if the store is chosen but can't be used now: it does not answer,"
+        " refuses, or gives this user no right."
     ),
 )
 INIT = CliCommand(
@@ -258,9 +259,9 @@ INIT = CliCommand(
     init,
     OptionTable(),
     about=(
-        "Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives"
-        " the roles gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it"
-        " can be repeated."
+        "Makes the tables of the chosen store, or updates those of an older gistpoint, and gives the"
+        " roles gistpoint_worker and gistpoint_reader their rights. The owner of the database runs"
+        " it; it can be repeated."
     ),
 )
 STATUS = CliCommand(
@@ -268,9 +269,9 @@ STATUS = CliCommand(
     status,
     {"json": JSON},
     about=(
-        "Shows the chosen store, your rights on it, what is yet to be sent and fetched, who holds leases,"
-        " branches and the machines that use it. Nothing is changed. The exit code is 1 if the store does not"
-        " answer."
+        "Shows the chosen store, your rights on it, what still has to be sent and fetched, the"
+        " holders of leases, branches and the machines that use it. Nothing is changed. The exit code"
+        " is 1 if the store does not answer."
     ),
 )
 SYNC = CliCommand(
@@ -278,10 +279,10 @@ SYNC = CliCommand(
     sync,
     {"deleted": option("also fetch the tasks that were deleted here"), "json": JSON},
     about=(
-        "Sends all tasks, attempts and annotations missing from the store, and fetches what is not here. It"
-        " can be repeated and stopped. Differences are left alone on both sides and named; the exit code is"
-        " then 1. Attempts of a study go with the study. Tasks that were deleted here are not fetched again"
-        " unless asked for."
+        "Sends all tasks, attempts and annotations that the store lacks, and fetches those that are"
+        " missing here. It can be repeated and stopped. Differences are left alone on both sides and"
+        " listed; the exit code is then 1. Attempts of a study are sent with the study. Tasks that"
+        " were deleted here are fetched again only with --deleted."
     ),
 )
 CHECK = CliCommand(
@@ -289,8 +290,8 @@ CHECK = CliCommand(
     check,
     {"json": JSON},
     about=(
-        "Compares every line, task, annotation and fetched study here with the store by their hashes, and"
-        " names each difference. Nothing is changed, but lines of a study that were not sent yet are. The"
-        " exit code is 1 if there is a difference."
+        "Compares every line, task, annotation and fetched study here with the store by their hashes,"
+        " and lists each difference. Nothing is changed, except that lines of a study are sent if"
+        " they were not yet. The exit code is 1 if there is a difference."
     ),
 )

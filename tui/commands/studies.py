@@ -197,7 +197,8 @@ def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
         )
     else:
         print_text(
-            f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Consent is asked again."
+            f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Participants are"
+            " asked for consent again."
         )
     return DONE
 
@@ -225,8 +226,8 @@ NEW = CliCommand(
                     metavar="SET",
                 ),
                 "template": option(
-                    "one condition; with and without a chat assistant; gists with and without running code; "
-                    "three budgets (default: {default})"
+                    "one condition; with and without a chat assistant; gists with and without running"
+                    " code; three budgets (default: {default})"
                 ),
             }
         ),
@@ -245,23 +246,24 @@ CHECK = CliCommand(
             "study": STUDY,
             "json": JSON,
             "prereg": option(
-                "check nothing: print the sections of a pre-registration (OSF) as Markdown, before the study"
-                " is opened"
+                "check nothing, but print the sections of a pre-registration (OSF) as Markdown,"
+                " before the study is opened"
             ),
         },
         one_of=(("json", "prereg"),),
     ),
     about=(
-        "Checks the declaration, the texts, the tasks with their stored evidence, the isolation of this"
-        " machine, and how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong."
+        "Checks the declaration, the texts, the tasks with their stored evidence, the isolation of"
+        " this machine, and how evenly 100 enrolments cover the tasks. Exit code 1 if something is"
+        " wrong."
     ),
 )
 OPEN = StudyCommand(
     NoChoice,
     opening,
     about=(
-        "Freezes the declaration: its hash is written to the log, and with every attempt. Later changes are"
-        " declared by `gistpoint study amend`."
+        "Freezes the declaration: its hash is recorded in the log and with every attempt. Declare"
+        " later changes with `gistpoint study amend`."
     ),
 )
 AMEND = StudyCommand(

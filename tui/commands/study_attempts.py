@@ -211,8 +211,9 @@ SOLVERS = StudyCommand(
     NoChoice,
     solvers,
     about=(
-        "Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and where "
-        "models had other budgets than people. Exit code 1 if a declared solver has no run that counts."
+        "Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and"
+        " whether models had other budgets than people. Exit code 1 if a declared solver has no run"
+        " that counts."
     ),
 )
 _SETTLED: dict[str, Option | OptionTable] = {
@@ -237,9 +238,9 @@ CORRECT = CliCommand(
         ),
     },
     about=(
-        "Says what a span of an attempt counts as, such as a phone call without a pause. Times count from the"
-        " start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The raw times stay in every"
-        " export."
+        "Records what a span of an attempt counts as, for example a phone call without a pause. Times"
+        " count from the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The"
+        " raw times stay in every export."
     ),
 )
 EXCLUDE = StudyCommand(
@@ -256,8 +257,8 @@ INCLUDE = StudyCommand(
     include,
     _SETTLED,
     about=(
-        "Takes an attempt back into the analyses, against flags and an earlier exclusion. What the design"
-        " demands still holds: a first attempt at an assignment of this study, which has ended."
+        "Puts an attempt back into the analyses, despite flags and an earlier exclusion. It must"
+        " still meet the design: a first attempt at an assignment of this study that has ended."
     ),
 )
 EXPORT = StudyCommand(
@@ -268,16 +269,16 @@ EXPORT = StudyCommand(
         "output": option("the folder to write into", "-o", "--output", metavar="OUT"),
         "person": option("only the data of one participant, for the participant", metavar="CODE"),
         "public": option(
-            "for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
-            "`study audit --public OUT` proves it"
+            "for publication: pseudonyms instead of codes and ids, weeks instead of dates, no free"
+            " text; `study audit --public OUT` checks it"
         ),
-        "simulated": option("simulated data also in `metr`, which has no place of its own for that"),
-        "unblind": option("before the study is closed; the log and the report will say so"),
+        "simulated": option("simulated data also in `metr`, which has no place to mark them as simulated"),
+        "unblind": option("before the study is closed; the log and the report will mention it"),
     },
     one_of=(("person", "public"),),
     about=(
-        "Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a"
-        " set of CSV tables with a data dictionary (datapackage.json). Results of people are hidden until the"
-        " study is closed."
+        "Writes the data of a study for other programs, each format into its own folder. `tidy` is a"
+        " set of CSV tables with a data dictionary (datapackage.json). Results of people are hidden"
+        " until the study is closed."
     ),
 )

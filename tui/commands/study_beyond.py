@@ -54,7 +54,7 @@ def compare(asked: RepairComparison) -> int:
     folder = open_study(asked.study)
     if folder.study.simulated:
         raise StudyError(
-            f"{folder.study.id} is simulated: its repairs are made up, and nothing can be compared."
+            f"{folder.study.id} is simulated: its repairs are made up, so there is nothing to compare."
         )
     passing = _passing(folder)
     with long_work(
@@ -111,11 +111,11 @@ def confirm(asked: ConfirmStudy) -> int:
 
 def _print_waiting(waiting: PassesToConfirm) -> None:
     if not waiting.here:
-        print_text("No pass whose journal is on this machine waits to be confirmed.")
+        print_text("No pass with a journal on this machine has to be confirmed.")
     if waiting.elsewhere:
         count = plural(len(waiting.elsewhere), "pass", "passes")
         print_text(
-            f"Other machines have the journals of {count}, which they alone add to. Run the command there."
+            f"Other machines have the journals of {count}, and only they add to these. Run the command there."
         )
 
 
@@ -169,14 +169,14 @@ COMPARE = CliCommand(
     compare,
     {
         "study": STUDY,
-        "repairs": OptionTable({"again": option("also attempts that were compared before")}),
+        "repairs": OptionTable({"again": option("also compare attempts that were compared before")}),
         "json": JSON,
         "isolation": ISOLATION,
     },
     about=(
-        "Compares every repair that passed with the original: on the calls that the tests make of it, and on"
-        " inputs varied from them. Results go into the study's log; attempts that have one are left out. Exit"
-        " code 1 if a repair differs."
+        "Compares every repair that passed with the original: on the calls that the tests make, and"
+        " on inputs varied from them. Results are written to the study's log; attempts that have a"
+        " result are left out. Exit code 1 if a repair differs."
     ),
 )
 CONFIRM = CliCommand(
@@ -184,10 +184,10 @@ CONFIRM = CliCommand(
     confirm,
     {"study": STUDY, "json": JSON, "isolation": ISOLATION},
     about=(
-        "Runs the suite once more for each pass, with the submitted functions in a process of their own,"
-        " which holds no test, writes what came of it to the journal, and publishes that again. Each machine"
-        " does it for the journals that it has. Exit code 1 if a pass is contradicted, could not be asked"
-        " about, or is on another machine."
+        "Runs the suite once more for each pass, with the submitted functions in a separate process"
+        " that contains no test, writes the result to the journal, and publishes the journal again."
+        " Each machine does this for its own journals. Exit code 1 if a pass is contradicted, could"
+        " not be checked, or is on another machine."
     ),
 )
 READ = CliCommand(
@@ -198,7 +198,8 @@ READ = CliCommand(
         "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
     },
     about=(
-        "Shows every change that passed, one after another, without its author; the originals are among them."
-        " Say for each whether you would merge it. Your answers go into a file of yours in the study's log."
+        "Shows every change that passed, one after another, without its author; the originals are"
+        " among them. Say for each whether you would merge it. Your answers are written to your own"
+        " file in the study's log."
     ),
 )

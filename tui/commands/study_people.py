@@ -39,7 +39,7 @@ def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
     for code in codes:
         print_text(f"{code}: gistpoint study join {study.named} --code {code}")
     if is_shared(study):
-        print_text(f"On other machines of the team, in place of the folder: {study.study.id}")
+        print_text(f"On other machines of the team, instead of the folder: {study.study.id}")
     return DONE
 
 
@@ -50,7 +50,7 @@ def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> in
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})
     else:
         who, task = assignment.person, assignment.task[:12]
-        print_text(f"{assignment.id} of {who} is returned: {task} can be given to others.")
+        print_text(f"{assignment.id} of {who} was returned: {task} can be assigned to others.")
     return DONE
 
 
@@ -107,9 +107,11 @@ def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
             "gistpoint.study-erase/1", {"days": days, "erased": not wanted.dry_run, "people": len(expired)}
         )
     elif wanted.dry_run:
-        print_text(f"{people}, whose last word is older than {days} days: {', '.join(expired) or 'nobody'}")
+        print_text(
+            f"{people}, whose last operation is older than {days} days: {', '.join(expired) or 'nobody'}"
+        )
     else:
-        print_text(f"Erased: {people}, whose last word is older than {days} days")
+        print_text(f"Erased: {people}, whose last operation is older than {days} days")
     return DONE
 
 
@@ -179,7 +181,9 @@ ENROL = StudyCommand(
     EnrolPeople,
     enrol,
     {
-        "code": option("a code of your own, never a name; else six random characters", metavar="C"),
+        "code": option(
+            "your own choice of a code, never a name; otherwise six random characters", metavar="C"
+        ),
         "number": option("this many participants, with random codes", metavar="N"),
         "stratum": option("one of participants.strata in study.toml", metavar="S"),
         "role": option(
@@ -189,8 +193,8 @@ ENROL = StudyCommand(
     },
     one_of=(("code", "number"),),
     about=(
-        "Enrols participants and prints the line that each of them types. A code is all that is known of a"
-        " person: keep the list of who has which code elsewhere, or nowhere."
+        "Enrols participants and prints the line that each of them types. The code is all that the"
+        " study knows about a person: keep the list of who has which code elsewhere, or nowhere."
     ),
 )
 RETURN = StudyCommand(
@@ -201,8 +205,8 @@ RETURN = StudyCommand(
         "why": option("the reason, for the report", metavar="WORDS"),
     },
     about=(
-        "Frees an assignment that its person can't finish, such as one begun on a machine that broke. The"
-        " task counts as seen by this person, and is given to others again."
+        "Frees an assignment that its person can't finish, for example after the machine broke. The"
+        " task counts as seen by this person, and can be assigned to others again."
     ),
 )
 WITHDRAW = StudyCommand(
@@ -217,9 +221,9 @@ WITHDRAW = StudyCommand(
     one_of=(("keep", "erase"),),
     required=True,
     about=(
-        "Ends somebody's part in the study. With --erase, all data of the person are deleted from this folder"
-        " and this machine, at once and whenever it turns up again; only how the attempts ended is"
-        " counted on."
+        "Ends somebody's part in the study. With --erase, all data of the person are deleted from"
+        " this folder and this machine, at once and whenever they reappear; only how the attempts"
+        " ended still counts."
     ),
 )
 ERASE = StudyCommand(
@@ -227,11 +231,11 @@ ERASE = StudyCommand(
     erase,
     {
         "expired": option("the people whose retention has ended"),
-        "dry_run": option("only say who it would be"),
+        "dry_run": option("only list the people"),
     },
     about=(
         "Erases everybody whose last operation is older than privacy.retention_days in study.toml, as"
-        " `withdraw --erase` does. Estimates change: make the report before."
+        " `withdraw --erase` does. Estimates change, so make the report first."
     ),
 )
 SYNC = StudyCommand(
@@ -239,9 +243,9 @@ SYNC = StudyCommand(
     sync,
     {"other": option("another copy of the study's folder", "--from", metavar="FOLDER")},
     about=(
-        "Publishes this machine's attempts of the study into its folder, and deletes what has turned up again"
-        " of people who were erased. With --from, it first merges another copy of the folder. It can be"
-        " repeated."
+        "Publishes this machine's attempts of the study into its folder, and deletes data of erased"
+        " people that have reappeared. With --from, it first merges another copy of the folder. It"
+        " can be repeated."
     ),
 )
 AUDIT = StudyCommand(
@@ -249,14 +253,14 @@ AUDIT = StudyCommand(
     auditing,
     {
         "public": option(
-            "check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
-            "free text of the study is in it",
+            "check the output of `study export --public -o OUT` instead: it must not contain any"
+            " code, writer, attempt id or free text of the study",
             metavar="OUT",
         )
     },
     about=(
-        "Derives each plan again from what its planner had read, and checks every line of the log, every"
-        " journal, who wrote what, and that nothing is left of people who were erased. Exit code 1 if"
-        " something is wrong; notes are not faults."
+        "Derives each plan again from what its planner had read, and checks every line of the log,"
+        " every journal, its authors, and that nothing is left of people who were erased. Exit code 1"
+        " if something is wrong; notes are not faults."
     ),
 )

@@ -146,28 +146,30 @@ def has_screen() -> bool:
 
 def _open(target: Path) -> None:
     if not has_screen() or not webbrowser.open(target.resolve().as_uri()):
-        print_text("There is no screen here: copy the page to a machine that has one. It is one file.")
+        print_text(
+            "There is no screen here: copy the page, which is a single file, to a machine that has one."
+        )
 
 
 _UNBLIND = option(
-    "see outcomes although the study is still open; its log and reports will say so", "--unblind"
+    "see outcomes although the study is still open; its log and reports will mention it", "--unblind"
 )
 ANALYSE = StudyCommand(
     AnalyseStudy,
     analyse,
     {
         "only": option(
-            "an analysis by its id, as `bp-2`; may be given several times (default: those of study.toml, else"
-            " all)",
+            "the id of an analysis, such as `bp-2`; may be given several times (default: those in"
+            " study.toml, or else all)",
             metavar="ID",
         ),
         "unblind": _UNBLIND,
     },
     json=option("as JSON, in full precision", "--json"),
     about=(
-        "Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over"
-        " persons and tasks. An analysis whose data are too thin says which number is short. Exit code 1 if"
-        " one failed."
+        "Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 %"
+        " over persons and tasks. An analysis with too few data reports which number is too small."
+        " Exit code 1 if one failed."
     ),
 )
 REPORT = StudyCommand(
@@ -184,7 +186,7 @@ REPORT = StudyCommand(
         "open": option("open it in the browser, if there is a screen"),
         "unblind": _UNBLIND,
     },
-    json=option("print which files were written as JSON", "--json"),
+    json=option("print the names of the written files as JSON", "--json"),
     about=(
         "Writes one page with all tables and figures, the methods and the checklist, and next to it every"
         " number by its key (results.json) and the text of the methods (methods.md). The page needs no"

@@ -57,7 +57,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
         f"simulated models made {plural(count.runs, 'run')}. Nobody took part."
     )
     if count.withdrew:
-        print_text(f"{count.withdrew} of the people withdrew on the way, as some do.")
+        print_text(f"{count.withdrew} of the people withdrew before the end, as some do.")
     for problem in count.problems:
         print_text(problem)
     print_text(f"Next: gistpoint study report {folder}")
@@ -87,8 +87,8 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
     width = "known to within a factor" if design.of_times else "half-width"
     effect = figures[0].power is not None
     print_text(
-        f"Primary estimate: {design.what}. For all attempts of people; for a single mode or condition it is"
-        " wider."
+        f"Primary estimate: {design.what}. For all attempts of people; for a single mode or condition"
+        " it is wider."
     )
     print_table(
         ["people", "tasks each", "tasks", "attempts", width, *(["detected"] if effect else [])],
@@ -109,7 +109,7 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
         f"{asked.task:g} logits"
         + (f", of log times {asked.sigma:g}" if design.of_times else "")
         + (f", effect {asked.effect:g}" if effect else "")
-        + ". Kept in the study's log."
+        + ". Saved in the study's log."
     )
 
 
@@ -138,9 +138,10 @@ SIMULATE = StudyCommand(
         ),
     },
     about=(
-        "Fills a study that is declared with `simulated = true`: simulated people go its whole way, simulated"
-        " models make the runs of each [[solver]]. Attempts are made by the real engine; the clock and the"
-        " results of tests are made up. The same seed gives the same study."
+        "Fills a study that is declared with `simulated = true`: simulated people take part from"
+        " beginning to end, simulated models make the runs of each [[solver]]. Attempts are made by"
+        " the real engine; the clock and the results of tests are made up. The same seed gives the"
+        " same study."
     ),
 )
 DEMO = CliCommand(

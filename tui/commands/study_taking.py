@@ -68,7 +68,7 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
         raise StudyError(first.words, hint=first.hint)
     if not drafts.hold():
         raise StudyError(
-            f"The part of {code} is open in another window on this machine.",
+            f"{code} already takes part in another window on this machine.",
             hint="Continue there, or close it there first.",
         )
     command = again or f"gistpoint study join {shlex.quote(name)} --code {code}"
@@ -180,21 +180,20 @@ JOIN = CliCommand(
     join,
     {
         "study": STUDY,
-        "code": option("your code, from the organiser; asked for without it", metavar="C"),
+        "code": option("your code, from the organiser; you are asked for it otherwise", metavar="C"),
     },
     about=(
-        "Opens what a participant sees: consent, questions, rules, and one task after another, to the end. It"
-        " can be closed at any time: the same command continues where it was."
+        "Opens the participant's pages: consent, questions, rules, and one task after another, to the"
+        " end. It can be closed at any time: the same command continues where it was."
     ),
 )
 PROGRESS = StudyCommand(
     ShowProgress,
     progress,
     {
-        "unblind": option("show results of an open study; the log and the report will say so"),
+        "unblind": option("show results of an open study; the log and the report will mention it"),
     },
     about=(
-        "Shows people and the coverage of each task. What was solved, and how long it took, is hidden until"
-        " the study is closed."
+        "Shows people and the coverage of each task. Results and times are hidden until the study is closed."
     ),
 )

@@ -55,10 +55,10 @@ def sharing(asked: StudyShown) -> int:
     print_text(f"  gistpoint store use '{done.address.for_others}'")
     if done.address.local:
         print_text(
-            f"{done.address} is an address of this machine: others use the name of the server instead."
+            f"{done.address} is an address of this machine: use the name of the server on other machines."
         )
     elif "service" in done.address.options:
-        print_text(f"Their own service file says where {done.address.options['service']} is.")
+        print_text(f"Their own service file gives the location of {done.address.options['service']}.")
     print_text(f"Then: gistpoint study join {identity} --code CODE")
     return DONE
 
@@ -83,8 +83,9 @@ SHARE = CliCommand(
     sharing,
     {"study": argument("DIR", "the study's folder"), "json": JSON},
     about=(
-        "Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks,"
-        " and all that was recorded. On every machine that uses the store, `gistpoint study join ID --code C`"
-        " and the other commands then find it by its id. Repeated, it puts a changed declaration there."
+        "Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and"
+        " tasks, and everything recorded so far. On every machine that uses the store, `gistpoint"
+        " study join ID --code C` and the other commands then find it by its id. If the declaration"
+        " was changed, repeat the command."
     ),
 )

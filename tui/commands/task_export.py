@@ -68,7 +68,7 @@ def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:
 def _refuse_image(task: Task) -> None:
     if task.environment.image is not None:
         raise UserError(
-            f"The task {task.short_id} runs in a Docker image of its own, which exports for a harness can't"
+            f"The task {task.short_id} runs in its own Docker image, which exports for a harness can't"
             " describe.",
             hint="`--to archive` exports it for gistpoint.",
         )
@@ -106,11 +106,11 @@ EXPORT = CliCommand(
         "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
         "to": option(f"{', '.join(('archive', *TASK_FORMATS))}, or that of a plug-in", metavar="FORMAT"),
         "output": option("a new folder; archive: also a file", "-o", "--output", metavar="PATH"),
-        "with_solution": option("write the original code too (an archive has it)"),
+        "with_solution": option("also write the original code (an archive always contains it)"),
         "agent_hosts": option("hosts that an agent in the container may reach: its model", metavar="HOST,…"),
         "tools": option("mcp: name the server to the agent"),
         "mcp_url": option(f"as the container reaches it ({MCP_URL})", metavar="URL"),
-        "base": option("the image to build on, best by its digest", metavar="IMAGE"),
+        "base": option("the image to build on, preferably with its digest", metavar="IMAGE"),
     },
     about="Writes tasks as one file (archive), or for a harness that runs them in its own containers.",
 )

@@ -100,7 +100,7 @@ IMPORT = CliCommand(
     ImportCall,
     import_records,
     {
-        "data_set": argument("", "whose form the records have"),
+        "data_set": argument("", "the data set whose form the records have"),
         "file": argument("FILE", "JSON or JSON lines; without it, the waiting records"),
         "sources": option("where to get repositories, and what their suites need", metavar="FILE.toml"),
         "only": option("records whose repository, file or function contains this text", metavar="TEXT"),
@@ -110,8 +110,8 @@ IMPORT = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Makes tasks of the public data set's records: each repository is fetched, its suite run three times,"
-        " and every record proven on it. A record whose repository is not available is kept, and tried again"
-        " by the next call. Exit code 1 if a record was refused or waits."
+        "Makes tasks of the public data set's records: each repository is fetched, its suite run"
+        " three times, and every record proven on it. A record whose repository is not available is"
+        " kept, and the next call tries it again. Exit code 1 if a record was refused or waits."
     ),
 )

@@ -78,7 +78,7 @@ def new(wanted: NewTaskCall) -> int:
             run=run,
         )
 
-    kept = "No task was written. What was fetched and built is kept for the next call."
+    kept = "No task was written. Everything that was fetched and built is kept for the next call."
     made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(
@@ -194,7 +194,7 @@ _GOES_ON = "The tasks so far are kept: the same command continues from there."
 
 def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
-    with long_work(quiet=as_json, kept="What was learned of the libraries is kept.") as at_work:
+    with long_work(quiet=as_json, kept="The results of learning the libraries are kept.") as at_work:
         results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
     if as_json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
@@ -277,8 +277,8 @@ COLUMNS = (
 
 
 SAVED = (
-    "saved s: what the whole suite would have taken on each corruption that was probed, less what the probes"
-    " took. Confirming is not in it. It is below 0 where many corruptions hang."
+    "saved s: the time that the whole suite would have taken on each probed corruption, less the time"
+    " of the probes. Confirming is not included. It is below 0 if many corruptions hang."
 )
 
 
@@ -318,8 +318,8 @@ def _print_notes(result: SourceResult, count: int) -> None:
     seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
     if seen and result.kept < count:
         print_text(
-            f"{source}: reading gives away each corruption of {seen} functions, so none was tried. "
-            "A higher --max-glance tries them: 0.5, or above the given one."
+            f"{source}: reading gives away every corruption of {seen} functions, so none was tried. A"
+            " higher --max-glance tries them: 0.5, or above the given one."
         )
 
 
@@ -380,7 +380,9 @@ _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
-        "function": option("to remove or corrupt; else one picked at random", metavar="PATH::QUALNAME"),
+        "function": option(
+            "the function to remove or corrupt; otherwise one picked at random", metavar="PATH::QUALNAME"
+        ),
         "seed": option("of the random pick (default: {default})"),
         "suite": SUITE,
         "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
@@ -395,9 +397,9 @@ NEW = CliCommand(
     new,
     _ONE,
     about=(
-        "Builds the environment, runs the suite three times, removes a function's body, or has a model"
-        " corrupt it, runs again, and writes the task, or reports why not. The last line of standard output"
-        " is the id of the task."
+        "Builds the environment, runs the suite three times, removes a function's body or has a model"
+        " corrupt it, runs the suite again, and writes the task, or reports why it can't. The last"
+        " line of standard output is the id of the task."
     ),
 )
 _SET = OptionTable(
@@ -411,16 +413,18 @@ _SET = OptionTable(
         "min_failing": option("failing tests a task needs ({default})", metavar="N"),
         "seed": option("of the order and of the corruptions (default: {default})"),
         "workers": option("processes (default: one per core)", metavar="N"),
-        "cluster": option("decide on the Dask cluster with this scheduler instead", metavar="ADDRESS"),
-        "control": option("candidates to try on the whole suite as well", metavar="N"),
+        "cluster": option(
+            "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"
+        ),
+        "control": option("number of candidates that are also tried on the whole suite", metavar="N"),
         "max_glance": option(
-            "try corruptions up to this glance score; higher makes more tasks, and more that reading gives"
-            " away",
+            "try corruptions up to this glance score; a higher one makes more tasks, but more that"
+            " reading gives away",
             metavar="SHARE",
         ),
         "confirmable": option("keep only tasks whose passes can be confirmed"),
         "json": option("the tables as JSON"),
-        "list": option("only print the candidates in their order, and try none"),
+        "list": option("only print the candidates in their order, without trying any"),
         "choice": CHOICE,
         "groups": GROUPS,
         "plain": PLAIN,
@@ -435,9 +439,9 @@ GENERATE = CliCommand(
     generate,
     _SET,
     about=(
-        "Gets to know each library once, then tries its functions in an order that the seed decides until"
-        " enough are proven to make a task. The same command continues where it was stopped; the same seed"
-        " makes the same tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than"
-        " wanted."
+        "Learns each library once, then tries its functions in an order that the seed decides until"
+        " enough are proven to make a task. The same command continues where it was stopped; the same"
+        " seed makes the same tasks, whatever the number of workers. Exit code 1 if a source gave"
+        " fewer tasks than requested."
     ),
 )

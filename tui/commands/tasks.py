@@ -98,7 +98,7 @@ def listing(wanted: ListTasks) -> int:
     if wanted.ids:
         print("".join(f"{task.id}\n" for task in tasks), end="")
     elif not entries:
-        print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
+        print("There are no tasks yet. `gistpoint demo` adds four; `gistpoint task new SOURCE` makes one.")
     else:
         _print_tasks(columns, tasks)
     for item in broken:
@@ -194,7 +194,7 @@ def delete(wanted: DeleteTask) -> int:
         raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
     if tried:
         kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
-        print(f"{kept} of it can still be read, but can't be resumed.", file=sys.stderr)
+        print(f"{kept} of this task can still be read, but not resumed.", file=sys.stderr)
     if not (wanted.yes or _agreed(f"Delete task {titled_id(task)}? Type yes: ")):
         raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)
@@ -259,7 +259,7 @@ def baseline(wanted: RecordBaseline) -> int:
     Raises `UserError` for fewer than `RUNS` runs.
     """
     if wanted.runs < RUNS:
-        raise UserError(f"--runs must be {RUNS} or more: fewer reveal no flaky tests.")
+        raise UserError(f"--runs must be {RUNS} or more: fewer runs do not reveal flaky tests.")
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(wanted.task)
     answer = read_answer(task)
@@ -339,12 +339,12 @@ BASELINE = CliCommand(
     baseline,
     {
         "task": TASK,
-        "runs": option("of the original, three or more", metavar="N"),
+        "runs": option("runs of the original, three or more", metavar="N"),
         "json": JSON,
         "isolation": ISOLATION,
     },
     about=(
-        "Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
-        "the result with the task's other baselines. Ids that differ between backends are shown."
+        "Runs the original three times and the corrupted tree once in the chosen isolation, and keeps"
+        " the result with the task's other baselines. Ids that differ between backends are shown."
     ),
 )

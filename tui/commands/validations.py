@@ -28,7 +28,7 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _SET = (
-    "folders of tasks, files with a task a line, tasks by id, title, two-word name, folder or .tar.zst;"
+    "folders of tasks, files with one task per line, tasks by id, title, two-word name, folder or .tar.zst;"
     " without any, all tasks that are here"
 )
 
@@ -41,6 +41,8 @@ class ValidateTasks(Request):
     """The tasks, folders and files of the set; empty for all tasks that are here."""
     reviewer: str = ""
     """The name of the validator; empty for the login name."""
+    adjudicate: bool = False
+    """Whether to decide the tasks on which validators disagree."""
     isolation: IsolationChoice
 
 
@@ -61,7 +63,11 @@ def validate(asked: ValidateTasks) -> int:
         raise UserError("There are no tasks to validate.", hint="`gistpoint task new SOURCE` makes one.")
     reviewer = asked.reviewer or getpass.getuser()
     session = ValidationSession.of(
-        services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
+        services,
+        tasks,
+        reviewer,
+        live_annotations(services.locations, "validations", reviewer),
+        adjudicates=asked.adjudicate,
     )
     styles, kept = "screens/validate/validate.tcss", " Your answers and texts are kept."
     return OneScreenApp(
@@ -150,12 +156,25 @@ def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tup
         Column("source", lambda row: f"{by_id[row.task].source.name} {by_id[row.task].source.revision[:12]}"),
         Column("standing", lambda row: row.standing.value),
         *(_verdicts_of(name) for name in reviewers),
+        *_decisions(table),
         Column("comments", lambda row: str(row.comments)),
         Column("runs", lambda row: str(row.trials)),
     ]
     print_records(columns, table)
     counts = ", ".join(f"{count} {standing.value}" for standing, count in totals(table).items() if count)
     print(f"{plural(len(table), 'task')}: {counts or 'none'}")
+
+
+def _decisions(table: tuple[TaskProgress, ...]) -> tuple[Column[TaskProgress], ...]:
+    """Return a column with the decisions in force; none if nothing is decided."""
+    if all(row.decided is None for row in table):
+        return ()
+    return (
+        Column(
+            "decided",
+            lambda row: f"{row.decided.value} by {row.decided_by}" if row.decided is not None else "-",
+        ),
+    )
 
 
 def _verdicts_of(reviewer: str) -> Column[TaskProgress]:
@@ -193,12 +212,14 @@ VALIDATE = CliCommand(
     validate,
     {
         "set": argument("SET", _SET),
-        "reviewer": option("who judges: a pseudonym (default: the login)", metavar="NAME"),
+        "reviewer": option("the validator: a pseudonym (default: the login)", metavar="NAME"),
+        "adjudicate": option("decide the tasks on which validators disagree; shows their verdicts"),
         "isolation": ISOLATION,
     },
     about=(
-        "Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never in a "
-        "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
+        "Opens a queue of tasks. Your answers are kept in your own file in the data folder, never in a "
+        "task. Verdicts of others are not shown: `gistpoint task validations` compares them, and "
+        "--adjudicate decides where they differ."
     ),
 )
 STATE = CliCommand(

@@ -26,16 +26,17 @@ from mcp.shared.exceptions import MCPError
 from gistpoint import __version__
 from gistpoint.core.kinds.titles import solver_title
 from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgress
+from gistpoint.core.tasks.rules import Face, not_allowed
 from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
 from gistpoint.sessions.served import Answered, ServedAttempt
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
-    "This server is one attempt at one programming task. Call read_brief first: it is free, and says what to"
-    " do and how many calls you have. Solve the task with the tools of this server alone. Every other call"
-    " costs one of them, even a refused one, and every answer ends with what is left. Nobody answers"
-    " questions: stop only when the task is solved, or an answer says that the attempt has ended."
+    "This server is one attempt at one programming task. Call read_brief first: it is free and explains the"
+    " task and its budgets. Solve the task with the tools of this server only. "
+    f"{not_allowed(Face.MODEL)} Every other call costs a tool use, even if it is refused; each answer ends"
+    " with what is left. Nobody answers questions: continue until an answer says that the attempt has ended."
 )
 """The instructions for the model. Clients cut off longer ones, one of them after 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
@@ -150,7 +151,7 @@ class AttemptServer(Server[None]):
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != SOLVE:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt but {SOLVE!r}.")
+            raise MCPError(code=types.INVALID_PARAMS, message=f"The only prompt is {SOLVE!r}.")
         answer = await self._in_turn(ctx, lambda run: self.served.read_brief(_client(ctx)))
         content = types.TextContent(type="text", text=_sendable(answer.text))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])

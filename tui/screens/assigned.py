@@ -91,10 +91,10 @@ def _count(number: int, unit: str) -> str:
 
 
 ASSIGNED_COLUMNS: tuple[Column[AssignedTask], ...] = (
-    Column("", lambda row: str(row.number), lambda row: row.number),
-    Column("Task", lambda row: solver_title(row.task)),
+    Column("", lambda row: str(row.number), lambda row: row.number, rank=1),
+    Column("Task", lambda row: solver_title(row.task), rank=2, least=16),
     Column("Kind", lambda row: mode_words(row.task)),
-    Column("State", lambda row: row.state),
+    Column("State", lambda row: row.state, rank=3, least=12),
     Column(
         "Working", lambda row: duration(row.attempt.state.clock.active) if row.attempt else "–", right=True
     ),

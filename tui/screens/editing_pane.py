@@ -187,7 +187,7 @@ class EditingPane(Vertical):
         """Choose among the buffers, and open one."""
         names = self.buffer_names()
         if len(names) < 2:
-            self.app.notify("You have begun no other function.")
+            self.app.notify("You have not begun any other function.")
             return
 
         def answered(name: str | None) -> None:

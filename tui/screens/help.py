@@ -152,24 +152,37 @@ def page_text(page: str) -> str:
     return files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
 
 
+def page_title(page: str) -> str:
+    """Return the heading of a help page."""
+    return page_text(page).partition("\n")[0].removeprefix("# ")
+
+
 class HelpScreen(ModalScreen[None], BaseScreen[None]):
     """The keys and the help page, over the screen that they describe. Typing filters the keys."""
 
     CSS_PATH = "help.tcss"
+    HELP_PAGE = "dialog"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     words = query_one("#help-filter", Input)
     keys = query_one("#help-keys", Plain)
     page = query_one("#help-scroll", VerticalScroll)
 
-    def __init__(self, page: str, known: Sections, about: str = "", elsewhere: Sections = ()) -> None:
-        """`about` describes the focused widget. Keys in `elsewhere` appear only if a filter matches them."""
+    def __init__(
+        self, page: str, known: Sections, about: str = "", elsewhere: Sections = (), *, title: str = ""
+    ) -> None:
+        """`about` describes the focused widget. Keys in `elsewhere` appear only if a filter matches them.
+
+        `title` names what the help is about; by default, the heading of its page.
+        """
         super().__init__()
+        self._title = title or page_title(page)
         self._page, self._known, self._about, self._elsewhere = page, known, about, elsewhere
 
     def compose(self) -> ComposeResult:
         """Lay out the filter and the keys. The page is mounted later."""
-        with framed(Vertical(id="help-box"), "Help", "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
+        title = f"Help: {self._title}"
+        with framed(Vertical(id="help-box"), title, "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
             yield Input(placeholder="Type a key, or a part of what it does", id="help-filter", compact=True)
             with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
                 yield Plain("", id="help-keys")

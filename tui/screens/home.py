@@ -41,20 +41,10 @@ SIDE_BY_SIDE = 120
 """The width in cells from which the details are next to the list rather than below it."""
 
 
-_TITLE = 12
-"""The smallest width, in cells, of the column with titles."""
-
-
 class HomeTable(Table[Row]):
     """A list on the home screen. If the details are below the list, it is as high as its rows."""
 
-    MARGIN, GAP, SIDEWAYS = 1, 2, True
-
-    def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns and their widths, with narrower titles if the other columns would not fit."""
-        found = super()._laid_out(width)
-        over = self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP // 2 - (width - 1)
-        return [(c, max(_TITLE, cells - max(0, over)) if c.name == "Task" else cells) for c, cells in found]
+    MARGIN, GAP = 1, 2
 
 
 class TaskTable(HomeTable["TaskRow"]):
@@ -100,6 +90,7 @@ class HomeScreen(BaseScreen[None]):
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.HOME)]
     HELP_PAGE = "home"
+    MOST_KEYS = 6
     AUTO_FOCUS = "TaskTable"
     SCOPES = (KeyScope.HOME,)
 
@@ -438,7 +429,7 @@ class HomeScreen(BaseScreen[None]):
         ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
         summary = next(ended, None)
         if summary is None:
-            self.app.notify("Choose an attempt that has ended: only then can its record be read.")
+            self.app.notify("Choose an attempt that has ended; only its record can be read.")
         else:
             self.post_message(self.ReviewAsked(summary.attempt_id))
 

@@ -165,7 +165,8 @@ def described(
     lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
     if chosen is not None:
         lines += task_lines(chosen, now_ms, width)
+        # Somebody who has never attempted anything has no use for an id.
         note = f"{word_name(chosen.task.id)} · {chosen.task.short_id} · y copies"
-        return Described(chosen.title, note, lines)
+        return Described(chosen.title, "" if new_here else note, lines)
     reason = "No row matches the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
     return Described("", "", [*lines, *folded(reason, width, indent=" ")])

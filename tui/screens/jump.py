@@ -105,6 +105,7 @@ class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
     }
     JumpScreen Plain:nocolor { text-style: bold reverse; }
     """
+    HELP_PAGE = "jump"
 
     def __init__(self, places: Mapping[str, JumpTarget]) -> None:
         super().__init__()

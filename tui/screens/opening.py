@@ -29,6 +29,7 @@ class OpeningScreen(BaseScreen[None]):
     """
 
     CSS_PATH = "solve/solve.tcss"
+    HELP_PAGE = "opening"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, came_back: Callable[[], object], cancel: Callable[[], object]) -> None:
@@ -69,6 +70,7 @@ class OpeningDialog(Dialog[None]):
     """A dialog that shows the current step of the opening. The keys of the screen below are disabled."""
 
     CSS_PATH = "dialogs/dialogs.tcss"
+    HELP_PAGE = "opening"
 
     def __init__(self, cancel: Callable[[], object]) -> None:
         super().__init__("Opening")

@@ -117,12 +117,18 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     """A field, the commands that match it, and an explanation of the one under the cursor."""
 
     CSS_PATH = "palette.tcss"
+    HELP_PAGE = "palette"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
         """Start with the cursor on the command with the id `at`, or else on the first one."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at
+
+    @property
+    def title_in_help(self) -> str:
+        """What is listed: commands or themes."""
+        return self._title
 
     def compose(self) -> ComposeResult:
         """Lay out the field above the list."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -35,7 +35,7 @@ from gistpoint.sessions.confirming import AskedPass
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
@@ -45,6 +45,8 @@ from gistpoint.tui.widgets.pages import Pages
 from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
+AfterSummary = Literal["review", "task"]
+"""What follows a summary: the attempt's record, or the next task. None is home."""
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
 """Confirms a pass and returns the outcome. Called in a thread."""
@@ -82,13 +84,9 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
     mark = "✔ changed" if submitted else "✘ never touched"
     yours = submitted[-1] if submitted else part.given
-    whose = "as you wrote it last" if submitted else "as it was given to you, since you never replaced it"
+    whose = "as you wrote it last" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
-    legend = (
-        f"- {whose}   + as it should be"
-        if yours != true
-        else "as you wrote it last, which is as it should be"
-    )
+    legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is correct"
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 
@@ -128,6 +126,13 @@ def result_lines(
     return found
 
 
+def next_words(offered: Collection[AfterSummary]) -> str:
+    """Return the keys for what can follow, home last."""
+    keys = [key_named(f"summary.{one}") for one in ("review", "task") if one in offered]
+    keys.append(key_named("summary.home"))
+    return " · ".join(f"{shown_key(key.keys)} {key.description.lower()}" for key in keys)
+
+
 def _what(submission: Submission) -> str:
     return submission.replacement.qualname or submission.replacement.path or "gist"
 
@@ -162,9 +167,9 @@ def _end(state: AttemptState, accepted: bool | None) -> Rows:
     ending = state.ending
     if ending is None:
         return []
-    rows = [("End", end_words(ending, attempt_result(state, accepted)))]
+    rows = [("End reason", end_words(ending, attempt_result(state, accepted)))]
     if ending.code:
-        rows.append(("Reason", ending.code.replace("_", " ")))
+        rows.append(("Why", ending.code.replace("_", " ")))
     if ending.text:
         rows.append(("In your words", ending.text))
     return rows
@@ -213,6 +218,8 @@ class ResultPage(LineList):
     ) -> None:
         super().__init__(id="page-result")
         self._state, self._groups, self._accepted = state, groups, accepted
+        self.offered: frozenset[AfterSummary] = frozenset()
+        """What can follow besides home."""
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap the lines to the new width."""
@@ -224,7 +231,9 @@ class ResultPage(LineList):
         self._fold(self.size.width)
 
     def _fold(self, width: int) -> None:
-        self.show(result_lines(self._state, self._groups, max(40, width - 2), self._accepted))
+        (title, rows), *rest = self._groups
+        groups = [(title, [*rows, ("Next", next_words(self.offered))]), *rest]
+        self.show(result_lines(self._state, groups, max(40, width - 2), self._accepted))
 
     def ground(self, index: int) -> str:
         """Return an empty background, because no line can be chosen here."""
@@ -241,10 +250,6 @@ class SummaryTextPage(TextView):
     def on_mount(self) -> None:
         """Load the text."""
         self.load(self._text)
-
-
-AfterSummary = Literal["review", "task"]
-"""What follows a summary: the attempt's record, or the next task. None is home."""
 
 
 class SummaryScreen(BaseScreen[AfterSummary]):
@@ -297,7 +302,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
 
     def offer(self, *following: AfterSummary) -> None:
         """Offer what can follow, before the screen is shown; home always can."""
-        self._offered = frozenset(following)
+        self._offered = self._result.offered = frozenset(following)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Show only the keys of what is offered."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from gistpoint.sessions.services import Services
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_keys
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
+from gistpoint.tui.screens.solve.terms import Terms
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import Plain
 
@@ -145,7 +147,7 @@ class Tour:
 
 
 class TourCard(Plain):
-    """The card with the current step. If there is room, it is next to the panes and lists all steps."""
+    """The card with the current step, in the whole width. If there is room, a line lists all steps."""
 
     def __init__(self) -> None:
         super().__init__("", id="tour-card")
@@ -161,10 +163,10 @@ class TourCard(Plain):
         framed(
             self,
             f"Tour {number + 1} of {len(STEPS)}: {step.title}",
-            with_keys("<attempt.leave> ends it", keymap),
+            with_keys("<tour.leave> ends it", keymap),
         )
         words = Content(with_keys(step.words, keymap))
-        self.update(Content.assemble(words, "\n\n", self._listed(number)) if wide else words)
+        self.update(Content.assemble(words, "\n", self._listed(number)) if wide else words)
 
     @staticmethod
     def _listed(now: int) -> Content:
@@ -173,18 +175,18 @@ class TourCard(Plain):
         for number, step in enumerate(STEPS):
             sign, style = signs[0 if number < now else 1 if number == now else 2]
             lines.append(Content.assemble((sign, style), (step.title, "bold" if number == now else "")))
-        return Content("\n").join(lines)
+        return Content("   ").join(lines)
 
 
 class TourScreen(SolveScreen):
-    """The solve screen with a practice attempt. Escape ends it, unless something else uses that key."""
+    """The solve screen with a practice attempt. Nothing is counted, so nobody is asked about idle times."""
 
     CSS_PATH: ClassVar[Any] = ["solve/solve.tcss", "tour.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TOUR)]
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.TOUR, *SolveScreen.SCOPES)
 
     def __init__(self, tour: Tour, clock: TimeSource) -> None:
-        super().__init__(tour.held.attempt, clock)
+        super().__init__(tour.held.attempt, clock, terms=Terms(ask_ms=sys.maxsize))
         self._practice = tour.held.attempt
 
     def compose(self) -> ComposeResult:
@@ -201,7 +203,3 @@ class TourScreen(SolveScreen):
         """Show the first step that is not done yet."""
         if self.is_mounted and not self._practice.state.ended:
             self.query_one(TourCard).show_step(step_at(self._practice.state), wide=self.has_class("-wide"))
-
-    def action_leave_tour(self) -> None:
-        """Leave the tour."""
-        self.action_leave()

@@ -180,7 +180,7 @@ class ParticipantServer(Server):
         self._connections.asked(peer_of(request.transport))
         try:
             if request.host not in self._hosts:
-                raise web.HTTPMisdirectedRequest(text="This server is not known by that name.")
+                raise web.HTTPMisdirectedRequest(text="This server does not have that name.")
             if len(request.rel_url.raw_path) > _LONGEST_PATH:
                 raise web.HTTPNotFound
             answer = await handler(request)  # type: ignore[misc]

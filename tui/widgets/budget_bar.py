@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from textual.content import Content
 from textual.style import Style
-from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.readable import duration
+from gistpoint.tui.widgets.one_line import OneLine
 from gistpoint.tui.widgets.plain import plain_line
 
 GLYPHS = {
@@ -63,7 +63,7 @@ _FITS = (
 """The choices of parts, from the full line to the shortest."""
 
 
-class BudgetBar(Widget):
+class BudgetBar(OneLine):
     """A line with the title, the remaining budgets with a pip for each unit, the clock and the isolation.
 
     If the line is narrow, the nouns go first, then the pips of large budgets, then all pips; the title is cut
@@ -94,9 +94,9 @@ class BudgetBar(Widget):
         self.set_class(clock.running is ClockActivity.PAUSED and not state.ended, "-paused")
         self.set_class(not backend.isolated, "-unsandboxed")
         self.tooltip = self._explanation(backend)
-        self.refresh()
+        self.redraw()
 
-    def render(self) -> Content:
+    def line(self) -> Content:
         """Return as much of the line as fits."""
         if self._backend is None:
             return Content("")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,6 +13,8 @@ from textual.getters import query_one
 from textual.timer import Timer
 from textual.widgets import Input
 
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
@@ -20,6 +22,8 @@ from gistpoint.tui.widgets.plain import Plain
 _LONG = 1_000_000
 """The length, in characters, from which a text is searched only after a pause in typing."""
 _PAUSE_S = 0.15
+_WORDS = "words"
+"""The name of the query among the drafts."""
 _TYPING = "Enter keeps it  ↑ ↓ others  Esc ends"
 _READING = "n next  N before  Esc ends"
 
@@ -64,7 +68,7 @@ class FindBar(Horizontal):
         """Lay out the prompt, the field and the count."""
         yield Plain("/")
         yield Input(
-            id="find-words", placeholder="text, upper or lower case", compact=True, select_on_focus=True
+            id="find-words", placeholder="text, in upper or lower case", compact=True, select_on_focus=True
         )
         yield Plain("", id="find-count")
 
@@ -80,10 +84,18 @@ class FindBar(Horizontal):
         self.watch(view, "has_focus", self._text_left, init=False)
         view.finding = True
         self.display = True
+        given_up = "" if view.pattern else self._drafts.read().get(_WORDS, "")
         with self.prevent(Input.Changed):
-            self.words.value = view.pattern
+            self.words.value = view.pattern or given_up
         self.words.focus()
+        if given_up:
+            self._search()
         self._draw()
+
+    @property
+    def _drafts(self) -> DraftPlace:
+        """The place of the query that Escape has ended."""
+        return cast("BaseScreen[object]", self.screen).draft("find")
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
@@ -118,7 +130,8 @@ class FindBar(Horizontal):
             self._view.previous_match()
 
     def action_end_search(self) -> None:
-        """End the search, and restore the cursor's place."""
+        """End the search, and restore the cursor's place. The query is offered again."""
+        self._drafts.write({_WORDS: self.words.value})
         self._view.search("")
         self._view.go_to(*self._start)
         self._view.focus()

@@ -38,5 +38,6 @@ def pane_around(widget: Widget | None) -> Widget | None:
     return next((node for node in around if isinstance(node, Widget) and node.has_class(PANE)), None)
 
 
-def _same(shown: object, wanted: Content) -> bool:
-    return (isinstance(shown, Content) and shown == wanted) or (shown is None and not wanted.plain)
+def _same(shown: str | None, wanted: Content) -> bool:
+    """Return whether a title is shown already. Textual reads a title out as markup, whatever was set."""
+    return (shown or "") == wanted.markup

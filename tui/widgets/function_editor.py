@@ -461,10 +461,17 @@ class FunctionEditor(WritingArea):
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, and back to the start of the lines if the cursor is visible from there."""
         scrolled = super().scroll_cursor_visible(center, animate)
+        self._scroll_back()
+        return scrolled
+
+    def _scroll_back(self) -> None:
         room = self.scrollable_content_region.width - self.gutter_width
         if self.scroll_x and self._cursor_offset[0] < room - 3:
             self.scroll_to(x=0, animate=False, force=True)
-        return scrolled
+
+    def on_resize(self) -> None:
+        """Scroll back to the start of the lines: an editor that is opened has no width yet."""
+        self.call_after_refresh(self._scroll_back)
 
     # Drawing
 

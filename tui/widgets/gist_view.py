@@ -102,7 +102,7 @@ def words_of(evidence: LineEvidence | None) -> str:
     """Return a sentence that describes the evidence on a line."""
     if evidence is None:
         return "nothing is counted on this line"
-    ran = {True: "ran", False: "never ran", None: "is not counted as run or not"}[evidence.ran]
+    ran = {True: "ran", False: "never ran", None: "counts neither as run nor as not run"}[evidence.ran]
     place = evidence.original
     where = f": {place.path}:{place.line} in {place.block or 'its top level'}" if place is not None else ""
     return f"this line {ran}; it {_EXISTENCE[evidence.existence]}{where}"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual.content import Content
-from textual.widget import Widget
 
 from gistpoint.core.text import shortened
+from gistpoint.tui.widgets.one_line import OneLine
 from gistpoint.tui.widgets.plain import plain_line
 
 _LEAST = 12
@@ -29,7 +29,7 @@ class HeaderField(NamedTuple):
         return Content.assemble((f"{self.name} ", "$foreground 60%"), value) if self.name else value
 
 
-class HeaderBar(Widget):
+class HeaderBar(OneLine):
     """A name as a badge, a text, and fields. In a narrow line, fields are left out, the last one first.
 
     The first field is kept as long as shortening the name makes enough room for it.
@@ -59,9 +59,9 @@ class HeaderBar(Widget):
         self._words = self._words if words is None else words
         self._fields = self._fields if fields is None else tuple(fields)
         if before != (self._badge, self._words, self._fields):
-            self.refresh()
+            self.redraw()
 
-    def render(self) -> Content:
+    def line(self) -> Content:
         """Return as much of the header as fits."""
         width = self.content_size.width
         words = plain_line(self._words) if isinstance(self._words, str) else self._words

@@ -21,6 +21,8 @@ from gistpoint.core.text import visible_line
 
 _DISABLED = Style(dim=True)
 _MORE = "›"
+_MOST = 10
+"""The most keys on a screen that names no other number."""
 WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
 """The actions that leave a view."""
 _AT_THE_END = (*WAYS_OUT, "help")
@@ -56,8 +58,9 @@ def _pressed_by_enter(focused: Widget | None) -> str:
 class KeyBar(Widget):
     """The keys that work now, in the order of the bindings. A click on a key presses it.
 
-    The keys that leave a view and the key for help are always at the right end. No key is cut: the mouse
-    wheel, or a click on the symbol for more, shows the keys that don't fit.
+    The keys that leave a view and the key for help are always at the right end. A screen shows at most
+    `MOST_KEYS`; the help lists all. No key is cut: the mouse wheel, or a click on the symbol for more, shows
+    the keys that don't fit.
     """
 
     ALLOW_SELECT = False
@@ -113,6 +116,7 @@ class KeyBar(Widget):
                 found[binding.action] = ShownKey(binding.key, display, binding.description, tooltip, enabled)
         fixed = tuple(found[action] for action in _AT_THE_END if action in found)
         keys = tuple(key for action, key in found.items() if action not in _AT_THE_END)
+        keys = keys[: max(0, getattr(screen, "MOST_KEYS", _MOST) - len(fixed))]
         if (keys, fixed) != (self._keys, self._fixed):
             self._keys, self._fixed = keys, fixed
             self._first = 0

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style as RichStyle
 from rich.text import Text
 from textual import events, on
@@ -20,6 +21,10 @@ from gistpoint.tui.widgets.plain import plain_cell, plain_line
 
 SUSPECT = "⚑"
 KNOWN, UNKNOWN = "●", "○"
+_PRICE = "  −1"
+"""The price of an unknown node in a narrow tree."""
+_SIGN = 2
+"""The cells of the sign before a node that can be opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         self._knowledge = Knowledge()
         self._suspects: frozenset[str] = frozenset()
         self._use = "tool use"
+        self._filled = False
         self._pointed: TreeEntry | None = None
         """The node that was clicked last; None before a click."""
 
@@ -113,7 +119,7 @@ class KnowledgeTree(Tree[TreeEntry]):
     ) -> None:
         """Show the known nodes. `use` is the unit of the price that unknown nodes show."""
         marked = frozenset(suspects)
-        if (knowledge, marked, use) == (self._knowledge, self._suspects, self._use) and self.root.children:
+        if self._filled and (knowledge, marked, use) == (self._knowledge, self._suspects, self._use):
             return
         self._knowledge, self._suspects, self._use = knowledge, marked, use
         if self.is_mounted:
@@ -125,6 +131,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         return self.cursor_node.data if self.cursor_node is not None else None
 
     def _refill(self) -> None:
+        self._filled = True
         nodes = _walk(self.root)
         opened = {node.data for node in nodes if node.is_expanded and node.data is not None}
         closed = {
@@ -190,10 +197,27 @@ class KnowledgeTree(Tree[TreeEntry]):
     def render_label(self, node: TreeNode[TreeEntry], base_style: RichStyle, style: RichStyle) -> Text:
         """Return the label of a node; if it is at the cursor, with the price of opening it."""
         label = super().render_label(node, base_style, style)
-        if node.data is not None and self._known(node.data) is None and node is self.cursor_node:
-            price = Text(f"  −1 {self._use}", style=style + Style.parse("italic").rich_style)
-            label = Text.assemble(label, price)
-        return label
+        if node.data is None or self._known(node.data) is not None or node is not self.cursor_node:
+            return label
+        price = f"  −1 {self._use}"
+        if self._row_width(node, len(price)) > self.size.width:
+            price = _PRICE  # the line above the console names the unit
+        return Text.assemble(label, Text(price, style=style + Style.parse("italic").rich_style))
+
+    def _row_width(self, node: TreeNode[TreeEntry], price: int) -> int:
+        """Return the width of a node's row: guides, the sign of a node with children, label and price."""
+        level, above = 0, node.parent
+        while above is not None:
+            level, above = level + 1, above.parent
+        sign = _SIGN if node.allow_expand else 0
+        return level * self.guide_depth + sign + cell_len(str(node.label)) + price
+
+    @property
+    def width_needed(self) -> int:
+        """The width in cells that shows the visible rows, each with its price, and the scroll bar."""
+        shown = [node for node in _walk(self.root) if node.parent is None or node.parent.is_expanded]
+        rows = (self._row_width(node, len(_PRICE)) for node in shown)
+        return max(rows, default=0) + self.styles.scrollbar_size_vertical
 
     async def _on_click(self, event: events.Click) -> None:
         """Select a node that is free of charge.

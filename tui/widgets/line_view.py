@@ -133,6 +133,10 @@ class LineView(LineCanvas):
         self._placing = False
         self._wanted_cell = 0
         self._wants_sight = False
+        self._top = (0, 0)
+        """The index and the column of the part of a line that is at the top."""
+        self._cursor_seen = True
+        """Whether the cursor was visible before the size changed."""
 
     # Methods that subclasses override
 
@@ -180,6 +184,7 @@ class LineView(LineCanvas):
             self.set_reactive(LineView.cursor_line, first_line)
             self.set_reactive(LineView.cursor_column, 0)
             self._wanted_cell = 0
+            self._top, self._cursor_seen = (0, 0), True
         self._fold()
         if not keep_place:
             self.place(0, 0)
@@ -333,11 +338,21 @@ class LineView(LineCanvas):
         self.scroll_to(x, y, animate=False, immediate=True, force=True)
         self._placing = False
 
+    def _note_sight(self) -> None:
+        """Note the place at the top, and whether the cursor is visible, for when the size changes."""
+        if not self.size:  # hidden: it is to be shown again at this place
+            return
+        top = round(self.scroll_y)
+        if top < len(self.rows):
+            self._top = self.rows.at(top)[:2]
+        self._cursor_seen = top <= self.cursor_row < top + max(1, self.sight.height)
+
     # Affordances
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Count scrolling with the mouse wheel and the scroll bar, but not with the cursor."""
         super().watch_scroll_y(old_value, new_value)
+        self._note_sight()
         if not self._placing and round(old_value) != round(new_value):
             self.use_affordance("scroll")
 
@@ -427,6 +442,7 @@ class LineView(LineCanvas):
         if cell < x or cell >= x + width:
             x = 0 if cell < width else cell - width // 2
         self.place(x, y)
+        self._cursor_seen = True
 
     def _move_to_row(self, row: int) -> None:
         before = self.scroll_offset.y
@@ -508,11 +524,21 @@ class LineView(LineCanvas):
         self._show_cursor()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Wrap the lines to the new width, and show a cursor that was placed before the width was known."""
+        """Wrap the lines to the new width, with the same line at the top, and the cursor still visible.
+
+        A cursor that was placed before the width was known is shown.
+        """
+        top, seen = self._top, self._cursor_seen
         if self.wrap:
             self._fold()
         if self._wants_sight:
             self.go_to(self.cursor_line, self.cursor_column)
+            return
+        line, column = min(top[0], len(self.lines) - 1), top[1]
+        self.place(self.scroll_offset.x, self.rows.row_of(line, column))
+        if seen:
+            self._show_cursor()
+        self._top, self._cursor_seen = top, seen  # a larger size shows again what a smaller one hid
 
     def _row_under(self, offset: Offset) -> int:
         return min(self.scroll_offset.y + offset.y, len(self.rows) - 1)

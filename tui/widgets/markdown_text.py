@@ -23,6 +23,22 @@ _ITEM = re.compile(r"(\s*)[-*+] +(.*)")
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
 _CODE = "  "
 """The indent before a line of code, in place of the fences."""
+_CODE_LINE = re.compile(
+    r"\s*(?:@[\w.]+(?:\(.*)?$|(?:async )?def \w+\(|class \w+\s*[(:]|import \w|from [\w.]+ import )"
+)
+"""Matches a line that only code has."""
+_OUTPUT = re.compile(
+    r"\.py\b|^E |^\s*(?:File \"|Traceback |>>> |\.\.\. )"
+    r"|^\w*(?:Error|Exception|Failed)\b|^(?:assert|python|pytest) "
+)
+"""Matches a line of what a program printed, or of a command; such lines stay as they are."""
+_HEAD = 3
+"""The lines of a block that show whether it is code, output or prose."""
+_BEGINS = re.compile(r"\s*(?:[-*+•:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
+"""Matches a line that begins an entry of a list, a field or a table."""
+_FULL_LINE = 50
+"""The fewest characters of a line that was wrapped, rather than ended."""
+_PROSE = "italic"
 _HEADINGS = ("bold underline $text-primary", "bold $text-primary")
 _LOOKS = {"code": "$text-accent", "bold": "bold"}
 
@@ -38,28 +54,63 @@ class DrawnLine:
     looks: tuple[tuple[int, int, str], ...] = ()
     """The start, end and style of each styled part."""
     code: bool = False
+    more: int = 0
+    """The number of further lines of the source that are drawn in this one."""
 
 
 def drawn_lines(source: str) -> list[DrawnLine]:
     """Return the lines of a Markdown text as they are drawn, without lines that are only markup."""
     found: list[DrawnLine] = []
-    fence = ""
+    block: list[tuple[int, str]] = []
+    fence = language = ""
     for number, line in enumerate(source.split("\n")):
         opening = _FENCE.match(line)
-        if fence:
-            if line.strip() == fence:
-                fence = ""
-            else:
-                found.append(DrawnLine(f"{_CODE}{line}", number, code=True))
+        if fence and line.strip() == fence:
+            found += _block(block, language)
+            fence, block = "", []
+        elif fence:
+            block.append((number, line))
         elif opening:
-            fence = opening[1]
+            fence, language = opening[1], opening[2]
         elif heading := _HEADING.match(line):
             style = _HEADINGS[min(len(heading[1]), len(_HEADINGS)) - 1]
             found.append(replace(_inline(heading[2], number), style=style))
         else:
             item = _ITEM.match(line)
             found.append(_inline(f"{item[1]}• {item[2]}" if item else line, number))
+    return found + _block(block, language)
+
+
+def _block(block: list[tuple[int, str]], language: str) -> list[DrawnLine]:
+    """Return the lines of a fenced block: code, output of a program, or prose such as a docstring.
+
+    Only code gets colours. Prose that was wrapped at a fixed width is wrapped to the view's instead.
+    """
+    texts = [text for _, text in block]
+    code = bool(language) or any(_CODE_LINE.match(text) for text in texts[:_HEAD])
+    if code or any(_OUTPUT.search(text) for text in texts[:_HEAD]):
+        return [DrawnLine(f"{_CODE}{text}", number, code=code) for number, text in block]
+    found: list[DrawnLine] = []
+    for number, text in block:
+        last = found[-1] if found else None
+        if last is not None and _continues(last.text, texts[number - block[0][0] - 1], text):
+            joined = f"{last.text} {text.strip()}"
+            found[-1] = replace(last, text=joined, more=last.more + 1)
+        else:
+            found.append(DrawnLine(text, number, style=_PROSE))
     return found
+
+
+def _continues(paragraph: str, before: str, line: str) -> bool:
+    """Return whether a line of prose continues a paragraph, whose last line is `before`.
+
+    A short line ends a paragraph; other margins and signs of a list begin one.
+    """
+    if not line.strip() or _OUTPUT.search(before) or _OUTPUT.search(line):
+        return False
+    full = len(before.rstrip()) >= _FULL_LINE
+    margin, further = (len(text) - len(text.lstrip()) for text in (paragraph, line))
+    return full and margin == further and not _BEGINS.match(line)
 
 
 def _inline(line: str, number: int) -> DrawnLine:
@@ -172,4 +223,6 @@ class MarkdownText(TextView):
 
     def _source(self, first: int, last: int) -> str:
         lines = self.raw.split("\n")
-        return "\n".join(lines[self._drawn[first].source : self._drawn[last].source + 1])
+        return "\n".join(
+            lines[self._drawn[first].source : self._drawn[last].source + self._drawn[last].more + 1]
+        )

@@ -23,8 +23,8 @@ from gistpoint.tui.widgets.table import Table
 from gistpoint.tui.widgets.text_view import TextView
 
 GLYPHS = {
-    Outcome.PASSED: ("✓", "$text-success"),
-    Outcome.FAILED: ("✗", "$text-error"),
+    Outcome.PASSED: ("✔", "$text-success"),
+    Outcome.FAILED: ("✘", "$text-error"),
     Outcome.ERROR: ("!", "$text-error"),
     Outcome.SKIPPED: ("-", "$foreground 60%"),
     Outcome.XFAILED: ("x", "$text-warning"),

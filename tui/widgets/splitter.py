@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -26,7 +27,7 @@ class Splits(Container):
 
     A chosen size is kept until the program ends. A pane has a size in cells, or shares the remaining space if
     its size is in `fr`. Of the two panes at a frame, the one with a size in cells is resized. Call `fit`
-    after showing or hiding a pane.
+    after showing or hiding a pane, or changing a natural size.
     """
 
     DEFAULT_CSS = """
@@ -54,6 +55,8 @@ class Splits(Container):
         super().__init__(*panes, id=id, classes="-vertical" if vertical else None)
         self._direction = "vertical" if vertical else "horizontal"
         self._dragged: tuple[Widget, Widget] | None = None
+        self.natural: Mapping[str, int] = {}
+        """The widths in cells, by id of the pane, that panes in a row have until others are chosen."""
 
     def turn(self, *, vertical: bool) -> None:
         """Lay the panes out in a column or in a row."""
@@ -70,13 +73,22 @@ class Splits(Container):
         """The visible panes."""
         return [pane for pane in self.children if pane.display]
 
+    def suggest(self, pane: Widget, width: int) -> None:
+        """Give a pane the width that its content needs, if it is in a row and no width was chosen."""
+        if pane.id is not None and self.natural.get(pane.id) != width:
+            self.natural = {**self.natural, pane.id: width}
+            self.fit()
+
     def fit(self) -> None:
         """Apply the chosen sizes to the visible panes. A single pane takes all the space."""
         panes = self.panes
         sizes = _SIZES.get(self.app, {})
+        natural = self.natural if self._direction == "horizontal" else {}
         for pane in self.children:
-            chosen = sizes.get(f"{self._direction} {pane.id}") if len(panes) > 1 and pane in panes else None
-            self._set(pane, None if chosen is None else self._possible(chosen))
+            wanted = None
+            if len(panes) > 1 and pane in panes:
+                wanted = sizes.get(f"{self._direction} {pane.id}", natural.get(pane.id or ""))
+            self._set(pane, None if wanted is None else self._possible(wanted))
 
     def on_resize(self) -> None:
         """Limit the chosen sizes to what is possible."""

@@ -6,7 +6,8 @@ All cells are literal text. Unlike Textual's `DataTable`, it asks only for the v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Generic
+from operator import is_
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -15,9 +16,34 @@ from textual.message import Message
 from textual.strip import Strip
 
 from gistpoint.core.text import shortened, visible_line
-from gistpoint.tui.tables import WIDE, Column, Heading, Row, RowQuery, arranged, columns_for, parse_query
+from gistpoint.tui.tables import (
+    Column,
+    Heading,
+    Laid,
+    Row,
+    RowQuery,
+    arranged,
+    parse_query,
+    telling,
+    widths_in,
+)
 from gistpoint.tui.widgets.fitted import Fitted
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
+
+_LONGEST = 500
+"""The characters of a cell that are measured. No terminal is wider."""
+_MARK = "bold underline $text-warning"
+"""The style of emphasised parts of a cell, which is visible without colours."""
+_INDENT = "  "
+"""What precedes the rows of a group below its heading. A row that is alone in its group has none."""
+
+
+class Measured(NamedTuple, Generic[Row]):
+    """The texts of a record's cells, with their widths. The record is kept: its `id` must stay its own."""
+
+    row: Row
+    texts: tuple[str, ...]
+    widths: tuple[int, ...]
 
 
 class Table(Fitted, RecordList, Generic[Row]):
@@ -33,12 +59,9 @@ class Table(Fitted, RecordList, Generic[Row]):
     GAP: ClassVar[int] = 1
     """The number of cells between two columns."""
     SIDEWAYS: ClassVar[bool] = False
-    """Whether rows that are too wide scroll sideways; otherwise they are cut."""
+    """Whether rows that are too wide scroll sideways; otherwise columns are cut or left out."""
     STRIPED: ClassVar[bool] = False
     """Whether every second row has another background."""
-
-    SPARING: ClassVar[bool] = False
-    """Whether columns that are empty in all records are hidden."""
 
     class Arranged(Message):
         """A message that the displayed rows have changed."""
@@ -70,9 +93,18 @@ class Table(Fitted, RecordList, Generic[Row]):
         self._turned: set[str] = set()
         """The groups that are folded although most are not, or the other way round."""
         self._query: RowQuery[Row] = RowQuery()
-        self._widths: dict[str, int] = {}
-        self._wanted: dict[str, int] = {}
-        """The width to which each column grows if there is room, by the column's name."""
+        self._grouped: set[int] = set()
+        """The rows below a heading, by their index. A group of one row has no heading."""
+        self._measured_columns: Sequence[Column[Row]] = ()
+        self._measured: dict[int, Measured[Row]] = {}
+        """The texts of each record's cells with their widths, by the record's `id`.
+
+        Lists grow by batches of rows. If all rows were measured at each batch, typing would be delayed.
+        """
+        self._summaries: dict[str, tuple[Sequence[Row], tuple[str, ...]]] = {}
+        """The texts of each heading, with the rows that they summarise, by the name of the group."""
+        self._laid: tuple[int, list[Laid[Row]]] | None = None
+        """The columns with their widths, and the room for which they were laid out; None if outdated."""
 
     # Rows
 
@@ -95,9 +127,14 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @property
     def chosen_group(self) -> Heading | None:
-        """The heading of the group at the cursor; None if there are no groups."""
-        above = (self.rows[n] for n in range(min(self.cursor, len(self.rows) - 1), -1, -1))
-        return next((row for row in above if isinstance(row, Heading)), None)
+        """The heading of the group at the cursor; None if the row is in no group, or alone in its group."""
+        for n in range(min(self.cursor, len(self.rows) - 1), -1, -1):
+            row = self.rows[n]
+            if isinstance(row, Heading):
+                return row
+            if n not in self._grouped:
+                break
+        return None
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other records.
@@ -129,7 +166,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         group = self.chosen_group
         if at is None and self.chosen is not None:
             at = self._key(self.chosen)
-        self.rows = arranged(
+        rows = arranged(
             self.records,
             self._query,
             self.column,
@@ -137,6 +174,7 @@ class Table(Fitted, RecordList, Generic[Row]):
             group=self.group,
             folded=lambda name: (name in self._turned) is not self._all_folded,
         )
+        self.rows, self._grouped = rows, _below_headings(rows)
         self._draw(self._place(at, group.group if group is not None else None))
         self.post_message(self.Arranged(self))
 
@@ -161,6 +199,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def group_by(self, column: Column[Row] | None) -> None:
         """Group by a column, or don't group. All groups are folded alike again."""
         self.group = column
+        self._summaries.clear()
         self._turned.clear()
         self.rearrange()
 
@@ -221,93 +260,85 @@ class Table(Fitted, RecordList, Generic[Row]):
     # Drawing
 
     def _draw(self, cursor: int | None = None) -> None:
-        self._widths = {column.name: self._width_of(column) for column in self.columns}
-        self._wanted = {c.name: min(c.most, self._widest(c)) for c in self.columns if c.most}
+        self._laid = None
         self.set_count(len(self.rows), cursor=cursor)
-
-    def _width_of(self, column: Column[Row]) -> int:
-        if (
-            self.SPARING
-            and column is not self.column
-            and not any(column.shown(record) for record in self.records)
-        ):
-            return 0
-        if column.width or (column is self.columns[-1] and not self.SIDEWAYS):
-            return column.width
-        widest = self._widest(column)
-        return max(widest, cell_len(self._titled(column))) if self.HEAD else widest
-
-    def _widest(self, column: Column[Row]) -> int:
-        texts = {column.shown(row) for row in self.shown}
-        return max((cell_len(visible_line(text)) for text in texts), default=0)
 
     @property
     def row_width(self) -> int:
         """The width of the rows, in cells; 0 if they never scroll sideways."""
+        if not self.SIDEWAYS:
+            return 0
         widths = [width + self.GAP for _, width in self._laid_out(self.sight.width)]
-        return self.MARGIN + sum(widths) - self.GAP // 2 if self.SIDEWAYS else 0
+        return self.MARGIN + sum(widths) - self.GAP // 2
 
-    def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the visible columns with their widths. An empty column without a heading takes no room.
+    def _laid_out(self, width: int) -> list[Laid[Row]]:
+        """Return the visible columns with their widths, which follow the contents of all rows."""
+        if self._laid is None or self._laid[0] != width:
+            self._laid = width, self._lay_out(width)
+        return self._laid[1]
 
-        If all columns have a rank for narrow terminals and don't fit, the last ones are left out.
-        """
-        found = self._candidates(width)
-        if not found:
-            return found
-        if all(column.rank for column, _ in found) and not self.SIDEWAYS:
-            room = width - self.MARGIN + self.GAP
-            while len(found) > 1 and self._least(found) > room:
-                found.pop()
-        if self._wanted:
-            found = self._grown(found, width)
-        if found[-1][0].width and not self.SIDEWAYS:
-            column, cells = found[-1]
-            room = width - self.MARGIN - sum(cells + self.GAP for _, cells in found[:-1])
-            found[-1] = (column, max(1, min(cells, room)))
+    def _lay_out(self, width: int) -> list[Laid[Row]]:
+        measured = self._measure(self.shown)
+        none: Sequence[tuple[Any, ...]] = [()] * len(self.columns)
+        texts = list(zip(*(one.texts for one in measured), strict=True)) or none
+        widths = list(zip(*(one.widths for one in measured), strict=True)) or none
+        groups = [row for row in self.rows if isinstance(row, Heading)]
+        headings = [self._summary(row) for row in groups]
+        needed = {*telling(self.columns, texts), self.column, self.group}
+        wanted: list[Laid[Row]] = []
+        for n, column in enumerate(self.columns):
+            if column not in needed:
+                continue
+            indent = len(_INDENT) if self._grouped and not wanted else 0
+            cells = [column.width, max(widths[n], default=0) + indent]
+            cells += [cell_len(summary[n]) for summary in headings]
+            if not wanted:  # the first column has the names of groups
+                cells += [cell_len(visible_line(f"- {row}"[:_LONGEST])) for row in groups]
+            cells += [cell_len(self._titled(column))] if self.HEAD else []
+            wanted.append((column, max(cells)))
+        wanted = [laid for laid in wanted if laid[1]]
+        if self.SIDEWAYS or not wanted:
+            return wanted
+        return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
+
+    def _measure(self, rows: Sequence[Row]) -> list[Measured[Row]]:
+        """Return the texts and widths of rows, of which only new ones are measured."""
+        if self._measured_columns is not self.columns or len(self._measured) > 2 * len(rows) + _LONGEST:
+            self._measured, self._measured_columns = {}, self.columns
+        found = []
+        for row in rows:
+            known = self._measured.get(id(row))
+            if known is None:
+                texts = tuple(column.shown(row) for column in self.columns)
+                widths = tuple(cell_len(visible_line(text[:_LONGEST])) for text in texts)
+                known = self._measured[id(row)] = Measured(row, texts, widths)
+            found.append(known)
         return found
 
-    def _candidates(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns for a width with their own widths, without empty ones that take no room."""
-        found = [
-            (column, self._widths.get(column.name, column.width))
-            for column in columns_for(self.columns, width)
-        ]
-        if self.HEAD and not self.SPARING:
-            return found
-        return [(column, cells) for column, cells in found if cells or column is self.columns[-1]]
-
-    def _grown(self, found: list[tuple[Column[Row], int]], width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns, grown into the room that is left.
-
-        In a wide terminal, the last column gives up some of its own width for that.
-        """
-        last, cells = found[-1]
-        gives = cells - last.least if last.least and width >= WIDE else 0
-        spare = width - self.MARGIN + self.GAP - sum(cells + self.GAP for _, cells in found) + gives
-        for n, (column, cells) in enumerate(found):
-            more = min(spare, self._wanted.get(column.name, 0) - cells)
-            if cells and more > 0:
-                found[n] = (column, cells + more)
-                spare -= more
-        return found
-
-    def _least(self, found: Sequence[tuple[Column[Row], int]]) -> int:
-        """Return the width of the columns with the last one cut as far as possible."""
-        last, cells = found[-1]
-        return sum(cells + self.GAP for _, cells in found[:-1]) + min(cells, last.least or cells) + self.GAP
+    def _summary(self, heading: Heading) -> tuple[str, ...]:
+        """Return the texts of a heading by column; empty for the column by which the rows are grouped."""
+        rows, texts = self._summaries.get(heading.group, ((), ()))
+        same_rows = len(rows) == len(heading.rows) and all(map(is_, rows, heading.rows))
+        if texts and same_rows:
+            return texts
+        texts = tuple(
+            column.summary(heading.rows)[1] if column.summary is not None and column is not self.group else ""
+            for column in self.columns
+        )
+        self._summaries[heading.group] = heading.rows, texts
+        return texts
 
     def _titled(self, column: Column[Row]) -> str:
         if column is not self.column:
             return column.name
-        return f"{column.name}{'' if column.width else ' '}{'▼' if self.reverse else '▲'}"
+        return f"{column.name} {'▼' if self.reverse else '▲'}"
 
     def head(self, width: int) -> Strip:
         """Return the headings of the columns, with a symbol at the one by which the rows are sorted."""
         style = self.get_component_rich_style("table--head")
         text = " " * self.MARGIN
         for column, cells in self._laid_out(self.sight.width):
-            title = self._titled(column)[: cells or None]
+            title = self._titled(column)
             text += fitted_cells(title, cells, right=column.right) + " " * self.GAP
         return Strip([Segment(text, style)]).extend_cell_length(width, style)
 
@@ -321,37 +352,61 @@ class Table(Fitted, RecordList, Generic[Row]):
         if isinstance(row, Heading):
             return self._heading(row, here=index == self.cursor)
         picked = bool(self.picked) and self._key(row) in self.picked
-        here, sign = "▸" if index == self.cursor else " ", "✓" if picked else " "
+        here, sign = "▸" if index == self.cursor else " ", "✔" if picked else " "
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
+        indent = _INDENT if index in self._grouped else ""
         for column, cells in self._laid_out(self.sight.width):
-            text = fitted_cells(self._cell(column, column.shown(row), cells), cells, right=column.right)
-            pieces.append((text + " " * self.GAP, column.style(row)))
+            style = column.style(row)
+            if column.marks is not None:
+                pieces += _marked(column.shown(row), column.marks(row), cells, style)
+                pieces.append((" " * self.GAP, style))
+                continue
+            text = self._cell(column, column.shown(row), cells - len(indent))
+            pieces.append((indent + text + " " * self.GAP, style))
+            indent = ""
         return pieces
 
     @staticmethod
     def _cell(column: Column[Row], content: str, cells: int) -> str:
+        """Return the text of a cell, cut where it matters least, or padded."""
         text = visible_line(content)
-        return shortened(text, cells) if column.keeps_end and cells else text
+        text = shortened(text, cells) if column.keeps_end else text
+        return fitted_cells(text, max(1, cells), right=column.right)
 
     def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
         """Return the heading of a group: its name, and the summary of each column."""
-        laid = self._laid_out(self.sight.width)
+        laid, summary = self._laid_out(self.sight.width), self._summary(row)
         at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
         sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
         name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
-        text = (
-            ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN]
-            + fitted_cells(name, room)
-            + " " * self.GAP
-        )
+        margin = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN]
+        text = margin + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
-            summary = (
-                column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
-            )
-            text += (
-                fitted_cells(self._cell(column, summary, cells), cells, right=column.right) + " " * self.GAP
-            )
+            text += self._cell(column, summary[self.columns.index(column)], cells) + " " * self.GAP
         return [(text, "bold $text-primary")]
+
+
+def _marked(text: str, spans: Sequence[tuple[int, int]], cells: int, style: str) -> list[Piece]:
+    """Return a cell with emphasised parts. If it is too long, it is cut so that the first one is visible."""
+    text, start = visible_line(text), 0
+    if spans and cell_len(text) > cells and spans[0][1] >= cells:
+        start = max(0, spans[0][0] - cells // 3)
+    shown = fitted_cells(f"…{text[start + 1 :]}" if start else text, cells)
+    pieces, at = [], 0
+    for first, end in spans:
+        first, end = max(at, first - start), max(at, end - start)
+        pieces += [(shown[at:first], style), (shown[first:end], _MARK)]
+        at = end
+    return [(part, look) for part, look in [*pieces, (shown[at:], style)] if part]
+
+
+def _below_headings(rows: Sequence[object]) -> set[int]:
+    """Return the indexes of the rows that belong to a heading above them."""
+    found: set[int] = set()
+    for n, row in enumerate(rows):
+        if isinstance(row, Heading) and not row.folded:
+            found.update(range(n + 1, n + 1 + len(row.rows)))
+    return found

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
-from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.code_view import ANSI_MATCH, MATCH, CodeView
 from gistpoint.tui.widgets.line_view import Span
 
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 LEADS = "→"
 """The symbol of a line with a link."""
+
+
+PartKind = Literal["match", "heading", "context"]
+StyledPart = tuple[int, int, PartKind]
+"""The start, the end and the kind of a part of a line."""
 
 
 class TextView(CodeView):
@@ -55,13 +60,14 @@ class TextView(CodeView):
         self._raw = ""
         self._places: Mapping[int, object] = {}
         self._looks: list[TerminalLine] = []
+        self._parts: Mapping[int, Sequence[StyledPart]] = {}
         self._clicked, self._opened = -1, False
         """The index of the line that was clicked last, and whether the click opened its place."""
         self.numbers = False
 
     def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
         """Show a text, without links at first."""
-        self._raw, self._places, self._clicked = text, {}, -1
+        self._raw, self._places, self._parts, self._clicked = text, {}, {}, -1
         super().load(self._shown(), language=language, first_line=first_line, title=title)
 
     @property
@@ -79,9 +85,30 @@ class TextView(CodeView):
 
     @places.setter
     def places(self, places: Mapping[int, object]) -> None:
-        self._places = places
+        had_places, self._places = bool(self._places), places
         self.marks = {line + self.first_line: LEADS for line in places}
+        if had_places != bool(places):
+            self._fold()  # the symbols take a column
         self.refresh_bindings()
+
+    @property
+    def parts(self) -> Mapping[int, Sequence[StyledPart]]:
+        """The styled parts of each line, such as what a search has found, by the line's index."""
+        return self._parts
+
+    @parts.setter
+    def parts(self, parts: Mapping[int, Sequence[StyledPart]]) -> None:
+        self._parts = parts
+        self.redraw()
+
+    def gutter_width(self) -> int:
+        """Return the width of the gutter, with a blank after the symbols of lines that name places."""
+        return super().gutter_width() + (1 if self._places and not self.numbers else 0)
+
+    def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
+        """Return the gutter of a line, with that blank."""
+        found = super().line_gutter(line, continued=continued)
+        return [*found, (" ", "")] if self._places and not self.numbers else found
 
     def watch_cursor_line(self, old: int, new: int) -> None:
         """Move the cursor, and update the offered keys."""
@@ -145,6 +172,13 @@ class TextView(CodeView):
     def spans(self, line: int, start: int, end: int) -> list[Span]:
         """Return the colours that the text itself sets, followed by all others."""
         found = super().spans(line, start, end)
+        if line in self._parts:
+            parts = [
+                (max(first, start), min(last, end), self.overlay(self._style_of(part)))
+                for first, last, part in self._parts[line]
+                if last > start and first < end
+            ]
+            found = parts + found
         if self.terminal and line < len(self._looks):
             looks = [
                 (max(first, start), min(last, end), self.overlay(look))
@@ -153,6 +187,11 @@ class TextView(CodeView):
             ]
             return looks + found
         return found
+
+    def _style_of(self, part: PartKind) -> str:
+        if part == "match":
+            return ANSI_MATCH if self.app.native_ansi_color else MATCH
+        return "bold" if part == "heading" else "$foreground 60%"
 
     def _shown(self) -> str:
         if not self.terminal:

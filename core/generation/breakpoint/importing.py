@@ -72,8 +72,8 @@ class RecordSources:
             return max(fitting, key=lambda item: len(item.commit)).spec
         if not record.url.startswith("https://"):
             raise SourceError(
-                f"{record.url[:200]} is not an address that gistpoint fetches from without being asked.",
-                hint="Say where it is with --sources.",
+                f"{record.url[:200]} is not an address from which gistpoint fetches automatically.",
+                hint="Give its location with --sources.",
             )
         return SourceSpec(f"{record.url}@{record.commit}")
 
@@ -152,7 +152,7 @@ def target_of(
     definition = _only_definition(index, record.function)
     if definition.kind is DefinitionKind.CLASS:
         raise RefusedRecordError(
-            Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted."
+            Refusal.CLASS, f"{definition.ref} is a class; only functions and methods can be corrupted."
         )
     if record.corruption:
         return _corrupted(record, tree, definition)
@@ -208,7 +208,7 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
     if comments:
         raise RefusedRecordError(
             Refusal.COMMENT,
-            f"corruption.code brings a comment that is not in the original: {comments[0][:100]!r}.",
+            f"corruption.code adds a comment that is not in the original: {comments[0][:100]!r}.",
         )
     return RecordTarget(target, ("decorators_lost_in_data",) if lost else ())
 

@@ -118,7 +118,9 @@ def _corruption(value: object) -> str:
         raise DamageError("corruption.code is empty.")
     score = table.get("score")
     if score is not None and not (_is_number(score) and 0 <= score < 1):
-        raise DamageError("corruption.score is not a number from 0 to below 1: the corruption broke nothing.")
+        raise DamageError(
+            "corruption.score must be a number from 0 to below 1: this corruption broke nothing."
+        )
     return code
 
 
@@ -168,7 +170,7 @@ def _text(table: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is not a text.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise DamageError(f"{name} holds bytes that are not text.")
+        raise DamageError(f"{name} contains bytes that are not text.")
     return value
 
 
@@ -228,17 +230,18 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
         at = _after_space(text, at)
         line, counted = line + text.count("\n", counted, at), at
         if at >= len(text):
-            yield Damage(line, "The file ends within its list: it was cut short.")
+            yield Damage(line, "The file ends in the middle of its list, so it is incomplete.")
             return
         if text[at] == "]":
             if text[at + 1 :].strip():
-                yield Damage(line, "Something follows the end of the list; it was not read.")
+                yield Damage(line, "The text after the end of the list was not read.")
             return
         end = _end_of(text, at)
         if end is None:
             yield Damage(
                 line,
-                "The record does not end: a bracket or a quotation mark is missing, or it was cut short.",
+                "The record does not end: a bracket or a quotation mark is missing, or the file is"
+                " incomplete.",
             )
             return
         yield _decoded(text[at:end], line)

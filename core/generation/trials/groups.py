@@ -128,7 +128,7 @@ def _require_each_to_count(
         if report.status in STOPPED:
             raise CandidateDropped(STOPPED[report.status])
         if report.status is RunStatus.FINISHED and not report.failed:
-            raise CandidateDropped(Reason.MASKED, f"with {left_out.name} repaired no test fails")
+            raise CandidateDropped(Reason.MASKED, f"no test fails after {left_out.name} is repaired")
 
 
 def distances(library: SourceLibrary, names: tuple[str, ...]) -> dict[str, Any]:

@@ -109,15 +109,16 @@ def _stop(made: ModelCorruption) -> EndpointError | None:
     end, first = made.result.end, made.result.requests == 1
     if end is End.SET_CAP:
         return SetStoppedError(
-            f"No more may be spent: {made.result.detail}",
+            f"The spending limit is reached: {made.result.detail}",
             hint=(
-                "What was decided is kept: the same command with a larger --max-cost or --max-tokens goes on."
+                "The results so far are kept: run the same command with a larger --max-cost or"
+                " --max-tokens to continue."
             ),
         )
     if end.value in set(ChatProblem) and (first or end not in _OF_THE_FUNCTION):
         return EndpointError(
-            f"The model can't be asked any more: {made.result.detail}",
-            hint="What was decided is kept: run the same command again when the endpoint answers.",
+            f"The model no longer answers: {made.result.detail}",
+            hint="The results so far are kept: run the same command again when the endpoint answers.",
         )
     return None
 

@@ -62,5 +62,5 @@ def gist_answer(answer: Answer) -> GistAnswer:
     Raises `TaskError` for the answer of another kind.
     """
     if not isinstance(answer.of_kind, GistAnswer):
-        raise TaskError("The answer is that of a repair, not of a gist.")
+        raise TaskError("The answer belongs to a repair, not to a gist.")
     return answer.of_kind

@@ -19,11 +19,14 @@ _EXECUTION = {
 _READING = {False: "You may read the repository, and run no code. ", True: ""}
 
 TEMPLATES = {
-    "gist": "gist-2",
-    "tracing": "gist-tracing-2",
-    "reading": "gist-reading-2",
-    "give_test": "gist-give-test-2",
+    "gist": "gist-3",
+    "tracing": "gist-tracing-3",
+    "reading": "gist-reading-3",
+    "give_test": "gist-give-test-3",
 }
+
+STATIC_PROMPTS = ("gist-static-1", "gist-static-2")
+"""The prompts of the static setting: for briefs up to version 2, and for later ones (decision 130)."""
 
 
 def gist_template(settings: GistSettings, *, like: str = "") -> str:
@@ -42,6 +45,12 @@ def gist_template(settings: GistSettings, *, like: str = "") -> str:
         template_text(like)
         names = [_no_newer(name, int(like.partition("+")[0].rpartition("-")[2])) for name in names]
     return "+".join(names)
+
+
+def static_template(task: Task) -> str:
+    """Return the name of the prompt of the static setting that has the version of a task's brief."""
+    version = int(task.brief.template.partition("+")[0].rpartition("-")[2])
+    return STATIC_PROMPTS[0] if version < 3 else STATIC_PROMPTS[1]
 
 
 def _no_newer(name: str, most: int) -> str:

@@ -81,7 +81,7 @@ def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[st
     source = documented(parse(original), name)
     has_text = source is not None and _begins_with_text(source.body)
     if home is None or source is None or not has_text:
-        raise TaskError(f"There is no docstring of {name or 'the module'!r} to put in.")
+        raise TaskError(f"There is no docstring of {name or 'the module'!r} to replace.")
     wanted = _text_of(source.body[0], physical_lines(original), dropped)
     lines: _Lines = [(text, number) for number, text in enumerate(physical_lines(gist), start=1)]
     if isinstance(home, ast.Module):

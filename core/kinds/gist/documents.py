@@ -55,7 +55,7 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
         with_input(parse_entrypoint(part.entrypoint), stdin, variables)
     except EntrypointError as error:
         raise TaskError(
-            f"{fields.file}: the key 'input' can't be that of a command. {error.message}"
+            f"{fields.file}: the key 'input' is not valid for a command. {error.message}"
         ) from error
     return replace(part, stdin=stdin, variables=variables)
 
@@ -82,7 +82,7 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
         read_trace(trace)
     except (TaskError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise TaskError(
-            f"{fields.file}: the key {fields.name('trace')!r} holds no trace ({error})."
+            f"{fields.file}: the key {fields.name('trace')!r} does not contain a trace ({error})."
         ) from error
     answer = GistAnswer(
         originals=tuple(_run(item) for item in fields.tables("originals")),
@@ -98,7 +98,7 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
         provenance=fields.table("provenance").values,
     )
     if len(answer.originals) < 2:
-        raise TaskError(f"{fields.file}: the key {fields.name('originals')!r} must hold two runs or more.")
+        raise TaskError(f"{fields.file}: the key {fields.name('originals')!r} must contain two or more runs.")
     return answer
 
 
@@ -118,7 +118,7 @@ def _read_test(fields: Fields) -> GistTest | None:
     others = fields.get("others", list[_OtherTest], [])
     files = fields.get("files", list[str], [])
     if any(not 0 <= one.file < len(files) for one in others):
-        raise TaskError(f"{fields.file}: the key {fields.name('others')!r} names a file that is not in it.")
+        raise TaskError(f"{fields.file}: the key {fields.name('others')!r} names a file that does not exist.")
     if name or doctest:
         return stored_test(fields.values)
     return None

@@ -44,7 +44,8 @@ def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
         is_only_owner = owners.setdefault(owner, path) == path
         if not is_only_instance or not is_only_owner:
             raise NamesClashError(
-                f"{owner} is in {owners[owner]} and in {path}, and one file can have it only once.",
+                f"{owner} is defined in both {owners[owner]} and {path}; a single file can define it"
+                " only once.",
                 hint="Name the tests of one of the two files.",
             )
         if (path, qualname) not in found:
@@ -79,16 +80,16 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
         return written
     if place is None or not tree.is_file(place[0]):
         raise UnwrittenTestError(
-            f"{path} defines no {qualname}, and its code is in no file of the codebase.",
-            hint="A test that is made from a string, or by another package, has no text to copy.",
+            f"{path} does not define {qualname}, whose code is in no file of the codebase.",
+            hint="A test that is generated from a string, or by another package, has no source code to copy.",
         )
     source = _text(tree, place[0])
     held = _function_at(source, place[1])
     if held is None:
         raise UnwrittenTestError(
-            f"{path} defines no {qualname}; its code is at {place[0]}:{place[1]}, in no function that can be"
-            " named.",
-            hint="A test that is made at run time needs a function that holds its text.",
+            f"{path} does not define {qualname}; its code is at {place[0]}:{place[1]}, outside any"
+            " function that has a name.",
+            hint="A test that is generated at run time needs a function that contains its code.",
         )
     return GistTest(qualname, source, defined_as=held.name)
 

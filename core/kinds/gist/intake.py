@@ -121,7 +121,7 @@ class Examination:
         if traced.trace is None or _outcomes(traced.run) != _outcomes(seen[0].run):
             raise NoGistError(
                 NoGist.COULD_NOT_RUN,
-                "Under the tracer the command does something else, so its difficulty is unknown.",
+                "The command behaves differently under the tracer, so its difficulty is unknown.",
                 hint=traced.reason,
             )
         return self._answer(entrypoint, test, seen, traced)
@@ -146,7 +146,7 @@ class Examination:
         tests = _test_files(seen[0].run, read.files)
         if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(
-                NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test."
+                NoGist.TOUCHES_NOTHING, "The command runs no code of the codebase except its test."
             )
         modules = tuple(
             sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned)
@@ -172,10 +172,10 @@ class Examination:
         if copies:
             raise NoGistError(
                 NoGist.INSTALLED_AS_WELL,
-                f"The environment holds what a gist may not import ({', '.join(copies)}).",
+                f"The environment contains what a gist may not import ({', '.join(copies)}).",
                 hint=(
-                    "Make an image in which the codebase is installed only from its folder (`pip install"
-                    " -e`)."
+                    "Make an image in which the codebase is installed from its folder only (`pip"
+                    " install -e`)."
                 ),
             )
 
@@ -216,7 +216,7 @@ class Examination:
             raise NoGistError(NoGist.NO_SUCH_TEST, error.message) from error
         raise NoGistError(
             NoGist.NO_SUCH_TEST,
-            f"{entrypoint.target} defines no {entrypoint.qualname}, and pytest finds none.",
+            f"{entrypoint.target} does not define {entrypoint.qualname}, and pytest does not find it.",
         )
 
     def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
@@ -274,7 +274,7 @@ class Examination:
         is_failed = not finished or bool(failure)
         if run.network and is_failed:
             raise NoGistError(
-                NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure
+                NoGist.NEEDS_NETWORK, f"The command fails and needs {run.network[0]}.", hint=failure
             )
         if isinstance(found, TestsRun) and found.collection_error is not None:
             raise NoGistError(
@@ -290,7 +290,7 @@ class Examination:
             raise NoGistError(
                 NoGist.FAILS,
                 "The command fails on the original.",
-                hint=f"{failure}\n--allow-failing takes it.",
+                hint=f"{failure}\n--allow-failing accepts it.",
             )
         if isinstance(found, TestsRun) and all(
             test.outcome is Outcome.SKIPPED for test in found.tests.values()
@@ -303,7 +303,7 @@ class Examination:
             raise NoGistError(
                 NoGist.TOO_SLOW,
                 f"The command takes longer than {self.max_seconds:g} s.",
-                hint="Allow more with --max-suite-seconds.",
+                hint="Raise the limit with --max-suite-seconds.",
             )
 
     def _require_independent(self, entrypoint: Entrypoint, seen: list[OriginalRun]) -> None:
@@ -321,7 +321,7 @@ class Examination:
             ]
             raise NoGistError(
                 NoGist.DEPENDS_ON_ITS_PLACE,
-                f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
+                f"The command has a different outcome alone in an empty folder, under another name ({what}).",
                 hint="\n".join(details),
             )
 
@@ -388,7 +388,7 @@ def _require_same_outcomes(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
         raise NoGistError(
-            NoGist.FLIPS, f"Run {len(seen)} on the original had another outcome than those before."
+            NoGist.FLIPS, f"Run {len(seen)} on the original had a different outcome from those before."
         )
 
 

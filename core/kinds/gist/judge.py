@@ -130,8 +130,8 @@ class GistHarness(TaskHarness):
         # The hand-in takes the last step itself, and saves the typed text first.
         if state.remaining.tool_uses == 1 and tool is not SUBMIT_GIST:
             raise AttemptError(
-                "One step is left, and saving what was typed since the last call takes it.",
-                hint="Hand the gist in, or take the typing back.",
+                "Only one step is left, and it is needed to save what was typed since the last call.",
+                hint="Hand in the gist, or undo the typing.",
             )
         return CallMade(call_id="", tool=WRITE_GIST.name, arguments={"content": text}, typed=True)
 
@@ -476,7 +476,7 @@ class _Trials:
         If the run is not as faithful as the earlier ones, all existing classes may have been used.
         """
         trial = self._run(
-            "watch what is compared",
+            "watch the comparisons",
             self.text,
             Watched(observed=(0, *self.judge.watched(self.text).observed)),
         )

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.core.tools.declaration import Tool
 
-STATIC = "gist-static-1"
 PROFILES = ("all", "browse", "bash", "edit_and_execute")
 """Named sets of tools, whose settings are in `core.kinds.gist.overrides`."""
 
@@ -86,8 +85,8 @@ class Gist(TaskKind["GistJudge"]):
     analyses = ANALYSES
     noun = "gist"
     score_rule = (
-        "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the"
-        " share of its lines that run, and the share that stands in the repository."
+        "Fidelity is 1 if the gist does everything that the command does, otherwise 0. There are also two"
+        " rates: the share of its lines that run, and the share of its lines that are in the repository."
     )
     takes_settings = True
     profiles = PROFILES
@@ -210,7 +209,7 @@ class Gist(TaskKind["GistJudge"]):
 
     def asks(self, task: Task) -> str:
         """Return the instruction for a gist."""
-        return "Put what one test runs through into a single file."
+        return "Put all the code that one test runs into a single file."
 
     def subject(self, task: Task) -> str:
         """Return the test, or the command if it is no single test: the brief names it as well."""
@@ -291,15 +290,17 @@ class Gist(TaskKind["GistJudge"]):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The prompt of the static setting (Gistify, 4.3), by its name."""
-        return {STATIC: prompt_text(STATIC)}
+        """The prompts of the static setting (Gistify, 4.3), by name."""
+        from gistpoint.core.kinds.gist.brief import STATIC_PROMPTS
+
+        return {name: prompt_text(name) for name in STATIC_PROMPTS}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
         """Return the rules, then the full text of every file in the trace, in its order."""
         from gistpoint.core.kinds.gist.answer import gist_answer
-        from gistpoint.core.kinds.gist.brief import static_values
+        from gistpoint.core.kinds.gist.brief import static_template, static_values
 
-        return OneRequest(prompt_text(STATIC), static_values(task, gist_answer(answer)))
+        return OneRequest(prompt_text(static_template(task)), static_values(task, gist_answer(answer)))
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
         """Return the call that writes the gist, if there is one, and the hand-in."""

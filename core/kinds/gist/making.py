@@ -109,7 +109,8 @@ class MakeGists(Request):
             )
         if ways > 1:
             raise UserError(
-                "Entrypoints are named, or drawn by --sample, or by --hard.", hint="Give one of the three."
+                "Entrypoints are either named, or drawn with --sample or --hard.",
+                hint="Give only one of the three.",
             )
         require_consistent(self.terms.settings, is_test=all(entrypoint.is_test for entrypoint in named))
         return named
@@ -120,12 +121,13 @@ class MakeGists(Request):
         is_drawn = self.draw.sample or self.draw.hard
         if has_input and is_drawn:
             raise UserError(
-                "--stdin and --env are part of commands that are named.", hint="Name them with --entrypoint."
+                "--stdin and --env apply only to named commands.", hint="Name them with --entrypoint."
             )
         unset = next((text for text in self.env if "=" not in text), None)
         if unset is not None:
             raise UserError(
-                f"--env {unset} has no value.", hint=f"Write --env {unset}=VALUE; nothing is taken over."
+                f"--env {unset} has no value.",
+                hint=f"Write --env {unset}=VALUE; variables of your shell are not passed on.",
             )
         variables = dict(text.split("=", 1) for text in self.env)
         if self.stdin is None:

@@ -29,7 +29,7 @@ MEASURES = (
         MeasureType.TEXT,
         values=tuple(map(str, ErrorCategory)),
     ),
-    Measure("mocked", "Whether a gist makes a fake of the codebase.", MeasureType.YES_NO),
+    Measure("mocked", "Whether a gist fakes the codebase.", MeasureType.YES_NO),
     Measure("gist_flags", "Names of facts that a reader of a gist's score must know.", MeasureType.NAMES),
 )
 OF_COMMAND = tuple(

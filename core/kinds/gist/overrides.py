@@ -50,7 +50,7 @@ def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
         )
     if settings.give_test and not is_test:
         raise ContradictionError(
-            "The command is not a test, so there is none to give.", hint="Leave --give-test out."
+            "The command is not a test, so there is no test to give.", hint="Leave --give-test out."
         )
 
 
@@ -73,7 +73,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
         """
         if not is_gist(task):
             raise GistSettingsError(
-                f"The task {task.short_id} is not a gist, so it takes no settings of gists."
+                f"The task {task.short_id} is not a gist, so it takes no settings for gists."
             )
         met = _with_settings(task, self.settings(gist_settings(task)), test)
         if problem := _contradiction(met):
@@ -171,7 +171,7 @@ def _contradiction(task: Task) -> tuple[str, str] | None:
         return f"{needing} runs code, and execution is off.", "Add execution = true, or leave the tool out."
     if settings.give_test and not task.brief.test:
         return (
-            f"The command of {task.short_id} is not a test, so there is none to give.",
+            f"The command of {task.short_id} is not a test, so there is no test to give.",
             "Leave give_test out.",
         )
     return None

@@ -76,7 +76,7 @@ class ReferenceMaker:
             line_execution=score.execution.rate if score.execution else None,
             line_existence=score.existence.rate if score.existence else None,
             how=found.how,
-            reason="" if score.execution_fidelity == 1 else "It came out differently when it was scored.",
+            reason="" if score.execution_fidelity == 1 else "It had a different result when it was scored.",
             seconds=self._since(began),
         )
 

@@ -65,7 +65,7 @@ class CorruptedModule:
     def copied_in(self, path: str, data: bytes) -> str:
         """Return why a file is a copy; empty if it is not."""
         if self.word and self.word in data and self.lines in _folded(data.decode("utf-8", "replace")):
-            return "holds lines of the original"
+            return "contains lines of the original"
         compiled = path.endswith(".pyc")
         if not path.endswith(self.places) and not (compiled and self.compiled in path):
             return ""

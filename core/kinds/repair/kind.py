@@ -52,8 +52,8 @@ class Repair(TaskKind["RepairJudge"]):
     analyses = ANALYSES
     noun = "repair"
     score_rule = (
-        "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the"
-        " original and does not pass now counts as failing; 1.000 takes that none does."
+        "1 − tests failing now / tests failing at first, but never below 0. A test that passed on the"
+        " original and does not pass now counts as failing."
     )
     has_targets = True
     confirms = True
@@ -111,7 +111,7 @@ class Repair(TaskKind["RepairJudge"]):
         if not targets:
             raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
         if not baselines:
-            raise TaskError("answer/baselines: there is no baseline, so no submission can be scored.")
+            raise TaskError("answer/baselines: there is no baseline, so submissions can't be scored.")
         metrics = fields.table("metrics").values
         provenance = fields.table("provenance").values
         return Answer(targets, baselines, metrics, provenance, entered=read_entered(task.folder))
@@ -169,11 +169,11 @@ class Repair(TaskKind["RepairJudge"]):
     def asks(self, task: Task) -> str:
         """Return whether a body is missing, or how many functions are wrong, without naming any."""
         if not self.searched(task.mode):
-            return "One function has lost its body: write it."
+            return "One function has lost its body: write it again."
         if not task.several:
-            return "One function was changed for the worse: find and repair it."
+            return "One function was corrupted: find and repair it."
         count = f"{_NUMBERS.get(task.brief.targets, 'Several')} functions"
-        return f"{count} were changed for the worse: find and repair them."
+        return f"{count} were corrupted: find and repair them."
 
     def title(self, task: Task, name: str) -> str:
         """Return the name and the number of failing tests (`formats.md`, titles)."""

@@ -11,7 +11,7 @@ from gistpoint.core.tasks.model import Mode
 _HERE = "gistpoint.core.analysis"
 SEVERAL = "several"
 """The mode, in reports, of a discovery task with several corrupted functions."""
-FOUND = Measure("found", "The share of corrupted functions that were typed into or submitted, 0 to 1.")
+FOUND = Measure("found", "The share of corrupted functions that were edited or submitted, 0 to 1.")
 DIAGNOSED = Measure("diagnosed", "The share of corrupted functions that a submission changed, 0 to 1.")
 MEASURES = (FOUND, DIAGNOSED)
 

@@ -51,8 +51,10 @@ from gistpoint.sandbox.limits import KERNEL, NOT, RunLimits, held
 _RESULTS_FD = 9
 _SPOOLED = 8 << 20
 _GRACE_S = 30.0
-_BROKE_OFF = "The engine at {address} broke off in the middle of the run, of which nothing counts"
-_AGAIN = "See that it runs again, then repeat the run."
+_BROKE_OFF = (
+    "The engine at {address} stopped answering in the middle of the run, so nothing in the run counts"
+)
+_AGAIN = "Make sure that it runs again, then repeat the run."
 
 
 _Key = tuple[Environment, tuple[Path, ...], tuple[str, ...]]
@@ -223,7 +225,7 @@ class DockerBackend:
         if not complaint:
             return BackendProbe(works=True, version=engine.version, warning=_warning(engine))
         return BackendProbe(
-            works=False, version=engine.version, why_not=complaint, fix="`docker info` says more."
+            works=False, version=engine.version, why_not=complaint, fix="`docker info` shows more."
         )
 
 
@@ -250,7 +252,7 @@ def _ended(
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
     # Nothing in a container can end its first process, so the solver is not charged (decision 121).
     reason = (
-        f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
+        f"The container was ended from outside (status {state.get('ExitCode')}); nothing in the run counts."
     )
     return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=reason)
 

@@ -137,7 +137,7 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
         while len(held) >= _INNER_HEADER:
             size = int.from_bytes(held[1:_INNER_HEADER], "big")
             if chr(held[0]) not in "ROEM" or size > _MAX_FRAME:
-                raise BrokenFramesError("the container wrote what its first process never writes")
+                raise BrokenFramesError("the container wrote something that its first process never writes")
             if len(held) < _INNER_HEADER + size:
                 break
             yield StreamFrame(chr(held[0]), bytes(held[_INNER_HEADER : _INNER_HEADER + size]))

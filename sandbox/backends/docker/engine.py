@@ -148,13 +148,13 @@ def engine_errors(address: str) -> Iterator[None]:
     except docker.errors.APIError as error:
         explanation = error.explanation or str(error)
         if error.response is not None and error.response.status_code == 401:
-            raise EngineError(f"the engine at {address} wants a login: {explanation}") from error
+            raise EngineError(f"the engine at {address} requires a login: {explanation}") from error
         raise EngineError(f"the engine at {address} refused: {explanation}") from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         text = str(error)
         if "Permission denied" in text or "PermissionError" in text:
             raise EngineError(
-                f"the engine at {address} may not be used by you",
+                f"you may not use the engine at {address}",
                 "Join the group that owns its socket (`sudo usermod -aG docker $USER`, then log in again).",
             ) from error
         fix = (

@@ -38,7 +38,7 @@ _SHOWN = "gistpoint"
 _PAYLOAD = Path(__file__).parent.parent.parent / "payload"
 _DOCKERFILE = Path(__file__).parent / "base.Dockerfile"
 _SETTING = "GISTPOINT_DOCKER_BASE"
-_FOREIGN = "the environment holds code compiled for another system than the engine's: {name}"
+_FOREIGN = "the environment contains code compiled for a system other than the engine's: {name}"
 
 
 def environment_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
@@ -135,7 +135,7 @@ def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) ->
         engine.client.api.import_image_from_data(file, repository=f"{_BASE}:{tag}", changes=labels)
     found = known_image(engine, f"{_BASE}:{tag}")
     if found is None:
-        raise EngineError(f"the engine at {engine.address} lost the base image that it was sent")
+        raise EngineError(f"the engine at {engine.address} lost the base image that was sent to it")
     return found
 
 

@@ -83,7 +83,9 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
     images = engine.client.images
     name, _, digest = reference.partition("@")
     if not IMAGE_NAME.fullmatch(name):
-        raise EngineError(f"{quoted(reference)} names no image", "Give NAME@sha256:DIGEST or NAME:TAG.")
+        raise EngineError(
+            f"{quoted(reference)} does not name an image", "Give NAME@sha256:DIGEST or NAME:TAG."
+        )
     for known in (reference, digest):
         if known:
             try:
@@ -143,10 +145,10 @@ def platform_of(engine: Engine, image: Image) -> str:
     """
     platform = f"{image.attrs.get('Os')}/{image.attrs.get('Architecture')}"
     if platform not in PLATFORMS:
-        raise EngineError(f"the image is for {platform}, and not for {' or '.join(PLATFORMS)}")
+        raise EngineError(f"the image is for {platform}, not for {' or '.join(PLATFORMS)}")
     if _MACHINES[platform] != engine.machine:
         raise EngineError(
-            f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
+            f"the image is for {platform}, but the engine at {engine.address} has another architecture",
             "Name an engine of that architecture with DOCKER_HOST.",
         )
     # The content of a volume is neither read-only nor part of the digest (decision 78).
@@ -207,7 +209,7 @@ class Opened:
             for member in archive:
                 if member.isfile():
                     return archive.content(member).read()
-        raise EngineError(f"{path} in the image is no file")
+        raise EngineError(f"{path} in the image is not a file")
 
     def copy(self, folder: str, target: IO[bytes], *, wanted: Any) -> None:
         """Copy a folder to `target` as a tar, without the members for whose path `wanted` returns false.
@@ -412,4 +414,4 @@ def _decoded(data: bytes) -> ImageReport:
     try:
         return msgspec.json.decode(data, type=ImageReport)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise EngineError(f"what the image says of itself can't be read: {str(error)[:300]}") from error
+        raise EngineError(f"the image's description of itself can't be read: {str(error)[:300]}") from error

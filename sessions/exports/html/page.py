@@ -167,7 +167,7 @@ class _RunPage:
                 if step.diff
                 else "".join(map(_change, drawn))
             )
-            yield _titled("diff", "changes that were asked for" if has_error(step) else "changes", changes)
+            yield _titled("diff", "requested changes" if has_error(step) else "changes", changes)
         yield from self._calls(step, drawn)
         if also := also_text(step):
             yield _titled("also", "also recorded", self._block(also, number))
@@ -422,12 +422,12 @@ def _head(title: str) -> str:
 
 
 _KEYS = (
-    ("j k", "next and previous step, as → and ←"),
+    ("j k", "next and previous step, like → and ←"),
     ("x X", "next and previous error"),
     ("/", "search; Enter goes to the next hit, Esc ends it"),
     ("n N", "next and previous hit"),
-    ("o", "unfold the long texts of the step, or fold them"),
-    ("O", "those of all steps"),
+    ("o", "unfold or fold the long texts of the step"),
+    ("O", "unfold or fold those of all steps"),
     ("?", "these keys"),
 )
 

@@ -87,11 +87,11 @@ def _moment(name: str, meaning: str) -> TidyColumn:
 STUDY = _text("study", "The study's id.", required=True)
 SIMULATED = TidyColumn(
     "simulated",
-    "Whether the data are simulated: made by a program, of no real person or model.",
+    "Whether the data are simulated, that is, made by a program instead of real people or models.",
     CellType.YES_NO,
     required=True,
 )
-_ATTEMPT = _text("attempt", "The attempt's id; of a run of another program, its key.", required=True)
+_ATTEMPT = _text("attempt", "The attempt's id, or for a run of another program its key.", required=True)
 _OF_ATTEMPT = TidyReference("attempt", "attempts")
 _OF_PERSON = TidyReference("participant", "participants")
 _OF_TASK = TidyReference("task", "tasks")
@@ -104,18 +104,18 @@ PARTICIPANTS = TidyTable(
         _text("participant", _CODE, required=True),
         STUDY,
         SIMULATED,
-        _text("stratum", "The group that the organiser put the participant into."),
-        _text("role", "`baseline`, or `author` for who knows the tasks."),
+        _text("stratum", "The group to which the organiser assigned the participant."),
+        _text("role", "`baseline`, or `author` for people who know the tasks."),
         _moment("enrolled_utc", "When the participant was last enrolled."),
         _moment("consented_utc", "When the participant last consented."),
         _yes_no("declined", "Whether the participant declined to take part."),
-        _text("screened_out", "The item whose answer ended the participant's part."),
-        _text("withdrawn", "What the participant asked for on withdrawing.", values=("keep", "erase")),
+        _text("screened_out", "The item whose answer screened the participant out."),
+        _text("withdrawn", "What the participant asked for when withdrawing.", values=("keep", "erase")),
         _moment("withdrawn_utc", "When the participant withdrew."),
         _integer("sittings", "How many sittings the participant began."),
         _integer("planned", "How many tasks were assigned."),
         _integer("begun", "How many of them were begun."),
-        _integer("finished", "How many attempts came to an end."),
+        _integer("finished", "How many attempts ended."),
         _integer("machines", "On how many machines the participant worked."),
     ),
     ("participant",),
@@ -131,12 +131,12 @@ ASSIGNMENTS = TidyTable(
         _text("participant", _CODE, required=True),
         _text("task", "The task's id.", required=True),
         _text("condition", "The condition's id."),
-        _integer("position", "The place among the participant's tasks, from 1."),
+        _integer("position", "The position among the participant's tasks, from 1."),
         _moment("planned_utc", "When it was planned."),
-        _moment("begun_utc", "When it was begun first."),
+        _moment("begun_utc", "When it was first begun."),
         _text("first_attempt", "The id of the first attempt, which is the one that counts."),
-        _text("end", "How that attempt ended, by the log."),
-        _yes_no("returned", "Whether the organiser gave the task back, for others."),
+        _text("end", "How that attempt ended, according to the log."),
+        _yes_no("returned", "Whether the organiser returned the task, for others."),
     ),
     ("assignment",),
     (_OF_PERSON, _OF_TASK),
@@ -161,7 +161,8 @@ def attempts_table() -> TidyTable:
             _text("mode", "`remove`, `discovery` or `gist`."),
             _text("condition", "The condition's id."),
             _text(
-                "condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."
+                "condition_key",
+                "Budgets, limit, tools and template; rows are pooled only if their keys are equal.",
             ),
             _text("assignment", "The assignment's id, if the log knows it."),
             _integer("position", "The place among the participant's tasks, from 1."),
@@ -172,27 +173,29 @@ def attempts_table() -> TidyTable:
                 "exclusion",
                 "Why it is not counted: a rule of the design, a declared flag, or the organiser's reason.",
             ),
-            _text("end", "How it ended; of another program's run, that program's word."),
+            _text("end", "How it ended; for another program's run, that program's word."),
             _text("end_code", "The solver's reason for giving up."),
             _yes_no(
                 "solved",
-                "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it.",
+                "Solved: a gist at fidelity 1 without mocks, a suspicious pass after a reviewer has"
+                " accepted it.",
             ),
-            _yes_no("by_tests", "Solved by the tests alone, whatever reviewers or a confirmation say."),
+            _yes_no("by_tests", "Solved by the tests alone, regardless of reviewers and the confirmation."),
             _text(
                 "confirmation",
-                "What came of the confirmation of a pass; empty without one, or where none is confirmed.",
+                "The result of the confirmation of a pass; empty without one, or if the kind of task"
+                " has none.",
                 values=("confirmed", "contradicted", "unconfirmed", "not asked"),
             ),
             _number("score", "Of the last submission, 0 to 1."),
             _number("best_score", "Of the best submission, 0 to 1."),
             _text("outcome_of_last", "How the run of the last submission ended."),
             *(_column(measure) for kind in all_kinds() for measure in kind.measures),
-            _integer("tool_uses", "Tool uses that were spent; of a gist, steps."),
+            _integer("tool_uses", "Tool uses spent; for a gist, steps."),
             _integer("submissions", "Submissions that counted."),
-            _integer("tool_use_budget", "Tool uses that were given."),
-            _integer("submission_budget", "Submissions that were given."),
-            _seconds("time_limit_s", "The limit of active time; empty for none."),
+            _integer("tool_use_budget", "Budget of tool uses."),
+            _integer("submission_budget", "Budget of submissions."),
+            _seconds("time_limit_s", "The limit of active time; empty if there is none."),
             _seconds("reading_s", "Time with the brief."),
             _seconds("exploring_s", "Time with the tree, code, results, console and notes."),
             _seconds("editing_s", "Time with the editor."),
@@ -217,10 +220,10 @@ def attempts_table() -> TidyTable:
             _seconds("instructions_s", "Active time until the brief was left."),
             _seconds("first_submission_s", "Active time until the first submission that counted."),
             _seconds("solved_s", "Active time until the task was solved."),
-            _seconds("first_view_s", "Active time until a corrupted function was first shown whole."),
+            _seconds("first_view_s", "Active time until a corrupted function was first shown completely."),
             _seconds("first_mark_s", "Active time until a corrupted function was first marked as suspect."),
             _seconds(
-                "first_touch_s", "Active time until a corrupted function was first typed into or submitted."
+                "first_touch_s", "Active time until a corrupted function was first edited or submitted."
             ),
             TidyColumn(
                 "comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE
@@ -230,7 +233,7 @@ def attempts_table() -> TidyTable:
                 "assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"
             ),
             _number("assist_cost_usd", "What the assistant cost.", "USD"),
-            _integer("resumes", "How often the program was started again."),
+            _integer("resumes", "How often the program was restarted."),
             TidyColumn("tokens", "Tokens of a model, sent and received.", CellType.WHOLE, "tokens"),
             _number("cost_usd", "What a model cost.", "USD"),
             _text("scaffold", "The program around a model."),
@@ -294,7 +297,7 @@ ANSWERS = TidyTable(
         _text("answer", "Participant, assignment, questionnaire and item.", required=True),
         SIMULATED,
         _text("participant", _CODE, required=True),
-        _text("assignment", "The assignment, where the question is asked of each task."),
+        _text("assignment", "The assignment, if the question is asked after each task."),
         _text("questionnaire", "The questionnaire's id."),
         _text("item", "The question's id."),
         _text("value", "The answer; several choices are a JSON list."),
@@ -322,8 +325,8 @@ FLAGS = TidyTable(
 
 EXCLUSIONS = TidyTable(
     "exclusions",
-    "Why attempts are not counted, and what organisers decided on them: each corrected time, exclusion and"
-    " inclusion.",
+    "Why attempts are not counted, and what organisers decided about them: each corrected time,"
+    " exclusion and inclusion.",
     (
         _ATTEMPT,
         SIMULATED,
@@ -359,14 +362,14 @@ def tasks_table() -> TidyTable:
             _text("revision", "Its version or commit."),
             _text("released", "The month of its release."),
             _integer("corruptions", "How many functions are corrupted; 1 for a gist."),
-            _integer("tool_uses", "The task's own budget of tool uses; of a gist, steps."),
+            _integer("tool_uses", "The task's own budget of tool uses; for a gist, of steps."),
             _integer("submissions", "The task's own budget of submissions."),
             _seconds("time_limit_s", "The task's own limit of active time."),
             TidyColumn("tools", "Names of the tools.", CellType.LIST),
             _text("template", "Name and version of the brief's template."),
             _integer("attempts", "How many attempts of people are counted."),
             _integer("solved", "How many of these solved it."),
-            _integer("by_tests", "How many of these the tests alone call solved."),
+            _integer("by_tests", "How many of these are solved by the tests alone."),
             *(_number(name, "Of the original function; the mean of several.") for name in METRICS),
             *(_column(measure) for kind in all_kinds() for measure in kind.task_measures),
         ),
@@ -387,7 +390,7 @@ SOLVERS = TidyTable(
         _integer("runs", "How many of its runs were matched to tasks."),
         _integer("counted", "How many of these are counted."),
         _integer("solved", "How many of the counted ones are solved."),
-        _integer("by_tests", "How many of the counted ones the tests alone call solved."),
+        _integer("by_tests", "How many of the counted ones are solved by the tests alone."),
         _integer("tasks", "How many tasks it attempted."),
     ),
     ("solver",),

@@ -31,7 +31,7 @@ def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes
         "name": f"simulated-{study.id}" if simulated else study.id,
         "title": f"SIMULATED: {title}" if simulated else title,
         "description": "A study of gistpoint: attempts at coding tasks by people, and models alongside them."
-        + (" All of it is simulated: it is of no real person or model." if simulated else ""),
+        + (" All of it is simulated: no real person or model took part." if simulated else ""),
         "simulated": simulated,
         "resources": [_resource(table, *written[table.name]) for table in tables()],
     }

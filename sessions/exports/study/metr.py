@@ -24,7 +24,7 @@ def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     data = export.data
     if data.study.simulated and not export.simulated_wanted:
         raise StudyError(
-            f"{data.study.id} is simulated, and readers of {RUNS} may not look for a word that says so.",
+            f"{data.study.id} is simulated, and readers of {RUNS} might not notice a word that says so.",
             hint="With --simulated every alias begins with SIMULATED.",
         )
     runs = [run for row in data.counted if (run := _run(data, row)) is not None]

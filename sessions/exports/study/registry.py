@@ -51,9 +51,10 @@ def study_exporter(name: str, *, public: bool = False) -> StudyExporter:
         )
     if public and name in _OF_WHOLE_JOURNALS:
         raise StudyError(
-            f"The format {name} holds whole attempts, with all that people wrote: there is no public export"
-            " to it.",
-            hint=f"There is one to: {', '.join(name for name in NAMES if name not in _OF_WHOLE_JOURNALS)}.",
+            f"The format {name} contains whole attempts, with everything that people wrote, so it"
+            " can't be used for a public export.",
+            hint="Public exports are possible in:"
+            f" {', '.join(name for name in NAMES if name not in _OF_WHOLE_JOURNALS)}.",
         )
     module, _, function = _BUILT_IN[name].partition(":")
     return cast("StudyExporter", getattr(import_module(module), function))

@@ -44,7 +44,9 @@ class ExportTasks(Request):
         by_mcp = self.tools == "mcp"
         if by_mcp and not _is_server(self.mcp_url):
             shown = visible_line(self.mcp_url)[:200]
-            raise UserError(f"--mcp-url {shown!r} is no address of a server.", hint=f"For example {MCP_URL}.")
+            raise UserError(
+                f"--mcp-url {shown!r} is not the address of a server.", hint=f"For example {MCP_URL}."
+            )
         return TaskExportSettings(
             with_solution=self.with_solution,
             agent_hosts=tuple(host.strip() for host in self.agent_hosts.split(",") if host.strip()),

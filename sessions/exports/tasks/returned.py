@@ -57,7 +57,7 @@ def read_returned(path: Path) -> list[ReturnedResult]:
     found = list(_read(path))
     if not found:
         raise ReturnedError(
-            f"{path} holds no result of an exported task.",
+            f"{path} contains no result of an exported task.",
             hint=(
                 "Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form, with"
                 " the instance_id of the export."
@@ -100,7 +100,7 @@ def _loaded(file: Path) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ReturnedError(
-            f"{file} is not JSON: {str(error)[:200]}.", hint="Move it away to have the rest judged."
+            f"{file} is not JSON: {str(error)[:200]}.", hint="Move it away to have the others judged."
         ) from error
 
 

@@ -65,13 +65,13 @@ def bytecode(site: Path) -> None:
 @pytest.mark.parametrize(
     ("plant", "failing"),
     [
-        (text("data/notes.txt", f"before\n{SOURCE}after"), "data/notes.txt holds lines of the original"),
+        (text("data/notes.txt", f"before\n{SOURCE}after"), "data/notes.txt contains lines of the original"),
         (
             text("vendor/clamping/bounds.py", OLDER),
             "vendor/clamping/bounds.py is another copy of clamping/bounds.py",
         ),
         (text("x/clamping-2.0.dist-info/RECORD", ""), "x/clamping-2.0.dist-info is of the same distribution"),
-        (zipped, "bundle-1.0-py3-none-any.whl/vendor/other.py holds lines of the original"),
+        (zipped, "bundle-1.0-py3-none-any.whl/vendor/other.py contains lines of the original"),
         (
             bytecode,
             "vendor/clamping/__pycache__/bounds.cpython-311.pyc is another copy of clamping/bounds.py",

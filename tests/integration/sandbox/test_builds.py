@@ -150,7 +150,7 @@ def test_a_source_whose_build_fails_is_told_to_mend_it(shelf, builds, write):
     folder = write(built_by_itself("thing", before="raise RuntimeError('no compiler')"))
     with pytest.raises(EnvironmentBuildError, match="thing has to be built") as caught:
         builds.repository_metadata(folder, "thing")
-    assert "Mend the build, or list `dependencies`" in caught.value.hint
+    assert "Fix the build, or list `dependencies`" in caught.value.hint
     assert "has a wheel" not in caught.value.hint
 
 

@@ -173,6 +173,21 @@ def test_pytest_alone_out_of_our_own_environment(tmp_path):
     subprocess.run([environment.folder / "bin/python", "-I", "-c", code], check=True)
 
 
+def test_no_run_of_pytest_alone_compiles_what_pytest_imports(tmp_path):
+    environment = EnvironmentStore(tmp_path / "cache").get(EnvironmentPins(), PlainBackend())
+    code = """
+import os, sys
+import pytest
+specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
+sources = {spec.origin: spec.cached for spec in specs if spec is not None}
+inside = [source for source in sources if str(source).startswith(sys.prefix)]
+assert any("pygments" in source for source in inside), inside
+without = [source for source in inside if not os.path.exists(sources[source])]
+assert not without, without
+"""
+    subprocess.run([environment.folder / "bin/python", "-I", "-B", "-c", code], check=True)
+
+
 def test_build_once_gives_up_what_failed(tmp_path):
     def fail(folder):
         folder.mkdir()

@@ -59,7 +59,7 @@ def test_lines_are_sent_while_an_attempt_is_open_and_the_lease_is_given_back(
     settled(one)
     assert lines_of(server, name) == one.journal(name)
     two.sync()
-    with pytest.raises(AttemptElsewhereError, match=f"goes on on another machine \\({one.name}\\)"):
+    with pytest.raises(AttemptElsewhereError, match=f"now continues on another machine \\({one.name}\\)"):
         two.resume(name, task, mirrored=True)
     opened.close()
     wait_for(lambda: not list((one.locations.data / "to-send").iterdir()))
@@ -259,6 +259,6 @@ def test_a_journal_that_was_changed_here_is_not_sent(one: TeamMachine, server: P
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]))
     (alarm,) = one.sync().alarms
-    assert "was changed, cut back or damaged" in str(alarm)
+    assert "was changed, cut off or damaged" in str(alarm)
     assert lines_of(server, name) == b""
     shutil.rmtree(path.parent)

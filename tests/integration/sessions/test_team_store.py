@@ -316,7 +316,7 @@ def test_a_hostile_task_is_not_fetched(
         "head, holder, lease_until, fence FROM attempts")  # fmt: skip
     found = two.sync()
     assert ["which is not a file of a task" in str(alarm) for alarm in found.alarms] == [True, False]
-    assert "is no name of an attempt" in str(found.alarms[1])
+    assert "is not a valid name of an attempt" in str(found.alarms[1])
     assert list(two.root.rglob("*evil*")) == []
     assert [*two.locations.tasks.glob("*")] == []
 

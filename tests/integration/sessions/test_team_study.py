@@ -483,7 +483,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     assert "shop-of-many is now on postgresql://" in say("one", "share", "shop")
     say("one", "open", "shop")
     told = say("one", "enrol", "shop", "--code", "P07")
-    assert "in place of the folder: shop-of-many" in told
+    assert "instead of the folder: shop-of-many" in told
     told = say("two", "progress", "shop-of-many", "--json")
     assert json.JSONDecoder().raw_decode(told)[0]["people"]["enrolled"] == 1
     assert "was fetched from" in told
@@ -507,7 +507,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     assert main(["store", "check"]) == 1
     told = capsys.readouterr().out
     assert "study differs: study shop-of-many: Line 2 of " in told
-    assert "as the study 'shop-of-many' is not what was shared" in told
+    assert "The study 'shop-of-many' in the store" in told
     assert main(["study", "progress", "shop-of-many"]) == 2  # the declaration here is not replaced by it
 
 

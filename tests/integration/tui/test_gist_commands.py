@@ -192,13 +192,16 @@ def test_tests_are_drawn_where_none_is_named(capsys: Captured) -> None:
     [
         (["new", "shop==1"], "There is nothing to make"),
         (["new", "shop==1", "--entrypoint", "bin/make all"], "bin/make all"),
-        (["new", "shop==1", "--entrypoint", "python -m shop", "--env", "PATH=/x"], "PATH belongs to the run"),
+        (
+            ["new", "shop==1", "--entrypoint", "python -m shop", "--env", "PATH=/x"],
+            "PATH is reserved for the run",
+        ),
         (["new", "shop==1", "--entrypoint", "python -m shop", "--env", "SHOP"], "--env SHOP has no value"),
         (
             ["new", "shop==1", "--entrypoint", "python -m shop", "--stdin", "no-such-file"],
             "no-such-file can't be read",
         ),
-        (["new", "shop==1", "--sample", "1", "--env", "SHOP=1"], "--stdin and --env are part"),
+        (["new", "shop==1", "--sample", "1", "--env", "SHOP=1"], "--stdin and --env apply only"),
         (["new", "shop==1", "--entrypoint", TOTAL, "--pytest-args", "'"], "--pytest-args can't be split"),
         (["score", "no-such-task", "gist.py"], "no-such-task"),
         (["reference", "no-such-task"], "no-such-task"),

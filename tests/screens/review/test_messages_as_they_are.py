@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import at_the_gate
 from hostile import CONTROLS, MARKUP
 from recorded_runs import make_all
 from screens.review.reviewing import Reviewing, command, mini_run, reviewing
@@ -52,17 +53,10 @@ async def test_hostile_messages_are_drawn_as_they_are(tmp_path: Path) -> None:
 
 FORMATS = (  # names of the files that make_all writes
     "a-1.1",
-    "a-history",
-    "b-2",
-    "b-list",
-    "c-1.7",
-    "d-0",
     "d-1",
-    "e-json",
     "f-session",
-    "g-lines",
-    "i-log",
     "j-journal",
+    *at_the_gate(("a-history", "b-2", "b-list", "c-1.7", "d-0", "e-json", "g-lines", "i-log")),
 )
 
 

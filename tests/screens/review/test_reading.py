@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from examples import at_the_gate
 from hostile import CONTROLS, MARKUP, UNICODE
 from recorded_runs import make_all
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
@@ -171,7 +172,8 @@ async def test_hostile_texts_stand_on_the_screen_as_in_the_file(tmp_path: Path, 
 
 
 async def test_every_format_opens_and_every_step_can_be_shown(tmp_path: Path) -> None:
-    for made in make_all(tmp_path / "runs"):
+    files = {made.format: made for made in make_all(tmp_path / "files")}
+    for made in (*files.values(), *at_the_gate(make_all(tmp_path / "others"))):
         id, count = next(iter(made.steps.items()))
         name = f"{made.path}#{id}" if id and len(made.steps) > 1 else str(made.path)
         async with reviewing(name) as driver:

@@ -8,6 +8,7 @@ import pytest
 from builders import CHECKS, build_task
 from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
+from shown_screen import Stage, rows
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import UserError
@@ -20,7 +21,7 @@ from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
-from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.runs import RunsScreen, RunTable
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.tables import Heading, RowQuery, arranged, parse_query
 
@@ -81,17 +82,29 @@ def test_rows_are_sorted_and_grouped() -> None:
     assert by_steps == ["a", "c", "b"]
     grouped = arranged(ROWS, RowQuery(), group=model)
     headings = [found for found in grouped if isinstance(found, Heading)]
-    assert headings == ["2× m-1", "1× m-2"]
+    assert headings == ["2× m-1"], "a run that is alone in its group has no heading"
+    assert grouped[-1] is ROWS[1]
     said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
-    assert (said["verdict"], said["steps"], said["cost"], said["model"]) == (
+    assert (said["outcome"], said["steps"], said["cost"], said["model"]) == (
         "✔ 1 of 1",
         "25",
         "Σ$0.50",
         "m-1",
     )
-    by_verdict = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
-    assert [str(found) for found in by_verdict if isinstance(found, Heading)] == ["1× m-2", "2× m-1"]
-    assert by_verdict[1:] == [ROWS[1], "2× m-1"]
+    by_outcome = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
+    assert by_outcome == [ROWS[1], "2× m-1"]
+
+
+def test_outcome_end_reason_and_verdict_are_three_things() -> None:
+    shown = {column.name: column.shown for column in COLUMNS}
+    ended = row("d", exit_status="Submitted")
+    assert (shown["outcome"](ended), shown["end reason"](ended), shown["verdict"](ended)) == (
+        "",
+        "Submitted",
+        "",
+    )
+    for query in ("end:submitted", "ending:submitted", "-outcome:submitted", "-verdict:submitted"):
+        assert parse_query(query, COLUMNS).matches(ended), query
 
 
 async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> None:
@@ -257,6 +270,40 @@ async def test_files_that_were_not_read_or_not_whole_are_counted_and_named(tmp_p
         assert "1 file not read" in str(table.border_subtitle)
         assert sorted(Path(row.name).name for row in table.shown if not row.warning) == ["whole.json"]
         await driver.press("i")
-        await driver.until(lambda: "│ half.jsonl is in no format" in driver.text())
+        await driver.until(lambda: "│ half.jsonl is in no known" in driver.text())
         assert "cut.json: The file ends within record" in driver.text()
         assert "notes.md" not in driver.text()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)])
+async def test_the_list_uses_the_width_that_is_there(size: tuple[int, int]) -> None:
+    names = [f"a-library-with-a-long-name.function_number_{number}" for number in range(4)]
+    table = RunTable(id="runs")
+    app = Stage(table)
+    async with app.run_test(size=size) as pilot:
+        table.show(
+            row(name, model="a-vendor/a-model-of-a-size", exit_status="LimitsExceeded", duration_s=7_187.0)
+            for name in names
+        )
+        for group in (None, COLUMNS[1]):
+            table.group_by(group)
+            await pilot.pause()
+            drawn = rows(app)[: table.count + 1]
+            free = size[0] - max(map(len, drawn))
+            assert free >= 0
+            assert "verdict" not in drawn[0], "nobody has judged a run"
+            is_cut = any("…" in line for line in drawn)
+            assert not is_cut or free <= 1, "\n".join(drawn)
+            if size[0] >= 120:
+                assert "LimitsExceeded" in drawn[-1]
+                assert "1:59:47" in drawn[-1]
+
+
+def test_a_run_whose_file_was_cut_off_is_named_as_cut() -> None:
+    outcome = next(column for column in COLUMNS if column.name == "outcome")
+    cut = RunRow(ROWS[0].listed, warning="The file ends within record 3, at byte 7; all before it is shown.")
+    assert outcome.shown(cut) == "! cut off, ✔ solved"
+    assert outcome.shown(RunRow(ROWS[2].listed, warning=cut.warning)) == "! cut off"
+    assert (
+        outcome.shown(RunRow(ROWS[2].listed, warning="Record 7, at byte 9, can't be decoded.")) == "! damaged"
+    )

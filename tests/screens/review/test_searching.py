@@ -111,7 +111,7 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         await driver.until_on(PlacesScreen)
         await driver.press("slash")
         await driver.type("nowhere")
-        await driver.until(lambda: "Places none" in driver.text() and not places.table.count)
+        await driver.until(lambda: "Lines none" in driver.text() and not places.table.count)
         await driver.press("escape")
         await driver.until_on(RunsScreen)
 

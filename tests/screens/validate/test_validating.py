@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 from builders import CHECKS, REPAIR
+from examples import at_the_gate
 from fakes import FakeRunner
 from hostile import CONTROLS, MARKUP, UNICODE
 from screens.driving import LARGE, SMALL
@@ -49,7 +50,7 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         await driver.press("9", "backspace", "7")
         assert "too easy" in driver.text()
         await driver.press("u")
-        assert "Every displayed task has your verdict" in driver.text()
+        assert "Every task shown has your verdict" in driver.text()
         await driver.press("left_square_bracket")
         await driver.shows(tasks[1].id)
         await driver.until(lambda: "a file names it" in driver.text())
@@ -64,6 +65,50 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         assert "leak" in driver.text()
 
 
+async def test_an_adjudicator_decides_where_validators_disagree(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path)
+    for name, verdicts in {"bob": ("1", "1", "1"), "cleo": ("1", "5", "1")}.items():
+        async with validating(services, tasks, name=name) as driver:
+            for task, verdict in zip(tasks, verdicts, strict=True):
+                await driver.shows(task.id)
+                assert "Verdicts of the validators" not in driver.text()
+                await driver.press(verdict)
+                if name == "cleo" and verdict == "5":
+                    await driver.press("c")
+                    await driver.type("the brief names it")
+                    await driver.press("enter")
+                await driver.press("right_square_bracket")
+    async with validating(services, tasks, adjudicates=True, size=LARGE) as driver:
+        await driver.shows(tasks[1].id)
+        assert len(driver.screen.queue.rows) == 1
+        await driver.until(lambda: "Verdicts of the validators" in driver.text())
+        assert all(
+            words in driver.text() for words in ("bob", "cleo", "leak", "the brief names it", "0 decided")
+        )
+        await driver.press("5")
+        await driver.until(
+            lambda: "Decided: Leak." in driver.text() and "1 decided, 0 accepted" in driver.text()
+        )
+        await driver.press("backspace")
+        await driver.until(lambda: "Taken back: the decision leak." in driver.text())
+        assert "0 decided" in driver.text()
+        await driver.press("1")
+        await driver.until(lambda: "1 decided, 1 accepted" in driver.text())
+    async with validating(services, tasks, name="ada", size=LARGE) as driver:
+        await driver.press("right_square_bracket")
+        await driver.shows(tasks[1].id)
+        await driver.press("1")
+        await driver.until(lambda: "left out of the agreement" in driver.text())
+        assert "Verdicts of the validators" not in driver.text()
+
+
+async def test_without_a_disagreement_there_is_nothing_to_decide(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, adjudicates=True) as driver:
+        await driver.until(lambda: "There is nothing to decide" in driver.text())
+        await driver.press("1")
+
+
 async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path)
     reader = GlanceReader(GlanceStore(services.locations.glances, services.clock), "ada")
@@ -73,20 +118,21 @@ async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
         reader.name = "bob"  # another person: each first reading counts
     async with validating(services, tasks, size=LARGE) as driver:
         await driver.until(lambda: "1.00 seen" in driver.text() and "0.00 seen" in driver.text())
+        await driver.until(lambda: "100% of blind readings named the fault" in driver.text())
         await driver.press("slash")
         await driver.type("glance<0.2")
         await driver.until(lambda: [row.task.id for row in driver.screen.queue.shown] == [tasks[1].id])
 
 
-@pytest.mark.parametrize(("key", "verdict"), list(zip("123456789", TaskVerdict, strict=True)))
-async def test_every_verdict_has_its_digit(tmp_path: Path, key: str, verdict: TaskVerdict) -> None:
+async def test_every_verdict_has_its_digit(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
-        await driver.press(key)
-        assert driver.said.verdict is not None
-        assert driver.said.verdict.verdict is verdict
-        await driver.press("backspace")
-        assert driver.said.verdict is None
+        for key, verdict in zip("123456789", TaskVerdict, strict=True):
+            await driver.press(key)
+            assert driver.said.verdict is not None, key
+            assert driver.said.verdict.verdict is verdict, key
+            await driver.press("backspace")
+            assert driver.said.verdict is None, key
 
 
 async def test_an_acceptance_without_evidence_says_so(tmp_path: Path) -> None:
@@ -375,8 +421,16 @@ async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
         assert driver.said.verdict is None
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
-@pytest.mark.parametrize("kind", ["markup", "controls", "unicode"])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("markup", SMALL),
+        ("controls", LARGE),
+        ("unicode", SMALL),
+        *at_the_gate([("markup", LARGE), ("controls", SMALL), ("unicode", LARGE)]),
+    ],
+    ids=str,
+)
 async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
     corpus = {"markup": MARKUP, "controls": CONTROLS, "unicode": UNICODE}[kind]
     texts = [text.encode("utf-8", "replace").decode() for text in corpus]

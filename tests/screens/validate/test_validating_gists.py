@@ -62,7 +62,7 @@ async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: 
             "no code is run",
             "5 calls, 2 functions and 1 files touched",
             "3 equal runs",
-            "✓ tests/test_prices.py::test_total",
+            "✔ tests/test_prices.py::test_total",
             "│ done",
             "the reference gist, faithful  ran 100.0 %  exists 98.5 %",
         ):

@@ -76,18 +76,19 @@ async def validating(
     runner: FakeRunner | None = None,
     size: tuple[int, int] = (80, 24),
     name: str = "ada",
+    adjudicates: bool = False,
     crashes: int = 0,
 ) -> AsyncIterator[Validating]:
     """Run the app on some tasks until the first without a verdict is shown."""
     running = runner or FakeRunner(CHECKS)
     services = replace(services, runner_for=lambda task: running)
     names = [str(task.folder) for task in tasks]
-    session = ValidationSession.of(services, read_set(names, services.tasks), name)
+    session = ValidationSession.of(services, read_set(names, services.tasks), name, adjudicates=adjudicates)
     app = OneScreenApp(services.locations, "screens/validate/validate.tcss", lambda: ValidateScreen(session))
     async with app.run_test(size=size, notifications=True) as pilot:
         driver = Validating(app, pilot)  # type: ignore[arg-type]
         await driver.until_on(ValidateScreen)
-        await driver.until(lambda: driver.screen.dossier is not None)
+        await driver.until(lambda: driver.screen.dossier is not None or not driver.screen.queue.rows)
         yield driver
         if running.gate is not None:
             running.gate.set()

@@ -172,7 +172,7 @@ async def test_outcomes_are_filtered_and_failures_shown() -> None:
         table.show_results(RESULTS)
         table.table.focus()
         await pilot.pause()
-        assert "✓ passed" in rows(app)[3]
+        assert "✔ passed" in rows(app)[3]
         assert not table.has_class("-failure")
         await pilot.press("down")
         await pilot.pause()

@@ -36,7 +36,7 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
         words.sort_next()
         words.sort_next()
         await pilot.pause()
-        assert rows(app)[0] == "word   length"
+        assert rows(app)[0] == "word   length ▲"
         assert words.shown == ["fig", "pear", "kiwi", "banana"]
         words.turn_round()
         assert words.shown == ["banana", "pear", "kiwi", "fig"]
@@ -47,11 +47,21 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
             words.narrow("weight>3")
         assert words.shown == ["banana", "pear"]
         words.narrow("")
-        words.group = LENGTH
-        words.rearrange()
+        words.group_by(LENGTH)
         await pilot.pause()
-        assert rows(app)[1:4] == ["- 1× 3", "fig         3", "- 1× 6"]
+        assert rows(app)[1:6] == [
+            "fig           3",
+            "banana        6",
+            "- 2× 4",
+            "  kiwi        4",
+            "  pear        4",
+        ]
         assert words.chosen == "pear"
+        words.cursor = words.rows.index("fig")
+        assert words.chosen_group is None
+        words.fold(folded=True)
+        words.pick()
+        assert (len(words.rows), words.picked) == (5, ["fig"])
 
 
 async def test_the_cursor_stays_on_its_row_and_a_renewed_row_in_its_place() -> None:
@@ -131,7 +141,7 @@ async def test_a_wide_row_is_scrolled_with_its_heading_or_cut() -> None:
 
 async def test_the_last_column_ends_before_the_scroll_bar() -> None:
     words = table(
-        (WORD, Column("also", lambda word: f"{word} from one end to the other", width=28, keeps_end=True))
+        (WORD, Column("also", lambda word: f"{word} from one end to the other", least=9, keeps_end=True))
     )
     app = Stage(words)
     async with app.run_test(size=(30, 6)) as pilot:
@@ -153,13 +163,13 @@ async def test_picked_rows_are_marked_where_there_is_room_for_it() -> None:
         words.pick()
         await pilot.pause()
         assert words.picked == ["fig"]
-        assert [row[:1] for row in rows(app)[1:5]] == [" ", "✓", " ", " "]
+        assert [row[:1] for row in rows(app)[1:5]] == [" ", "✔", " ", " "]
 
 
 async def test_cells_are_literal_and_cut_to_their_width() -> None:
-    words = table((Column("[b]word[/b]", str, width=11), LENGTH))
+    words = table((Column("[b]word[/b]", str, least=5), LENGTH))
     app = Stage(words)
-    async with app.run_test(size=(40, 6)) as pilot:
+    async with app.run_test(size=(18, 6)) as pilot:
         words.show(["[red]x[/red]", "\x1b[31m\n", "漢字漢字漢字漢字"])
         await pilot.pause()
         shown = rows(app)

@@ -152,7 +152,7 @@ def test_nothing_of_a_packed_header_is_unpacked(tmp_path: Path, reader: str) -> 
     assert archive.stat().st_size < 20_000
     tracemalloc.start()
     try:
-        with pytest.raises(UserError, match="holds a header of 209715200 bytes"):
+        with pytest.raises(UserError, match="contains a header of 209715200 bytes"):
             PACKED[reader](archive, tmp_path / "into")
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:

@@ -74,7 +74,7 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
             "from dataclasses import replace\nfrom assertion_kind import AssertionKind\n"
             "from gistpoint.core.tools.browsing import READ_FILE\nclass Clash(AssertionKind):\n"
             "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n",
-            "the tool 'read_file' is gistpoint's own, and another one",
+            "the tool 'read_file' is gistpoint's own, but a different one",
         ),
     ],
     ids=["exit", "panic", "mute", "long", "text", "class", "mode", "tool"],

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.sandbox.attacks.table import ATTACKS, COMMANDS, ESCAPES, REPORTS, TREES, Expected
+from gistpoint.sandbox.attacks.table import ANSWERS, ATTACKS, COMMANDS, ESCAPES, REPORTS, TREES, Expected
 from gistpoint.sandbox.attacks.trying import source_of
 from gistpoint.sandbox.backends.base import BackendProbe
 from gistpoint.sandbox.backends.plain import PlainBackend
@@ -25,7 +25,13 @@ def test_names_are_one_each():
 
 
 def test_every_file_is_used():
-    listed = {"escapes": ESCAPES, "reports": REPORTS, "trees": TREES, "commands": COMMANDS}
+    listed = {
+        "escapes": ESCAPES,
+        "reports": REPORTS,
+        "trees": TREES,
+        "answers": ANSWERS,
+        "commands": COMMANDS,
+    }
     for folder, attacks in listed.items():
         files = {path.stem for path in (FOLDER / folder).iterdir() if path.suffix in (".py", ".sh")}
         assert files == {name for attack in attacks for name in (attack.file, attack.then) if name}

@@ -14,7 +14,7 @@ import pytest
 
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapCall, namespace_end
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap serves Linux alone")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap works only on Linux")
 
 
 @pytest.mark.parametrize("handles", [True, False])

@@ -374,7 +374,7 @@ def test_settings_from_the_environment_win_over_the_file(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("file", "environment", "said"),
     [
-        ("", {}, "No model is named"),
+        ("", {}, "No model was given"),
         ("", {"GISTPOINT_MODEL": "m"}, "No key is set"),
         ("", {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": f"ftp://{KEY}"}, "address of the endpoint"),
         ("", {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": "http://[x"}, "address of the endpoint"),

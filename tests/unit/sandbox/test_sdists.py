@@ -53,7 +53,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         found.port = server.server_address[1]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield found
         server.shutdown()
 

@@ -131,15 +131,15 @@ def test_why_git_fails_is_told_in_its_own_words(repository, tmp_path, place, tol
     given = place.format(folder=repository[0])
     with pytest.raises(SourceError) as caught:
         Fetcher().fetch(given, tmp_path / "one")
-    assert caught.value.message == f"{given} can't be had: {told.format(folder=repository[0])}"
+    assert caught.value.message == f"{given} is not available: {told.format(folder=repository[0])}"
     assert "`git clone`" in caught.value.hint
 
 
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("", "git said nothing."),
-        ("Cloning into '/x'...\n", "git said nothing."),
+        ("", "git printed nothing."),
+        ("Cloning into '/x'...\n", "git printed nothing."),
         ("Cloning into '/x'...\nPermission denied (publickey).\nfatal: Could not read from remote.\n\nPlease look\n",
          "Permission denied (publickey).; fatal: Could not read from remote."),
         ("fatal: detected dubious ownership\nTo add an exception, call:\n\n\tgit config\nfatal: Could not read\n",
@@ -154,14 +154,14 @@ def test_of_what_git_says_the_first_cause_is_told(monkeypatch, tmp_path, said, t
     monkeypatch.setattr(git.Repo, "clone_from", refuse)
     with pytest.raises(SourceError) as caught:
         Fetcher().fetch("git+/somewhere@HEAD", tmp_path / "one")
-    assert caught.value.message == f"git+/somewhere@HEAD can't be had: {told}"
+    assert caught.value.message == f"git+/somewhere@HEAD is not available: {told}"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("http://host/y.tar.gz", "An address is that of a git repository, and needs a commit"),
-        ("{file}", "It is a file, and a source is a folder"),
+        ("http://host/y.tar.gz", "An address must be that of a git repository, with a commit"),
+        ("{file}", "It is a file, but a source is a folder"),
         ("./nowhere", "There is no such folder"),
         ("~nobody-of-this-name/x", "There is no such folder"),
         ("name", "The version of the package is missing"),

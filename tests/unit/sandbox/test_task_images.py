@@ -119,7 +119,7 @@ def test_an_image_that_is_not_there_is_pulled_only_if_that_is_said() -> None:
     with pytest.raises(CancelledError):
         taskimages.find_image(engine_of(played), "org/image:4", pull=True, run=stopped)
     for odd in ("", "--all", "a b", "-x@sha256:0"):
-        with pytest.raises(EngineError, match="names no image"):
+        with pytest.raises(EngineError, match="does not name an image"):
             taskimages.find_image(engine_of(played), odd, pull=True)
 
 

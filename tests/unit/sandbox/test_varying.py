@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gistpoint.sandbox.equivalence.varying import simpler, size, varied, written
+from gistpoint.sandbox.equivalence.encoded import written
+from gistpoint.sandbox.equivalence.simplifying import simpler, size
+from gistpoint.sandbox.equivalence.varying import varied
+from gistpoint.sandbox.payload.call_replayer import Describer
 
 RECORDED = [
     [["s", "abc"], ["l", [["i", "3"], ["i", "9"]]], ["n"], ["o", 0, [3], "lib.Thing"]],
@@ -70,9 +73,7 @@ def test_the_parts_of_a_slice_are_varied() -> None:
 
 
 def encoded(value: object) -> list[object]:
-    from gistpoint.sandbox.payload.call_replayer import encoded as encode
-
-    return encode(value, 0, [])
+    return Describer(0, is_of_tree=lambda kind: False).encoded(value, [0])
 
 
 def test_a_fault_that_only_a_recorded_text_with_a_blank_before_it_shows_is_found() -> None:

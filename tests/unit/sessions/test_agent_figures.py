@@ -61,7 +61,7 @@ def test_passes_that_are_to_be_read_and_mixed_attempts_are_told_and_not_counted(
     assert (totals.malformed.count, totals.malformed.of) == (3, 12)
     words = summary_lines(totals)
     assert words["solved"] == "1 of 3 [6, 79], 1 more to be read"
-    assert words["mixed"] == "1 by a person and a model, in no rate"
+    assert words["mixed"] == "1 by a person and a model, counted in no rate"
     assert words["without an attempt"] == "1"
 
 
@@ -106,7 +106,7 @@ def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None
     rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
     assert (
         summary_lines(totals_of(rows))["time"]
-        == "30 s in attempts: 20 s of it the model's, 4 s waiting to ask again; 2 requests sent again before"
+        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request again; 2 requests sent again before"
         " a reply"
     )
 

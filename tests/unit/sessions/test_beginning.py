@@ -76,7 +76,7 @@ def test_a_run_is_begun_once_and_done(services: Services) -> None:
 
 
 def test_what_can_not_begin_says_why(services: Services) -> None:
-    with pytest.raises(UserError, match="No task is named"):
+    with pytest.raises(UserError, match="No task was given"):
         plan_run(services, BeginAgentRun(), None, print)
     with pytest.raises(EndpointError, match="no built-in solver"):
         plan_run(services, BeginAgentRun(demo=True, model=AgentModel(model="builtin:x")), None, print)

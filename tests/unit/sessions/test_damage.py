@@ -17,8 +17,9 @@ from recorded_runs import make_all
 
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import StepKind
+from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.opening import ListedRun, list_runs, open_run
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,41 @@ def opened(path: Path, data: bytes) -> RunDocument:
     document = open_run(path)
     document.build()
     return document
+
+
+def test_a_cut_file_of_any_format_is_named_as_cut(tmp_path: Path) -> None:
+    """A file that ends within a JSON value; the end of a line, or of Markdown, may be that of the file."""
+    unnamed = []
+    for item in make_all(tmp_path / "made"):
+        data = item.path.read_bytes() if item.path.is_file() else b""
+        if not data.startswith((b"{", b"[")):
+            continue
+        closing = data.rstrip().rfind(b"}", 0, len(data.rstrip()) - 1)
+        for at in (len(data) // 2, len(data) * 4 // 5, closing + 1, len(data.rstrip()) - 1):
+            cut = data[:at]
+            if is_json(cut.rsplit(b"\n", 1)[-1]) or is_json(cut):
+                continue
+            path = tmp_path / item.path.name
+            path.write_bytes(cut)
+            for listed in list_runs([path]):
+                said = [listed.problem] if listed.header is None else read_warnings(listed)
+                if not any(map(says_cut, said)) and listed.header is not None:
+                    unnamed.append(f"{item.format} {item.path.name} at {at} of {len(data)}: {said}")
+    assert not unnamed, "\n".join(unnamed)
+
+
+def is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return not text.strip()
+    return True
+
+
+def read_warnings(listed: ListedRun) -> tuple[str, ...]:
+    document = open_run(listed.name, known=listed.format)
+    document.build()
+    return document.header.warnings
 
 
 @pytest.mark.parametrize("indent", [None, 2])

@@ -172,6 +172,7 @@ def test_anything_else_says_what_it_looks_like_and_what_would_help(
     [
         ([], "there is no step in it"),
         ([{"role": "narrator", "content": "x"}] * 4, "does not know 4 of its first 4 steps"),
+        ([{"role": "narrator", "content": "x"}], "does not know its only step"),
     ],
 )
 def test_a_file_that_is_taken_without_known_steps_is_doubted(
@@ -196,7 +197,7 @@ def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
     out, error = capsys.readouterr()
     assert "good.json" in out
     assert "messages of LangChain" in error
-    assert "notes.json is in no format that is known here" in error
+    assert "notes.json is in no known format" in error
     assert "2 files not read" in error
 
 

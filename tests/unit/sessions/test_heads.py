@@ -167,7 +167,7 @@ def test_a_journal_and_its_head_that_were_saved_together_can_not_be_put_back(hom
     shutil.copytree(saved, home.data)
     assert (
         read_journal(folder / JOURNAL).fault
-        == "It was cut back: it ends with event 2, and event 6 was on the disk."
+        == "It was cut off: it ends with event 2, but event 6 was stored."
     )
 
 
@@ -309,7 +309,7 @@ def test_two_processes_that_begin_at_once_have_one_key(home: Locations) -> None:
 def test_a_damaged_key_is_told_and_not_replaced(attempt: Path, home: Locations, text: str) -> None:
     (home.proofs / KEY).write_text(text, encoding="utf-8")
     assert read_journal(attempt / JOURNAL).fault == ""
-    with pytest.raises(UserError, match="does not hold the key of this machine"):
+    with pytest.raises(UserError, match="does not contain the key of this machine"):
         JournalWriter(attempt, FakeClock())
     assert (home.proofs / KEY).read_text(encoding="utf-8") == text
 

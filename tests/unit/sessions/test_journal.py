@@ -304,7 +304,7 @@ def test_a_chain_that_was_made_anew_does_not_have_the_head(tmp_path: Path) -> No
     path.write_bytes((other / JOURNAL).read_bytes())
     content = read_journal(path)
     assert content.broken_at is None
-    assert content.fault == "It was rewritten: event 5 is not the one that was on the disk."
+    assert content.fault == "It was rewritten: event 5 is not the one that was stored."
     with pytest.raises(AttemptError, match="was rewritten"):
         JournalWriter(tmp_path / "a", FakeClock())
 
@@ -400,7 +400,7 @@ def test_a_journal_of_newer_events_is_read_and_not_resumed(tmp_path: Path, data:
         path.write_bytes(encode(JournalEvent(1, "attempt_started", 0, 0, event, "")))
         content = read_journal(path)
         assert len(content.events) == 1
-        assert content.fault == ("" if schema == 1 else f"{NEWER}, and this gistpoint knows version 1.")
+        assert content.fault == ("" if schema == 1 else f"{NEWER}, but this gistpoint knows version 1.")
     before = path.read_bytes()
     with pytest.raises(AttemptError, match=rf"not resumed\. {NEWER}"):
         JournalWriter(tmp_path, FakeClock())

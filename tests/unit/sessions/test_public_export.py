@@ -160,7 +160,7 @@ def test_the_key_is_made_once_and_is_the_owners(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     path.write_text("short")
-    with pytest.raises(StudyError, match="does not hold a key"):
+    with pytest.raises(StudyError, match="does not contain a key"):
         key_of(tmp_path)
 
 

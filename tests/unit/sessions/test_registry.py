@@ -92,7 +92,7 @@ def test_a_format_that_cannot_be_loaded_is_named_with_a_file_of_no_known_format(
             open_run(unknown)
         listed = [item.problem for item in list_runs([unknown])]
         assert len(listed) == 1
-        assert "Ask whoever made the plugin" in listed[0]
+        assert "Ask the author of the plugin" in listed[0]
     finally:
         registry.formats.cache_clear()
         registry._installed.cache_clear()

@@ -263,7 +263,7 @@ def test_what_is_not_as_it_was_is_noted(journal: Path, task: Task) -> None:
 
     replay, _ = replayed(edited(journal, edit), task)
     assert [note.split(".")[0] for note in replay.notes] == [
-        "The journal was changed since: its chain of hashes breaks at line 2",
+        "The journal was changed later: its chain of hashes breaks at line 2",
         "The tools were declared differently when this was recorded",
         "The tests ran in other then, and run in fake now",
     ]
@@ -379,7 +379,7 @@ def test_a_chat_whose_tools_are_ours_is_replayed_by_place(tmp_path: Path, journa
     replay, calls = replayed(path, task)
     assert [c.sameness for c in calls] == [SAME, COULD_NOT, COULD_NOT]
     assert "'bash'" in calls[1].reason
-    assert calls[2].reason.startswith("Its arguments are not recorded")
+    assert calls[2].reason.startswith("Its arguments were not recorded")
     assert replay.same_verdict(), "a chat tells no verdict"
 
 

@@ -131,7 +131,7 @@ def test_what_nobody_can_tell_is_badged_and_named(tmp_path: Path, tree: SourceTr
     ]
     found = states(chat_run(tmp_path, calls), tree)
     assert [state.badge for state in found] == [Badge.FROM_EDITS] * 2 + [Badge.UNKNOWN] * 3
-    assert found[2].problems == ("step 3: An edit is recorded in part only: src/stats.py",)
+    assert found[2].problems == ("step 3: Only a part of an edit is recorded: src/stats.py",)
     assert found[4].problems[1:] == (
         "step 4: The text that was replaced in src/stats.py is not in the file.",
     )

@@ -380,17 +380,33 @@ def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("verdict = 1", "review.toml can't be used"),
+        ("verdict = ", "review.toml can't be read"),
+        ("verdict = 1", "review.toml: 'verdict' must be a list of tables"),
+        (
+            '[[verdict]]\nkey = "Z"\nwords = 3\nmeans = "accept"',
+            "verdict 1: 'words' must be a text of 1 to 60",
+        ),
+        (
+            '[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "fine"',
+            "verdict 1: 'means' must be one of accept, .*fine",
+        ),
+        ('[[verdict]]\nkey = "Z"\nwords = "no"', "verdict 1 has no 'means'"),
+        ('[[verdict]]\nkey = "Z"\nword = "no"', "verdict 1: unknown key 'word'"),
+        ('[[verdicts]]\nkey = "Z"', "review.toml: unknown key 'verdicts'"),
         ('[[verdict]]\nkey = "n"\nwords = "no"\nmeans = "accept"', "'n' of 'no' is taken"),
         ('[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "exclude"', "needs a reason"),
         ('[[verdict]]\nkey = "Z"\nwords = "late"\nmeans = "accept_corrected_time"', "needs a time"),
-        ('[[verdict]]\nkey = "ZZ"\nwords = "no"\nmeans = "accept"', "verdict"),
+        (
+            '[[verdict]]\nkey = "ZZ"\nwords = "no"\nmeans = "accept"',
+            "verdict 1: 'key' must be one character, not 'ZZ'",
+        ),
     ],
 )
 def test_wrong_words_of_verdicts_are_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "review.toml").write_text(text)
-    with pytest.raises(SettingsError, match=words):
+    with pytest.raises(SettingsError, match=words) as refused:
         read_verdict_words(tmp_path, "n")
+    assert "Object" not in refused.value.message, "the library's own words"
 
 
 def test_keys_of_runs_are_their_own_and_stay_when_files_move_and_grow(tmp_path: Path) -> None:

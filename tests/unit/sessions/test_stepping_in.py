@@ -177,9 +177,9 @@ def test_only_an_attempt_that_a_run_can_let_go_of_is_taken_over(home: Home) -> N
         return structs.replace(state, header=msgspec.structs.replace(state.header, **members))
 
     solver = dict(state.header.solver or {})
-    assert why_not(state, live=True) == "A person has this attempt open already."
+    assert why_not(state, live=True) == "A person already has this attempt open."
     untouched = structs.replace(state, handovers=())
-    assert "does not work on the run r" in why_not(untouched, live=True)
+    assert "is not working on the run r" in why_not(untouched, live=True)
     with run.held():
         assert run_to_take_from(untouched, home.runs, live=True).name == "r"
     assert "in a run" in why_not(with_header(actor="person"))

@@ -169,7 +169,7 @@ def test_damaged_journals_are_listed_with_their_problem(store: AttemptStore, tas
     problems = {summary.attempt_id: summary.problem for summary in store.summaries()}
     assert "Line 1 is not an event" in problems[names[0]]
     assert "breaks at line 4" in problems[names[1]]
-    assert "It was cut back: it ends with event 0, and event 3 was on the disk." in problems[names[2]]
+    assert "It was cut off: it ends with event 0, but event 3 was stored." in problems[names[2]]
     assert "It was cut back" in problems[names[3]]
     assert problems[names[4]] == ""
     unfinished = store.unfinished(task.id, Enrolment())

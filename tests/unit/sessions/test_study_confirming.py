@@ -107,4 +107,4 @@ def test_the_check_of_a_study_warns_of_tasks_whose_passes_cannot_be_confirmed(
     controlled(places[0].folder, controls=Controls(False, Unconfirmable.RUNS_TEXT))
     reduced, detail = found()
     assert reduced
-    assert detail == f"passes of 1 of 4 repairs can't be: {places[0].short_id}: no (runs_text)"
+    assert detail == f"passes of 1 of 4 repairs can't be confirmed: {places[0].short_id}: no (runs_text)"

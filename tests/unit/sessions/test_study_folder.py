@@ -161,7 +161,7 @@ def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(
     newer = before.replace(b'"version": 1', b'"version": 2') + b'{"new":"line"}\n'
     (other / "log" / path.name).write_bytes(newer)
     with pytest.raises(
-        StudyError, match=r"is version 2 of gistpoint\.study, and this gistpoint knows version 1"
+        StudyError, match=r"is version 2 of gistpoint\.study, but this gistpoint knows version 1"
     ):
         synchronise(study, other)
     assert path.read_bytes() == before
@@ -184,7 +184,7 @@ def test_people_and_simulation_are_not_mixed(tmp_path: Path, machine: Machine) -
     simulated = machine.open(declare(tmp_path / "simulated", {"simulated": True}))
     people.require_people()
     simulated.require_simulated()
-    with pytest.raises(StudyError, match="simulated study: it takes no people"):
+    with pytest.raises(StudyError, match="simulated study: people can't take part"):
         simulated.require_people()
     with pytest.raises(StudyError, match="nothing simulated"):
         people.require_simulated()

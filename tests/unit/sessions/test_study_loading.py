@@ -228,8 +228,8 @@ def test_a_run_that_is_there_twice_counts_once(tmp_path: Path) -> None:
         "It is the same run as runs/x/one/journal.jsonl, which is counted.",
     ]
     assert [run.why_not for run in other.runs] == [
-        "Its run is counted for 'model-x' already.",
-        "Its run is counted for 'model-x' already.",
+        "Its run is already counted for 'model-x'.",
+        "Its run is already counted for 'model-x'.",
         "It is the same run as runs/x/one/journal.jsonl, which is counted.",
     ]
 

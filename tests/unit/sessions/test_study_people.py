@@ -91,8 +91,8 @@ def test_who_is_of_the_team_is_an_author_unless_it_is_said(tmp_path: Path) -> No
     [
         (EnrolPeople(number=2), "Name the stratum."),
         (EnrolPeople(number=2, stratum="old"), "'old' is not a stratum"),
-        (EnrolPeople(code="p1", stratum="junior"), "P1 is in the study already"),
-        (EnrolPeople(code="P 2", stratum="junior"), "can't be the code"),
+        (EnrolPeople(code="p1", stratum="junior"), "P1 is already in the study"),
+        (EnrolPeople(code="P 2", stratum="junior"), "is not a valid code"),
         (EnrolPeople(code="P3", stratum="junior"), "was erased"),
     ],
 )
@@ -130,7 +130,7 @@ def test_the_course_of_a_study_has_one_direction(tmp_path: Path) -> None:
     close_study(study)
     with pytest.raises(StudyError, match="closed already"):
         close_study(study)
-    with pytest.raises(StudyError, match="nobody is enrolled any more"):
+    with pytest.raises(StudyError, match="nobody can be enrolled any more"):
         enrol_people(study, EnrolPeople())
 
 
@@ -168,7 +168,7 @@ def test_only_who_is_enrolled_and_has_not_left_is_served(tmp_path: Path) -> None
     withdraw_person(study, WithdrawPerson(code="P1", keep=True))
     assert codes_to_serve(study) == ["P2"]
     close_study(study)
-    with pytest.raises(StudyError, match="nobody takes part any more"):
+    with pytest.raises(StudyError, match="nobody can take part any more"):
         codes_to_serve(study)
 
 
@@ -189,7 +189,7 @@ def test_an_assignment_is_freed_once_and_not_after_its_end(tmp_path: Path) -> No
     study.record("P1", person("P1"), StudyOperationKind.BEGUN, Begun(assignment=second.id, attempt="one"))
     ended = Finished(assignment=second.id, attempt="one", end="solved")
     study.record("P1", person("P1"), StudyOperationKind.FINISHED, ended)
-    with pytest.raises(StudyError, match="has an end: attempt one"):
+    with pytest.raises(StudyError, match="has ended with attempt one"):
         return_assignment(study, ReturnAssignment(assignment=second.id, why="x"))
 
 

@@ -288,3 +288,77 @@ def test_a_set_is_a_folder_a_list_single_tasks_or_all(tmp_path: Path) -> None:
     for name in (str(tmp_path / "empty"), "nonsense"):
         with pytest.raises(TaskError):
             read_set([name], store)
+
+
+def disagreeing(folder: Path) -> ValidationStore:
+    """Two validators who disagree on ONE, agree on TWO, and of whom one wants to discuss THREE."""
+    clock = FakeClock()
+    for name, verdicts in {
+        "ada": (TaskVerdict.ACCEPT, TaskVerdict.ACCEPT, TaskVerdict.NEEDS_DISCUSSION),
+        "bob": (TaskVerdict.REJECT_LEAK, TaskVerdict.ACCEPT, TaskVerdict.ACCEPT),
+    }.items():
+        validator = at_work(folder, name, clock)
+        for task, verdict in zip((ONE, TWO, THREE), verdicts, strict=True):
+            validator.verdict(task, verdict)
+    return ValidationStore(folder, clock)
+
+
+def test_a_decision_holds_until_a_verdict_that_it_decided_changes(tmp_path: Path) -> None:
+    store = disagreeing(tmp_path)
+    assert [row.standing for row in progress(store.book, (ONE, TWO, THREE))] == [
+        TaskStatus.DISPUTED, TaskStatus.ACCEPTED, TaskStatus.DISCUSSION,
+    ]  # fmt: skip
+    judge = Validator(store, "cleo")
+    judge.reveal(ONE)
+    judge.adjudicate(ONE, TaskVerdict.REJECT_LEAK)
+    (row,) = progress(store.book, [ONE])
+    assert (row.standing, row.decided, row.decided_by) == (
+        TaskStatus.REJECTED,
+        TaskVerdict.REJECT_LEAK,
+        "cleo",
+    )
+    assert row.verdicts == {"ada": TaskVerdict.ACCEPT, "bob": TaskVerdict.REJECT_LEAK}
+    Validator(store, "bob").verdict(ONE, TaskVerdict.REJECT_FLAKY)
+    (row,) = progress(store.book, [ONE])
+    assert (row.standing, row.decided) == (TaskStatus.DISPUTED, None)
+    judge.adjudicate(ONE, TaskVerdict.ACCEPT)
+    assert progress(store.book, [ONE])[0].standing is TaskStatus.ACCEPTED
+    Validator(store, "dan").verdict(ONE, TaskVerdict.ACCEPT)
+    assert progress(store.book, [ONE])[0].decided is None
+    judge.adjudicate(ONE, TaskVerdict.ACCEPT)
+    judge.undo(ONE)
+    assert progress(store.book, [ONE])[0].standing is TaskStatus.DISPUTED
+    again = ValidationStore(tmp_path, FakeClock())
+    assert progress(again.book, [ONE]) == progress(store.book, [ONE])
+
+
+def test_a_verdict_given_after_those_of_others_were_shown_is_left_out_of_the_agreement(
+    tmp_path: Path,
+) -> None:
+    store = disagreeing(tmp_path)
+    before = verdict_agreement(store.book, [ONE, TWO], "ada", "bob")
+    ada = Validator(store, "ada")
+    shown = ada.reveal(ONE)
+    assert [one.reviewer for one in shown] == ["ada", "bob"]
+    ada.verdict(ONE, TaskVerdict.REJECT_LEAK)
+    assert progress(store.book, [ONE])[0].standing is TaskStatus.REJECTED
+    assert verdict_agreement(store.book, [ONE, TWO], "ada", "bob") == before
+    cleo = Validator(store, "cleo")
+    cleo.reveal(ONE)
+    cleo.verdict(ONE, TaskVerdict.REJECT_LEAK)
+    assert verdict_agreement(store.book, [ONE], "cleo", "bob").tasks == 0
+
+
+def test_a_task_without_a_verdict_is_not_decided(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="nothing to decide"):
+        at_work(tmp_path).adjudicate(ONE, TaskVerdict.ACCEPT)
+
+
+def test_a_decision_is_a_row_of_the_export(tmp_path: Path) -> None:
+    store = disagreeing(tmp_path)
+    Validator(store, "cleo").adjudicate(ONE, TaskVerdict.REJECT_LEAK)
+    lines = csv_lines(validation_rows(store.book, [ONE]), VALIDATION_COLUMNS)
+    rows = list(csv.DictReader(io.StringIO("".join(lines))))
+    (decision,) = [row for row in rows if row["kind"] == "adjudication"]
+    assert (decision["reviewer"], decision["verdict"]) == ("cleo", "reject_leak")
+    assert set(decision["decides"].split()) == {row["op"] for row in rows if row["kind"] == "verdict"}

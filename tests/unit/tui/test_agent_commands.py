@@ -117,7 +117,7 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
         assert "answered 401" in out.rpartition("message\t")[2]
         assert KEY not in out + err
         assert agent("resume", "r", "--base-url", "http://localhost:9/v1") == 2
-        assert "begun with a model at another server" in capsys.readouterr().err
+        assert "started with a model at another server" in capsys.readouterr().err
         assert agent("resume", "r", "--base-url", served.url) == 0
     assert shown(capsys, "r")["totals"]["left"] == 0
 
@@ -196,8 +196,8 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--model", "m"], "No task is named."),
-        (["TASK"], "No model is named."),
+        (["--model", "m"], "No task was given."),
+        (["TASK"], "No model was given."),
         (["TASK", "--model", "builtin:magic"], "no built-in solver of this name"),
         (["TASK", "--model", "m", "--base-url", "nonsense"], "not one of http or https"),
         (
@@ -206,7 +206,7 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
         ),
         (
             ["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--name", "../x"],
-            "can't be the name",
+            "is not a valid name",
         ),
         (["nothing", "--model", "builtin:searcher"], "There is no task 'nothing'"),
     ],

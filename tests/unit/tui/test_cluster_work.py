@@ -116,10 +116,10 @@ def test_an_attempt_is_taken_in_once_and_only_goes_on(task: Task, home: Path) ->
     store.adopt(order.attempt, delivered.journal)
     store.adopt(order.attempt, delivered.journal)
     assert store.summary(order.attempt).state.ending is not None
-    with pytest.raises(AttemptError, match="does not go on from the one that is here"):
+    with pytest.raises(AttemptError, match="does not continue the one that is here"):
         store.adopt(order.attempt, b"".join(lines[:3]))
     other = order_for(task, order.attempt)
-    with pytest.raises(AttemptError, match="does not go on"):
+    with pytest.raises(AttemptError, match="does not continue"):
         store.adopt(order.attempt, msgspec.json.decode(done(other).result, type=DeliveredAttempt).journal)
     with pytest.raises(AttemptError, match="is not whole"):
         store.adopt(order.attempt, delivered.journal + b"{")
@@ -178,7 +178,7 @@ def test_a_result_that_can_not_be_true_is_refused(task: Task, home: Path, why: s
     run = AgentRunStore(home / "runs").open_or_create("r", SETTINGS, 1, "test")
     with pytest.raises(DeliveryError, match=why):
         require_true(LIES[why](delivered), order, run, task)
-    with pytest.raises(DeliveryError, match="does not go on from the one that it was sent"):
+    with pytest.raises(DeliveryError, match="does not continue the one that was sent to it"):
         require_true(delivered, order_for(task, order.attempt, b"{}\n"), run, task)
 
 

@@ -140,7 +140,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named_with_what_to_do(home, only, mon
     assert cli.main(["doctor"]) == 0
     printed = capsys.readouterr().out
     assert "Plugin cart (gistpoint.formats) can't be loaded: ModuleNotFoundError: No module named" in printed
-    assert "Ask whoever made the plugin" in printed
+    assert "Ask the author of the plugin" in printed
     assert cli.main(["doctor", "--json"]) == 0
     (plugin,) = json.loads(capsys.readouterr().out)["plugins"]
     assert plugin["why_not"].startswith("ModuleNotFoundError")
@@ -154,12 +154,13 @@ def test_an_attack_that_comes_out_otherwise_is_told(home, only, monkeypatch, cap
     wanted = [attack for attack in ATTACKS if attack.name in ("home", "loop")]
     real = trying.self_test
     monkeypatch.setattr(
-        "gistpoint.tui.commands.doctor.self_test", lambda backends, cache: real(backends, cache, wanted)
+        "gistpoint.tui.commands.doctor.self_test",
+        lambda backends, cache, answers: real(backends, cache, answers, wanted),
     )
     assert cli.main(["doctor", "--self-test"]) == 1
     told = capsys.readouterr().out
     assert "NOT AS PROMISED: read a file in the host's home on bwrap." in told
-    assert "2 attacks on bwrap: 1 outcomes other than promised" in told
+    assert "2 attacks on bwrap: 1 unexpected outcomes" in told
 
 
 def test_the_users_own_file_overrules_the_ladder(home, only):

@@ -86,7 +86,7 @@ def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, ca
     ("arguments", "said"),
     [
         (("--table", "--judge-model", "m"), "--judge-model reads"),
-        (("--max-cost", "1"), "--max-cost is for a reading model"),
+        (("--max-cost", "1"), "--max-cost is only for a reading model"),
         (("--judge-model", ""), "--judge-model is empty"),
     ],
 )

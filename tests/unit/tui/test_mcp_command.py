@@ -60,7 +60,7 @@ HTTP = ["--http", "127.0.0.1:0"]
         (["--http", "192.0.2.1:0", "--cert", "c.pem"], "--cert and --key"),
         (["--http", "192.0.2.1:0", "--behind-proxy"], "can't be listened on"),
         ([*HTTP, "--attempt", "nope"], "no attempt 'nope'"),
-        ([*HTTP, "--attempt", "nope", "--budgets", "4"], "keeps what it began with"),
+        ([*HTTP, "--attempt", "nope", "--budgets", "4"], "keeps its settings"),
     ],
     ids=" ".join,
 )
@@ -79,7 +79,7 @@ def test_a_persons_attempt_is_not_handed_to_a_client(
     attempt = persons_attempt(task, monkeypatch, solved=solved)
     capsys.readouterr()
     assert cli.main(["mcp", task.short_id, *HTTP, "--attempt", attempt]) == 2
-    assert "did not begin over MCP" in capsys.readouterr().err
+    assert "was not started over MCP" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("token", ["short", "x" * 31, "é" * 40, "with space" * 5])

@@ -74,8 +74,28 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
     captured = capsys.readouterr()
     first, second = captured.err.splitlines()
     assert first.startswith("gistpoint: out.jsonl, line 1 is not an operation")
-    assert "out.jsonl holds no operation. What can be merged are the files of the folder reviews" in second
+    assert "out.jsonl contains no operation. Only the files of the folder reviews" in second
     assert captured.out == "82 operations added, 0 were already known.\n"
+
+
+def test_a_merge_names_the_kinds_that_it_keeps_without_reading_them(
+    theirs: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    file = next(theirs.glob("*.jsonl")) if theirs.is_dir() else theirs
+    header, first, *_ = file.read_text(encoding="utf-8").splitlines()
+    newer = [
+        json.dumps(json.loads(first) | {"op": f"00000000-0000-4000-8000-00000000000{n}", "kind": kind})
+        for n, kind in enumerate(("highlight", "poll", "highlight"))
+    ]
+    merged = tmp_path / "newer.jsonl"
+    merged.write_text("\n".join([header, first, *newer, ""]), encoding="utf-8")
+    assert cli.main(["reviews", "merge", str(merged)]) == cli.DONE
+    captured = capsys.readouterr()
+    assert captured.out == "4 operations added, 0 were already known.\n"
+    assert captured.err.splitlines() == [
+        "gistpoint: newer.jsonl: kept, but not read, since this gistpoint does not know the kind:"
+        " highlight (2), poll (1)"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +176,7 @@ def test_copies_of_a_run_count_once_and_words_make_no_other_verdict(tmp_path: Pa
     captured = capsys.readouterr()
     (row,) = json.loads(captured.out)["task"]
     assert (row["runs"], row["verdicts"], row["agreed"], row["pairs"]) == (1, {"solved": 1}, 1, 1)
-    assert "copies of runs that are counted already" in captured.err
+    assert "copies of runs that are already counted" in captured.err
     assert cli.main(["reviews", "export", *named]) == cli.DONE
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [row["reviewer"] for row in rows] == ["r1", "r2"]

@@ -120,8 +120,10 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["show", "nope"], "nope does not exist."),
         (["show", "chat.json", "--step", "9"], "chat.json has 2 steps: there is no step 9."),
         (["show", "chat.json#x"], "holds one run only"),
-        (["show", "several.jsonl"], "several.jsonl holds several runs."),
+        (["show", "several.jsonl"], "several.jsonl contains several runs."),
         (["show", "."], ". is a folder of several files."),
+        (["show", "one"], "Name the file in it: one/run.json."),
+        (["show", "none"], "none is an empty folder."),
         (["show", "\x1b[31m"], "\u241b[31m does not exist."),
         (["search", "", "chat.json"], "An argument is empty."),
         (["search", "(", "chat.json", "--regex"], "The pattern is not a regular expression"),
@@ -142,6 +144,9 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
 )
 @pytest.mark.usefixtures("chat", "several", "runner")
 def test_mistakes_are_told_in_a_line_or_two(arguments: list[str], said: str, capsys: Captured) -> None:
+    Path("one").mkdir()
+    Path("one/run.json").write_text("[]")
+    Path("none").mkdir()
     assert cli.main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -206,6 +211,22 @@ def test_a_line_with_several_matches_is_printed_once(chat: str, tmp_path: Path, 
     assert "nope" not in "".join(told)
 
 
+def test_a_search_counts_lines_and_places_and_names_what_it_could_not_read(
+    chat: str, capsys: Captured
+) -> None:
+    Path("more").mkdir()
+    Path("more/chat.json").write_bytes(Path(chat).read_bytes())
+    Path("more/odd.json").write_text('{"a": ')
+    assert cli.main(["search", "i", "more", "--scope", "result"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 1
+    assert "gistpoint: 1 line (2 places) in 1 run." in captured.err
+    assert "more/odd.json is in no format that is known here" in captured.err
+    assert "1 file could not be searched." in captured.err
+    assert cli.main(["search", "nowhere", "more"]) == 1
+    assert "1 file could not be searched." in capsys.readouterr().err
+
+
 def test_search_as_json(chat: str, capsys: Captured) -> None:
     assert cli.main(["search", "red", chat, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -243,13 +264,16 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     assert (zipped["run"], zipped["steps"]) == ("runs.zip#chat.json", 2)
     assert cli.main(["runs", several]) == 0
     heading, row, _ = capsys.readouterr().out.splitlines()
-    assert heading.split("\t") == ["run", "format", "task", "model", "verdict", "steps", "tokens", "cost"]
+    assert heading.split("\t") == [
+        "run", "format", "task", "model", "outcome", "end reason", "steps", "tokens", "cost",
+    ]  # fmt: skip
     assert row.split("\t") == [
         "several.jsonl#first%20one",
         "breakpoint remove",
         "first one",
         "m",
         "~unsolved",
+        "",
         "2",
         "",
         "",
@@ -257,9 +281,7 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     Path("begun").mkdir()
     Path("begun/half.json").write_text('{"a": ')
     assert cli.main(["runs", several, "begun"]) == 0
-    assert "gistpoint: begun/half.json is in no format that is known here" in (
-        said := capsys.readouterr().err
-    )
+    assert "gistpoint: begun/half.json is in no known format" in (said := capsys.readouterr().err)
     assert "1 file not read." in said
     assert cli.main(["runs", "begun", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["files_not_read"] == 1
@@ -298,7 +320,7 @@ def test_an_attempt_is_replayed(attempt: str, task: Task, runner: FakeRunner, ca
     assert first.split() == ["2", "same", "read_file", "shop/prices.py"]
     assert second.split() == ["3", "same", "submit_attempt"]
     assert count == "2 calls: 2 same"
-    assert verdict == "verdict then: solved, score 1.000; now, in fake: solved, score 1.000; the same"
+    assert verdict == "outcome then: solved, score 1.000; now, in fake: solved, score 1.000; the same"
     assert runner.runs == 1
     assert cli.main(["replay", attempt, "--json"]) == 0, "an attempt tells its task itself"
     printed = json.loads(capsys.readouterr().out)
@@ -347,7 +369,7 @@ def test_a_chat_says_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> Non
     assert "kept" not in told.out
     assert (
         told.err
-        == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif have them.\n"
+        == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif contain them.\n"
     )
     assert cli.main(["convert", str(path), "--to", "html"]) == 0
     assert not capsys.readouterr().err
@@ -360,4 +382,4 @@ def test_a_value_of_several_lines_forges_no_fact(tmp_path: Path, capsys: pytest.
     cli.main(["show", str(file)])
     lines = capsys.readouterr().out.splitlines()
     assert "task         x" in lines
-    assert not any(line.startswith("verdict") and "solved" in line for line in lines)
+    assert not any(line.startswith("outcome") and "solved" in line for line in lines)

@@ -88,7 +88,7 @@ def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
         (["--sandbox", "plain", "--for", "P01=dear-tickets"], "without isolation"),
         (["--for", "P01"], "CODE=TASK"),
         (["--for", "P01=dear-tickets", "--for", "P01=dear-tickets"], "given twice"),
-        (["--for", "../P=dear-tickets"], "can't be the code"),
+        (["--for", "../P=dear-tickets"], "is not a valid code"),
         (["--for", "P01=no-such-task"], "There is no task"),
         ([], "Nobody has a link"),
         (["revoke", "P09"], "P09 has no link"),

@@ -110,7 +110,7 @@ def test_exclude_and_include(held: Held, capsys: Captured) -> None:
     assert capsys.readouterr().out == f"{attempt}: included, and counts.\n"
     assert held.row(attempt).counted
     assert cli.main(["study", "exclude", root, "nothing", "--why", "x"]) == 2
-    assert "is no published attempt" in capsys.readouterr().err
+    assert "is not a published attempt" in capsys.readouterr().err
 
 
 def test_export_is_for_after_the_study_was_closed(held: Held, tmp_path: Path, capsys: Captured) -> None:
@@ -161,5 +161,5 @@ def test_simulated_attempts_among_others_are_a_mistake(held: Held, tmp_path: Pat
     root, out = str(held.folder.root), tmp_path / "out"
     for arguments in (["solvers", root], ["export", root, "--to", "tidy", "-o", str(out), "--unblind"]):
         assert cli.main(["study", *arguments]) == 2
-        assert "wholly or not at all" in capsys.readouterr().err
+        assert "a study is either simulated or not" in capsys.readouterr().err
     assert not out.exists()

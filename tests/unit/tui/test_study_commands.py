@@ -119,7 +119,7 @@ def test_a_check_names_what_is_not_sound(say: Say, tmp_path: Path) -> None:
     )
     said = say("check", "shop", code=1)
     assert "FAILED  sandbox: There is no sandbox" in said
-    assert "'design.quota.remove' asks for 2 of the tasks, and there are 1" in said
+    assert "'design.quota.remove' asks for 2 of the tasks, but there are 1" in said
     assert "design.quota.remove" in say("open", "shop", code=2)
 
 
@@ -146,7 +146,7 @@ def test_people_are_enrolled_with_codes_and_strata(say: Say, tmp_path: Path) -> 
         "enrol", "shop", "--code", "ANNA", "--stratum", "senior"
     )
     assert "in the study already" in say("enrol", "shop", "--code", "anna", "--stratum", "senior", code=2)
-    assert "can't be the code" in say("enrol", "shop", "--code", "An na", "--stratum", "senior", code=2)
+    assert "is not a valid code" in say("enrol", "shop", "--code", "An na", "--stratum", "senior", code=2)
     people = Machine.at(tmp_path / "home").open(tmp_path / "shop").ledger.people
     assert {(who.stratum, who.role) for who in people.values()} == {
         ("junior", "baseline"),
@@ -198,7 +198,7 @@ def test_an_assignment_is_returned_unless_it_has_an_end(say: Say, root: Path, ma
     attempt = take_part(study, machine, CODE)
     given = study.ledger.person(CODE).assignments[0]
     assert "0 assignments" in say("return", "shop", "zzzz", "--why", "x", code=2)
-    assert "can be given to others" in say("return", "shop", given.id[:8], "--why", "the machine broke")
+    assert "can be assigned to others" in say("return", "shop", given.id[:8], "--why", "the machine broke")
     assert "returned already" in say("return", "shop", given.id, "--why", "x", code=2)
     study.reload()
     assert study.ledger.person(CODE).returned[given.id].why == "the machine broke"
@@ -335,7 +335,7 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
     for code, days in (("OLD", 31), ("NEW", 29)):
         study = Machine.past(tmp_path / "home", now - days * 86_400_000).open(root)
         study.record(code, person(code), StudyOperationKind.DECLINED)
-    assert "1 person, whose last word is older than 30 days: OLD" in say(
+    assert "1 person, whose last operation is older than 30 days: OLD" in say(
         "erase", "shop", "--expired", "--dry-run"
     )
     assert "Erased: 1 person" in say("erase", "shop", "--expired")
@@ -345,7 +345,7 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
 
 def test_what_is_no_study_is_told(say: Say, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "'empty' is no study: it has no study.toml" in say("check", "empty", code=2)
+    assert "'empty' is not a study: it has no study.toml" in say("check", "empty", code=2)
     assert "is not the folder of a study" in say(
         "sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2
     )

@@ -36,7 +36,7 @@ def test_passes_of_people_are_confirmed_once(
     assert json.loads(capsys.readouterr().out)["attempts"] == []
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "other"))
     assert cli.main(["study", "confirm", str(root)]) == 0
-    assert "No pass whose journal is on this machine waits" in capsys.readouterr().out
+    assert "No pass with a journal on this machine has to be confirmed" in capsys.readouterr().out
 
 
 def test_another_machine_names_the_passes_that_it_may_not_add_to(
@@ -64,7 +64,7 @@ def test_the_progress_hides_both_rates_alike(tmp_path: Path) -> None:
     row = TaskCoverage("t1", "remove", "shop", {"few": 3}, 0, 1, None, 2, {"not asked": 1, "confirmed": 1})
     study = Held.at(tmp_path).folder.study
     shown, hidden = ({column.name for column in columns(study, hidden=hides)} for hides in (False, True))
-    assert shown - hidden == {"by tests", "of these", "median"}
+    assert shown - hidden == {"by tests", "confirmation", "median"}
     assert row.by_tests == 2
 
 

@@ -52,7 +52,7 @@ def test_outcomes_are_hidden_until_the_study_is_closed(
     assert not any({"solved", "median_s"} & task.keys() for task in found["tasks"])
     assert main(["study", "progress", str(root)]) == 0
     text = capsys.readouterr().out
-    assert "need: 3 more people close all gaps (4 open cells)" in text
+    assert "need: 3 more people to close all gaps (4 open cells)" in text
     assert text.count("hidden until closed") == 4
     folder = Machine.at(root.parent / "home").open(root)
     assert not folder.ledger.study.has(StudyOperationKind.UNBLINDED)
@@ -94,7 +94,7 @@ def test_who_is_at_work_is_told_with_what_a_return_takes(
 
 def test_a_part_is_open_in_one_window_alone(root: Path) -> None:
     first = app_of(str(root), "P08")
-    with pytest.raises(StudyError, match=r"^The part of P08 is open in another window"):
+    with pytest.raises(StudyError, match=r"^P08 already takes part in another window"):
         app_of(str(root), "P08")
     assert app_of(str(root), "P09").part.code == "P09"
     del first
@@ -104,7 +104,7 @@ def test_a_part_is_open_in_one_window_alone(root: Path) -> None:
 
 def test_below_the_consent_stands_whom_to_reach_and_how_long_data_are_kept() -> None:
     assert privacy_words(Privacy(contact="lab@example.org", retention_days=30)) == (
-        "Questions and complaints: lab@example.org\n\nYour data are erased after 30 days."
+        "Questions and complaints: lab@example.org\n\nYour data will be erased after 30 days."
     )
     assert privacy_words(Privacy(contact="a")) == "Questions and complaints: a"
 

@@ -35,7 +35,7 @@ def test_the_true_function_and_the_solvers_are_compared_at_one_margin() -> None:
         for submitted in (TRUE, indented, f"{indented}\n\n", indented.replace("\n", "\r\n")):
             yours, true, legend = page(original, submitted)
             assert yours == true == TRUE
-            assert "which is as it should be" in legend
+            assert "which is correct" in legend
 
 
 def test_what_differs_is_kept_and_code_that_is_none_is_compared_too() -> None:

@@ -185,7 +185,7 @@ def test_a_cap_on_the_cost_needs_a_price(
     [
         (["task", "new", "x", "--model", "m"], "removing needs none"),
         (["task", "new", "x", "--mode", "discovery", "--model", "m"], "needs --function"),
-        ([*NEW], "No model is named"),
+        ([*NEW], "No model was given"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_fetched(

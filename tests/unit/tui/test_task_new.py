@@ -18,9 +18,9 @@ from gistpoint.tui.commands import task_making
         ("schema.py::Or.validate", "There is no file schema.py in the source."),
         (
             "shop/prices.py::nothing",
-            "shop/prices.py defines no 'nothing'.\nIts functions that come nearest: ",
+            "shop/prices.py defines no 'nothing'.\nThe functions with the most similar names: ",
         ),
-        ("shop/prices.py::Basket.ad", "nearest: Basket.add, "),
+        ("shop/prices.py::Basket.ad", "names: Basket.add, "),
         ("shop/__init__.py::nothing", "Name a function of another file. `gistpoint code SOURCE` lists all"),
         ("nothing", "nothing names 0 functions."),
         ("tests/test_prices.py::test_total", "belongs to the tests"),

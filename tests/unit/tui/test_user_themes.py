@@ -34,7 +34,7 @@ def test_a_theme_is_named_by_its_file_or_itself(tmp_path: Path) -> None:
         ('primary = "transparent"', "themes/x.toml: 'primary' must be a colour such as \"#6FA8DC\"."),
         ('primary = "#fff"\ndark = 1', "themes/x.toml: 'dark' must be true or false."),
         ('primary = "#fff"\ntext_alpha = 7', "themes/x.toml: 'text_alpha' must be a number from 0 to 1."),
-        ('primary = "#fff"\nname = "nord"', "'name' must be different: there is a theme 'nord' already."),
+        ('primary = "#fff"\nname = "nord"', "'name' must be different: there is already a theme 'nord'."),
         ('primary = "#fff"\nvariables = 1', "themes/x.toml: 'variables' must be a table."),
         ('primary = "#fff"\nvariables.borde = "red"', "'variables.borde' is not a colour of a theme. Did you mean"),
         ('primary = "#fff"\nvariables.border = "reddish"', "'variables.border' must be a colour such as \"#6FA8DC\"."),

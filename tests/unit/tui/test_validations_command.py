@@ -49,6 +49,26 @@ def test_the_state_of_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured)
     assert [(row["task"], row["standing"]) for row in found["tasks"]] == [(tasks[0].id, "accepted")]
 
 
+def test_a_decision_has_a_column_and_gives_the_state(
+    tasks: list[Task], tmp_path: Path, capsys: Captured
+) -> None:
+    merged = ["task", "validations", "--merge", str(tmp_path / "elsewhere")]
+    assert cli.main(merged) == cli.DONE
+    store = ValidationStore(Locations.of_user().validations, FakeClock())
+    Validator(store, "cleo").adjudicate(tasks[1].id, TaskVerdict.REJECT_LEAK)
+    capsys.readouterr()
+    assert cli.main(["task", "validations"]) == cli.DONE
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "task\tmode\tsource\tstanding\tada\tbob\tcleo\tdecided\tcomments\truns"
+    assert lines[-1] == "2 tasks: 1 accepted, 1 rejected"
+    (row,) = [line for line in lines if line.startswith(tasks[1].short_id)]
+    assert row.split("\t")[3:8] == ["rejected", "reject_leak", "accept", "-", "reject_leak by cleo"]
+    assert cli.main(["task", "validations", "--json"]) == cli.DONE
+    rows = {row["task"]: row for row in json.loads(capsys.readouterr().out)["tasks"]}
+    assert (rows[tasks[1].id]["decided"], rows[tasks[1].id]["decided_by"]) == ("reject_leak", "cleo")
+    assert rows[tasks[0].id]["decided"] is None
+
+
 def test_agreement_and_export(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
     folder = str(Locations.of_user().tasks)
     arguments = ["task", "validations", folder, "--merge", str(tmp_path / "elsewhere" / "bob.jsonl")]

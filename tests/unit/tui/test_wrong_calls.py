@@ -96,7 +96,7 @@ def test_the_newest_version_is_taken_after_a_yes(
         monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
         monkeypatch.setattr("sys.stderr", asked)
         assert called("code", "lamp", "--names") == code
-        assert "The newest is lamp==1.10. Take it? [Y/n] " in asked.getvalue()
+        assert "The newest is lamp==1.10. Use it? [Y/n] " in asked.getvalue()
         assert capsys.readouterr().out == printed
 
 

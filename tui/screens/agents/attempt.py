@@ -159,9 +159,9 @@ def take_words(state: AttemptState) -> str:
     if not state.of_kind.hands_in_once:
         budgets += f" and {left.submissions} of {state.budgets.submissions} submissions"
     return (
-        f"From then on the attempt is mixed: it counts neither for {model} nor for you{baseline}. A call"
-        " under way gets its answer first; a pending reply of the model is dropped. You continue with what"
-        f" is left: {budgets}."
+        f"From then on, the attempt is mixed: it counts neither for {model} nor for you{baseline}. A"
+        " call under way gets its answer first; a pending reply of the model is dropped. You continue"
+        f" with the remaining budgets: {budgets}."
     )
 
 
@@ -399,7 +399,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         """Take over a requested attempt once it is free, and ask once whether to give back one just left."""
         if self._asking is not None and state.ended:
             self._withdraw()
-            self.app.notify("The attempt has ended before the model let go of it.", severity="warning")
+            self.app.notify("The attempt ended before the model handed it over.", severity="warning")
         elif self._asking is not None and not self._live:
             self._withdraw()
             self.post_message(TakeAsked(self._follower.folder.name, self._by))
@@ -416,12 +416,14 @@ class AttemptWatchScreen(BaseScreen[None]):
     def action_give(self) -> None:
         """Give the attempt back, after asking for a note."""
         if self._live:
-            self.app.notify("A person is working on it: it can be given back after they have left it.")
+            self.app.notify("A person is working on it: it can be given back after the person has left it.")
         else:
             self._ask_to_give()
 
     def _ask_to_give(self, *, unasked: bool = False) -> None:
-        dialog = TextDialog(_GIVE, label=_GIVE_WORDS, placeholder="a note to it, or none", yes="Give back")
+        dialog = TextDialog(
+            _GIVE, label=_GIVE_WORDS, placeholder="a note to the model, or none", yes="Give back"
+        )
         dialog.unasked = unasked
         self.app.push_screen(dialog, self._give)
 

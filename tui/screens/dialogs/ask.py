@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from textual import events, on
 from textual._time import get_time  # the clock of the events' own timestamps
 from textual.app import App, ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
@@ -21,6 +22,7 @@ from textual.widgets.option_list import Option
 from gistpoint.core.errors import UserError
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.consent import WHAT_IT_MEANS
+from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -38,6 +40,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
+    HELP_PAGE = "dialog"
     unasked = False
     """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
     enter_answers = True
@@ -45,9 +48,16 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     _above: Sequence[Widget] = ()
     """The widgets that show the subject of the question."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, asked: str = "", drafts: DraftPlace | None = None) -> None:
+        """`asked` identifies the question among those of its screen; by default, the title does.
+
+        `drafts` is the place of what was typed and not sent; by default, the screen below has one.
+        """
         super().__init__()
-        self._title = title
+        self._title, self._asked = title, asked or title
+        self._drafts = drafts
+        self._first_texts: dict[str, str] = {}
+        """The texts of the fields before anything was typed."""
         self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
@@ -64,7 +74,52 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
                     yield button
         yield KeyBar()
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def on_mount(self) -> None:
+        """Offer what was typed when the same question was asked before.
+
+        The subclass has filled its fields: Textual calls its handler first.
+        """
+        if self._drafts is None:
+            stack = self.app.screen_stack
+            below = (screen for screen in reversed(stack) if not isinstance(screen, Dialog))
+            owner = next((screen for screen in below if isinstance(screen, BaseScreen)), self)
+            self._drafts = owner.draft(self._asked)
+        kept, fields = self._drafts.read(), self._fields()
+        self._first_texts = {name: field.value for name, field in fields.items()}
+        for name, field in fields.items():
+            if kept.get(name):
+                field.value = kept[name]
+
+    @on(Input.Changed)
+    def keep_drafts(self) -> None:
+        """Keep what is typed, which Escape and the end of the screen must not lose."""
+        if self._drafts is None or self._is_left:
+            return
+        texts = {name: field.value for name, field in self._fields().items()}
+        # a text that the dialog itself has offered may be another one next time
+        typed = {name: text for name, text in texts.items() if text != self._first_texts.get(name)}
+        self._drafts.write(typed)
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Close the dialog if it is on top. An answer uses what was typed; Escape keeps it."""
+        if result is not None and self.is_active and self._drafts is not None and self.uses_drafts(result):
+            self._drafts.write({})
+        return super().dismiss(result)
+
+    def uses_drafts(self, result: Answer) -> bool:
+        """Return whether an answer contains what was typed."""
+        return True
+
+    def _fields(self) -> dict[str, Input]:
+        """Return the fields by their ids, or by their numbers if they have none."""
+        return {field.id or str(number): field for number, field in enumerate(self.query(Input))}
+
+    @property
+    def title_in_help(self) -> str:
+        """The question, which is what the help is about."""
+        return self._title
+
+    def takes(self, event: events.Event) -> bool:
         """Return whether the dialog accepts an event.
 
         If it opened unasked, it ignores the first second's events.
@@ -180,14 +235,25 @@ class TextDialog(Dialog[str]):
     """A field for a line of text, such as a line number or a search pattern. The answer is the text."""
 
     def __init__(
-        self, title: str, *, label: str = "", value: str = "", placeholder: str = "", yes: str = "OK"
+        self,
+        title: str,
+        *,
+        label: str = "",
+        value: str = "",
+        placeholder: str = "",
+        yes: str = "OK",
+        replaces: bool = False,
+        asked: str = "",
+        drafts: DraftPlace | None = None,
     ) -> None:
-        super().__init__(title)
+        """`replaces` means that typing replaces the text that is offered; otherwise it continues it."""
+        super().__init__(title, asked=asked, drafts=drafts)
         self._label, self._value, self._placeholder, self._yes = label, value, placeholder, yes
+        self._replaces = replaces
 
     def body(self) -> list[Widget]:
         """Return the label and the field."""
-        field = Input(self._value, placeholder=self._placeholder, id="answer")
+        field = Input(self._value, placeholder=self._placeholder, id="answer", select_on_focus=self._replaces)
         return [*([Plain(self._label)] if self._label else []), field]
 
     def buttons(self) -> list[Button]:
@@ -271,7 +337,7 @@ class ReasonDialog(Dialog[Reasoned]):
         """Return the text, the reasons and the field."""
         does = self._yes if self._at_once else "Choose"
         choices = Choices([label for _, label in self._choices], enter_words=does)
-        return [Plain(self._text), choices, Input(placeholder=self._words)]
+        return [Plain(self._text), choices, Input(placeholder=self._words, select_on_focus=False)]
 
     def buttons(self) -> list[Button]:
         """Return the button to answer and the one to cancel."""
@@ -363,19 +429,25 @@ class PickDialog(Dialog[str]):
 
 
 class CommentDialog(TextDialog):
-    """A field for a comment, whose draft survives Escape."""
+    """A field for a comment."""
 
-    def __init__(self, title: str, draft: str, keep: Callable[[str], None], *, label: str = "") -> None:
-        """`keep` is called with the whole text after each change."""
+    def __init__(
+        self,
+        title: str,
+        *,
+        value: str = "",
+        label: str = "",
+        asked: str = "",
+        drafts: DraftPlace | None = None,
+    ) -> None:
         super().__init__(
-            title, label=label, value=draft, placeholder="Why? Enter saves it, Esc keeps it as a draft"
+            title,
+            label=label,
+            value=value,
+            placeholder="Why? Enter saves it, Esc keeps it as a draft",
+            asked=asked,
+            drafts=drafts,
         )
-        self._keep = keep
-
-    @on(Input.Changed)
-    def changed(self, event: Input.Changed) -> None:
-        """Save the draft."""
-        self._keep(event.value)
 
 
 _TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now on."

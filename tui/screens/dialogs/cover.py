@@ -24,6 +24,7 @@ class PauseCover(BaseScreen[bool]):
     """Hides code and instructions during a pause. Dismissed with True to resume, with False to leave."""
 
     CSS_PATH = "dialogs.tcss"
+    HELP_PAGE = "pause"
 
     def __init__(self, reason: str, text: str = "") -> None:
         super().__init__()
@@ -58,6 +59,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
     """
 
     CSS_PATH = "dialogs.tcss"
+    HELP_PAGE = "idle"
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         key_named(f"idle.{answer}").binding() for answer in ("worked", "away")
@@ -71,7 +73,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
     def compose(self) -> ComposeResult:
         """Show the length of the time without input, and the meaning of the answers."""
         span = duration(self._idle_ms)
-        with framed(Vertical(classes="cover"), "z Are you there?"):
+        with framed(Vertical(classes="cover"), "Are you there?"):
             yield Plain(f"No key was pressed for {span}. Code and instructions are hidden until you answer.")
             yield Plain(
                 f"If you were working, these {span} count. The time since this page appeared never counts."
@@ -80,7 +82,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
             yield Button("I was away  Alt+X", id="away", compact=True)
         yield KeyBar()
 
-    def takes(self, event: events.InputEvent) -> bool:
+    def takes(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event.
 
         Events of the first second are ignored, because they were meant for the previous screen.

@@ -35,7 +35,7 @@ from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.editing_pane import state_words
 from gistpoint.tui.screens.solve.controller import AttemptController
-from gistpoint.tui.screens.solve.kind import CallQuestion, EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.kind import CALLS, CallQuestion, EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.view_models import LAST, price_words, shows_evidence
@@ -110,7 +110,7 @@ class TracePane(StatePane):
                 nodes[path] = tree.root.add(plain_cell(path), "", expand=True)
             nodes[path].add_leaf(plain_cell(f"○ {qualname}  :{line}"), f"{path}::{qualname}")
             count += 1
-        words = f"Trace  {count} functions in the order of first touch"
+        words = f"Trace {count} functions in the order of first touch"
         pane_frame(self, "trace", words, "● was read · Enter reads one")
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
@@ -364,9 +364,9 @@ class GistPane(EditorPane):
         if not self._scored.strip():
             by_itself = self.scores_freely and self.live
             return (
-                "not scored yet: a pause in typing does it, or Alt+S"
+                "not scored yet: pause in typing, or press Alt+S"
                 if by_itself
-                else "not scored yet: Alt+S does it"
+                else "not scored yet: press Alt+S"
             )
         found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"
@@ -501,7 +501,10 @@ class GistScreen(SolveScreen):
         if fault is not None:
             self.app.notify(f"The gist {does_not_parse(fault)}.", severity="warning")
             return
-        self._score(self.pane.code)
+        text = self.pane.code
+        free = self.pane.scores_freely
+        if free or self._asking.is_confirmed(SCORE_GIST.name, {"content": text}, CALLS, SCORE_GIST.name):
+            self._score(text)
 
     async def action_live(self) -> None:
         """Switch automatic scores on or off."""

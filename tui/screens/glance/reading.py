@@ -79,7 +79,8 @@ class GlanceScreen(BaseScreen[None]):
         self._begun = 0.0
         self._looked_ms = 0
         self._line = 0
-        self._draft = ""
+        self._words = ""
+        """The words of the answer that was taken back."""
         self._answered: list[BlindItem] = []
         """The functions read since the screen was opened, whose answers can be taken back."""
 
@@ -145,11 +146,14 @@ class GlanceScreen(BaseScreen[None]):
             if words is not None:
                 self._keep(chosen, words)
 
-        def typed(words: str) -> None:
-            self._draft = words
-
         label = f"In a few words ({where}):"
-        self.app.push_screen(CommentDialog(title, self._draft, typed, label=label), answered)
+        dialog = CommentDialog(title, value=self._words, label=label, asked="words")
+        self.app.push_screen(dialog, answered)
+
+    @property
+    def drafts_about(self) -> str:
+        """The function that is being read."""
+        return f"reading of {self._item.task} {self._item.function}" if self._left else super().drafts_about
 
     def action_take_back(self) -> None:
         """Take back the last answer and ask again. An answer after which the diff was shown is final."""
@@ -217,7 +221,7 @@ class GlanceScreen(BaseScreen[None]):
         """
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else 0
-        self._draft = taken_back.words if taken_back else ""
+        self._words = taken_back.words if taken_back else ""
         self.code.clear()
         self._phase = _Phase.WAITING
         if taken_back is not None and self._reader.limit_s:

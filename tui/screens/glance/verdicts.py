@@ -62,7 +62,6 @@ class VerdictScreen(BaseScreen[None]):
         """
         super().__init__()
         self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last
-        self._drafts: dict[BlindItem, str] = {}
         self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
 
     def compose(self) -> ComposeResult:
@@ -77,6 +76,12 @@ class VerdictScreen(BaseScreen[None]):
         self._show()
         self.diff.focus()
 
+    @property
+    def drafts_about(self) -> str:
+        """The diff whose verdict is being explained."""
+        item = self._items[self._at]
+        return f"verdict on {item.task} {item.function}"
+
     def action_judge(self, verdict: str) -> None:
         """Record a verdict, after asking for an explanation."""
         item, chosen = self._items[self._at], GlanceVerdict(verdict)
@@ -86,11 +91,8 @@ class VerdictScreen(BaseScreen[None]):
             if words is not None:
                 self._keep(item, chosen, words)
 
-        def typed(words: str) -> None:
-            self._drafts[item] = words
-
-        words = self._drafts.get(item, before.words if before else "")
-        self.app.push_screen(CommentDialog(f"Why {chosen}?", words, typed), answered)
+        words = before.words if before else ""
+        self.app.push_screen(CommentDialog(f"Why {chosen}?", value=words, asked="why"), answered)
 
     def action_take_back(self) -> None:
         """Take back the current verdict."""
@@ -161,7 +163,7 @@ class VerdictScreen(BaseScreen[None]):
             )
         words = f": {visible_line(reading.words)}" if reading.words else ""
         return (
-            f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, that makes it:"
+            f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, the verdict is:"
             f" {suggested(reading)}"
         )
 

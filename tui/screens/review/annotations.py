@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
@@ -22,6 +21,7 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, PickDialog
+from gistpoint.tui.screens.review.label_dialog import LabelDialog
 from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, VerdictDialog, form_for
 from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
@@ -49,10 +49,6 @@ class ReviewAnnotations:
         self._found_again = False
         self._sets: tuple[LabelSet, ...] = ()
         self._form = OF_AN_AGENT
-        self._drafts: dict[tuple[int, TextRange | None], str] = {}
-        """Comments that were typed and not saved, by step and selection."""
-        self._note = ""
-        """The note of a verdict that was typed and not given."""
         self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
         """The annotations; None until they have been read."""
@@ -263,18 +259,15 @@ class ReviewAnnotations:
             for n, labels in enumerate(self._sets)
             for label in labels.labels
         }
-        choices = [
-            (key, f"{label.key or ' '}  {label.name}: {label.description}")
-            for key, (_, label) in known.items()
-        ]
 
         def answered(key: str | None) -> None:
             if key is not None:
                 labels, label = known[key]
                 self._toggle(label.id, label.name, labels.name, place)
 
-        title = "Label " + ("what is selected" if place else "the step")
-        self._view.open(PickDialog(title, choices), answered)
+        title = "Label " + ("the selection" if place else "the step")
+        choices = {answer: label for answer, (_, label) in known.items()}
+        self._view.open(LabelDialog(title, choices), answered)
 
     def _toggle(self, label: str, name: str, label_set: str, place: TextRange | None) -> None:
         step = self._run.step
@@ -283,9 +276,7 @@ class ReviewAnnotations:
             key = key_of(self._document, step) if step is not None and self._document is not None else None
             added = reviewer.toggle(run, label, key, place=place, label_set=label_set)
             where = (
-                "the run"
-                if step is None
-                else f"step {step.index + 1}" + (", what is selected" if place else "")
+                "the run" if step is None else f"step {step.index + 1}" + (", the selection" if place else "")
             )
             return f"{'+' if added else '−'} {name} on {where}"
 
@@ -299,14 +290,10 @@ class ReviewAnnotations:
 
         def answered(text: str | None) -> None:
             if text and text.strip():
-                self._drafts.pop((step.index, place), None)
                 self._comment(text.strip(), step, place)
 
-        what = "what is selected" if place else f"step {step.index + 1}"
-        drafts, key = self._drafts, (step.index, place)
-        dialog = CommentDialog(
-            f"Comment on {what}", drafts.get(key, ""), lambda text: drafts.__setitem__(key, text)
-        )
+        what = "the selection" if place else f"step {step.index + 1}"
+        dialog = CommentDialog(f"Comment on {what}", asked=f"comment on {step.index} {place}")
         self._view.open(dialog, answered)
 
     def _comment(self, text: str, step: Step, place: TextRange | None) -> None:
@@ -347,18 +334,11 @@ class ReviewAnnotations:
 
         def answered(given: GivenVerdict | None) -> None:
             if given is not None:
-                self._note = ""
                 self._give(given)
 
         recorded = self.review.verdict if self.review is not None else None
         current = GivenVerdict.of(recorded) if recorded is not None else None
-        if self._note:
-            current = replace(current or GivenVerdict(next(iter(self._form.verdicts))), note=self._note)
-        self._view.open(VerdictDialog(self._form, self._words, current, self._keep_note), answered)
-
-    def _keep_note(self, text: str) -> None:
-        """Keep the note of a verdict that is not given yet."""
-        self._note = text
+        self._view.open(VerdictDialog(self._form, self._words, current), answered)
 
     def _give(self, given: GivenVerdict) -> None:
         """Record a verdict, or take it back if the same key gave the current one."""

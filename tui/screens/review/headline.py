@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gistpoint.core.readable import thousands
 from gistpoint.core.text import shortened
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
@@ -55,6 +56,6 @@ def run_fields(
         HeaderField(
             "cost", tilde_of(header, "cost") + money(header.cost) if header.cost and not hides else ""
         ),
-        HeaderField("tokens", "…" if sums and mark else f"{mark}{tokens / 1000:,.0f}k" if tokens else ""),
+        HeaderField("tokens", "…" if sums and mark else f"{mark}{thousands(tokens)}" if tokens else ""),
         HeaderField("", header.format, "$foreground 60%"),
     ]

@@ -27,8 +27,8 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
     image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:
         return (
-            "This image can't be opened: only its name is recorded, it can't be identified, is larger than 2"
-            " MB, or is neither PNG, JPEG, GIF nor WebP."
+            "This image can't be opened: only its name is recorded, its type is unknown, it is larger"
+            " than 2 MB, or it is neither PNG, JPEG, GIF nor WebP."
         )
     path = Path(tempfile.mkdtemp(prefix="gistpoint-")) / f"step-{step + 1}-image-{number + 1}.{image.kind}"
     path.write_bytes(image.data)

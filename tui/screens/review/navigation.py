@@ -166,7 +166,9 @@ class Navigation:
             if value and value.strip().isdigit():
                 steps.cursor = int(value) - 1
 
-        self._view.open(TextDialog("Go to step", placeholder=f"1 to {steps.count:,}"), answered)
+        self._view.open(
+            TextDialog("Go to step", placeholder=f"1 to {steps.count:,}", replaces=True), answered
+        )
 
     def go(self, kind: str, by: int) -> None:
         """Move to the next or previous step of a kind in `WANTED`."""
@@ -255,7 +257,7 @@ class Navigation:
 
     def _say_playing(self) -> None:
         state = "▶ plays" if self.player.playing else "‖ paused"
-        self._view.say(f"{state}, {self.player.speed:g} times as fast as recorded; waits are cut at 10 s")
+        self._view.say(f"{state}, {self.player.speed:g} times as fast as recorded; waits are limited to 10 s")
 
     def _seconds(self) -> float:
         survey, here = self._run.loader.survey, self._view.steps.cursor
@@ -290,7 +292,9 @@ class Navigation:
             self._view.say("The file was replaced by another one, which is being read now.")
             self._run.loader.open_again()
         elif fate and not reported:
-            self._view.say("The file was deleted, so nothing new will come. What was loaded stays readable.")
+            self._view.say(
+                "The file was deleted, so no new steps will come. The loaded steps can still be read."
+            )
         elif document.changed:
             self._run.loader.look_for_growth()
 

@@ -27,6 +27,7 @@ class OpeningRuns(BaseScreen[None]):
     """The frame of the screen that follows: panes at the same places, but empty."""
 
     CSS_PATH = "review.tcss"
+    HELP_PAGE = "opening"
     AUTO_FOCUS = "#steps, #runs"
 
     def __init__(self, names: Sequence[str], came_back: Callable[[], object]) -> None:

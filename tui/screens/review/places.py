@@ -15,11 +15,12 @@ from textual.getters import query_one
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import plural
+from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.run_rows import RunRow, model_words, task_words
-from gistpoint.tui.screens.review.search import SearchBar, SearchBatch, collected, hits_in_all, step_words
+from gistpoint.tui.screens.review.search import LINE_COLUMNS, SearchBar, SearchBatch, collected, hits_in_all
 from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings, Wanted
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.frames import framed
@@ -32,18 +33,22 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 
-class PlaceTable(Table["Hit"]):
-    """The table of hits: run, model, step, the part of the step, and the line."""
+class PlaceTable(Table["FoundLine"]):
+    """The table of found lines: run, model, step, the part of the step, the line and its traceback."""
 
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
         """`runs` are the rows of the searched runs, by name."""
         names = names_apart(runs)
-        columns: tuple[Column[Hit], ...] = (
-            Column("run", lambda hit: names[hit.run], width=22, rank=1, keeps_end=True),
-            Column("model", lambda hit: model_words(runs[hit.run]), width=20, keeps_end=True),
-            Column("step", step_words, lambda hit: hit.step, width=5, right=True, rank=2),
-            Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary", rank=3),
-            Column("line", lambda hit: hit.line.strip(), rank=4),
+        columns: tuple[Column[FoundLine], ...] = (
+            Column("run", lambda found: names[found.first.run], rank=1, least=18, keeps_end=True),
+            Column(
+                "model",
+                lambda found: model_words(runs[found.first.run]),
+                rank=6,
+                least=10,
+                keeps_end=True,
+            ),
+            *LINE_COLUMNS,
         )
         super().__init__(columns, id=id)
 
@@ -96,7 +101,7 @@ class PlacesScreen(BaseScreen[None]):
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES_IN_RUNS)]
-    HELP_PAGE = "runs"
+    HELP_PAGE = "places"
     AUTO_FOCUS = ""
     SCOPES = (KeyScope.PLACES_IN_RUNS,)
 
@@ -110,13 +115,16 @@ class PlacesScreen(BaseScreen[None]):
         self._jobs = Jobs(self, "search in runs", failed=self._failed)
         self._wanted: Wanted | None = None
         self._hits: list[Hit] = []
+        self._lines = FoundLines()
         self._found_in: set[str] = set()
+        self._unread: dict[str, str] = {}
+        """The runs that the current search could not read, with the reasons. The job fills it."""
 
     def compose(self) -> ComposeResult:
         """Lay out the search bar with the hits below it."""
         yield HeaderBar("Search", f"in {plural(len(self._runs), 'run')}")
         yield SearchBar(id="places-search")
-        yield framed(PlaceTable(self._runs, id="places"), "Places")
+        yield framed(PlaceTable(self._runs, id="places"), "Lines")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -131,22 +139,23 @@ class PlacesScreen(BaseScreen[None]):
     def asked(self, message: SearchBar.Asked) -> None:
         """Search for the typed query, and drop the earlier hits."""
         self._wanted = message.wanted
-        self._hits, self._found_in = [], set()
+        self._hits, self._lines, self._found_in = [], FoundLines(), set()
         self.table.show(())
         if message.wanted is None:
             self._jobs.cancel()
-            framed(self.table, "Places")
+            framed(self.table, "Lines")
             return
         wanted = message.wanted._replace(runs=tuple(self._runs))
         self._wanted = wanted
-        framed(self.table, "Places …")
+        framed(self.table, "Lines …")
         self._jobs.do(lambda job: self._search(job, wanted), self._found, key="search")
 
     def _search(self, job: Job, wanted: Wanted) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
-        hits = hits_in_all(wanted.runs, query, job.cancel)
+        self._unread = unread = dict[str, str]()
+        hits = hits_in_all(wanted.runs, query, job.cancel, unread)
         seen = (hit for hit in hits if hit.step is not None or not self._runs[hit.run].hides)
         return collected(job, seen, self._found)
 
@@ -154,14 +163,22 @@ class PlacesScreen(BaseScreen[None]):
         if self._wanted is None:  # the query was cleared while this message was under way
             return
         self._hits.extend(batch.hits)
+        self._lines.add(batch.hits)
         self._found_in.update(hit.run for hit in batch.hits)
         if batch.hits:
-            self.table.show(self._hits)
+            self.table.show(self._lines.lines)
         runs = plural(len(self._found_in), "run")
+        lines = len(self._lines.lines)
+        places = f" ({plural(batch.count, 'place')})" if batch.count != lines else ""
         cut = batch.count > len(self._hits)
-        count = f"{batch.count:,}{'' if cut else f' in {runs}'}" if batch.count else "none"
-        more = f"the first {len(self._hits):,} are listed, in {runs}" if cut else ""
-        framed(self.table, f"Places {count}{'' if batch.finished else ' …'}", more)
+        count = f"{lines:,}{places} in {runs}" if batch.count else "none"
+        more = f"the first {plural(len(self._hits), 'place')} are listed" if cut else ""
+        framed(self.table, f"Lines {count}{'' if batch.finished else ' …'}", more or self._unread_words())
+
+    def _unread_words(self) -> str:
+        """Return how many runs could not be searched, with the first reason; empty if all were."""
+        reasons = list(self._unread.values())
+        return f"{plural(len(reasons), 'run')} could not be read: {reasons[0]}" if reasons else ""
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
@@ -179,13 +196,13 @@ class PlacesScreen(BaseScreen[None]):
     @on(RecordList.Chosen, "#places")
     def chosen(self) -> None:
         """Open the run of the chosen hit at its step. There, `n` and `N` continue through the hits."""
-        wanted, hit = self._wanted, self.table.chosen
-        at = next((n for n, found in enumerate(self._hits) if found is hit), None)
-        if wanted is not None and hit is not None and at is not None:
-            found = FoundHits(wanted, self._hits, at)
-            self.app.push_screen(
-                self._settings.screens.run(hit.run, self._settings, runs=tuple(self._runs), found=found)
-            )
+        wanted, line = self._wanted, self.table.chosen
+        if wanted is None or line is None:
+            return
+        found = FoundHits(wanted, self._hits, line.at)
+        self.app.push_screen(
+            self._settings.screens.run(line.first.run, self._settings, runs=tuple(self._runs), found=found)
+        )
 
     def action_search(self) -> None:
         """Open the search bar again."""

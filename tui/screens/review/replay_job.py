@@ -116,4 +116,4 @@ def _verdicts(replay: Replay) -> str:
     same = "the same" if replay.same_verdict() else "NOT the same"
     then, now = replay.verdict_then().words, replay.verdict_now().words
     notes = "".join(f" {note}" for note in replay.notes)
-    return f"Verdict then: {then}; now, in {replay.judge.backend.name}: {now}; {same}.{notes}"
+    return f"Outcome then: {then}; now, in {replay.judge.backend.name}: {now}; {same}.{notes}"

@@ -11,6 +11,7 @@ from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.readable import duration, thousands
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui.screens.review.loading import short_task, solver_words
@@ -52,19 +53,22 @@ def task_words(row: RunRow) -> str:
     return row.title or short_task(row.header.task) or PurePath(row.name).name
 
 
-def _verdict(row: RunRow) -> str:
+def _outcome(row: RunRow) -> str:
+    """Return whether the run solved its task as far as it is recorded, or what is wrong with its file."""
     if row.listed.problem:
-        return "! " + row.listed.problem
-    words = "hidden" if row.hides else _outcome(row.header)
+        return f"! {row.listed.problem}"
+    words = "hidden" if row.hides else _recorded_outcome(row.header)
+    if says_cut(row.warning):
+        return f"! cut off, {words}" if words else "! cut off"
     return f"! {words or 'damaged'}" if row.warning else words
 
 
-def _outcome(header: Run) -> str:
+def _recorded_outcome(header: Run) -> str:
     sign = {"solved": "✔ ", AttemptResult.TO_BE_READ: "? ", "unsolved": "✘ "}.get(header.verdict, "")
-    return f"{sign}{tilde_of(header, 'verdict')}{header.verdict}" if header.verdict else header.exit_status
+    return f"{sign}{tilde_of(header, 'verdict')}{header.verdict}" if header.verdict else ""
 
 
-def _ending(row: RunRow) -> str:
+def _end_reason(row: RunRow) -> str:
     return "hidden" if row.hides else row.header.exit_status
 
 
@@ -88,7 +92,8 @@ def _seen(row: RunRow) -> float | None:
     )
 
 
-def _mine(row: RunRow) -> str:
+def _verdict(row: RunRow) -> str:
+    """Return the reviewer's own verdict in their words."""
     given = row.review.verdict if row.review is not None else None
     return given.in_words if given is not None else ""
 
@@ -100,7 +105,6 @@ def _tokens(row: RunRow) -> float | None:
 
 def _measure(
     name: str,
-    width: int,
     number: Callable[[RunRow], float | None],
     text: Callable[[float], str] = "{:,.0f}".format,
     *,
@@ -128,7 +132,7 @@ def _measure(
         value = number(row)
         return "" if not value else tilde_of(row.header, field) + text(value)
 
-    return Column(name, shown, number, width=width, right=True, rank=rank, summary=summary)
+    return Column(name, shown, number, right=True, rank=rank, summary=summary)
 
 
 def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
@@ -144,24 +148,24 @@ def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunR
     return summary
 
 
-def known_verdicts(rows: Sequence[RunRow]) -> list[AttemptResult]:
-    """Return the recorded verdicts that are not hidden. An unknown verdict counts as `NOT_SOLVED`."""
+def known_outcomes(rows: Sequence[RunRow]) -> list[AttemptResult]:
+    """Return the recorded outcomes that are not hidden. An unknown one counts as `NOT_SOLVED`."""
     known = {str(result): result for result in AttemptResult}
     found = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
     return [known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in found]
 
 
 def _share_solved(rows: Sequence[RunRow]) -> Summary:
-    """Return how many runs with a verdict were solved, as a range if some still need a review."""
-    verdicts = known_verdicts(rows)
-    least, more = verdicts.count(AttemptResult.SOLVED), verdicts.count(AttemptResult.TO_BE_READ)
-    if not verdicts:
+    """Return how many runs with an outcome were solved, as a range if some still need a review."""
+    outcomes = known_outcomes(rows)
+    least, more = outcomes.count(AttemptResult.SOLVED), outcomes.count(AttemptResult.TO_BE_READ)
+    if not outcomes:
         return -1, ""
-    return least / len(verdicts), f"✔ {least}{f'-{least + more}' if more else ''} of {len(verdicts)}"
+    return least / len(outcomes), f"✔ {least}{f'-{least + more}' if more else ''} of {len(outcomes)}"
 
 
 def _judged(rows: Sequence[RunRow]) -> Summary:
-    count = sum(bool(_mine(row)) for row in rows)
+    count = sum(bool(_verdict(row)) for row in rows)
     return count / len(rows), f"{count} of {len(rows)}" if count else ""
 
 
@@ -178,7 +182,7 @@ _STYLES = {"solved": "$text-success", AttemptResult.TO_BE_READ: "$text-warning",
 _MUTED = "$foreground 60%"
 
 
-def _verdict_style(row: RunRow) -> str:
+def _outcome_style(row: RunRow) -> str:
     return "$text-error" if row.listed.problem else "" if row.hides else _STYLES.get(row.header.verdict, "")
 
 
@@ -192,31 +196,14 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 
 
 COLUMNS: tuple[Column[RunRow], ...] = (
+    Column("task", task_words, sort=lambda r: r.header.task or r.name, rank=1, least=20, keeps_end=True),
+    Column("model", model_words, rank=7, least=10, keeps_end=True, summary=_alike(model_words, "model")),
     Column(
-        "task",
-        task_words,
-        sort=lambda r: r.header.task or r.name,
-        width=22,
-        rank=1,
-        most=36,
-        keeps_end=True,
-    ),
-    Column(
-        "model",
-        model_words,
-        width=20,
-        rank=7,
-        least=9,
-        most=28,
-        keeps_end=True,
-        summary=_alike(model_words, "model"),
-    ),
-    Column(
-        "verdict",
-        _verdict,
-        width=12,
+        "outcome",
+        _outcome,
         rank=2,
-        style=_verdict_style,
+        least=12,
+        style=_outcome_style,
         words={
             "solved": _is("solved"),
             "unsolved": _is("unsolved"),
@@ -224,45 +211,56 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         },
         summary=_share_solved,
     ),
-    Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
-    _measure("steps", 6, lambda r: r.header.step_count, rank=3),
-    _measure("subm", 4, lambda r: r.header.submissions),
-    _measure("tokens", 7, _tokens, thousands, field="tokens"),
-    _measure("cost", 8, _cost, money, field="cost", rank=4, total=True),
+    Column(
+        "end reason",
+        _end_reason,
+        rank=8,
+        least=14,
+        former_names=("ending",),
+        summary=_alike(_end_reason, "end reason"),
+    ),
+    _measure("steps", lambda r: r.header.step_count, rank=3),
+    _measure("subm", lambda r: r.header.submissions),
+    _measure("tokens", _tokens, thousands, field="tokens", rank=9),
+    _measure("cost", _cost, money, field="cost", rank=4, total=True),
     _measure(
-        "time", 8, lambda r: r.header.duration_s, lambda seconds: duration(1000 * seconds), field="duration_s"
+        "time",
+        lambda r: r.header.duration_s,
+        lambda seconds: duration(1000 * seconds),
+        field="duration_s",
+        rank=10,
     ),
     Column(
         "seen",
         lambda r: "" if _seen(r) is None else f"{_seen(r):.0f}%",
         _seen,
-        width=4,
         right=True,
         rank=5,
         summary=_share_seen,
     ),
-    Column("mine", _mine, width=10, rank=6, summary=_judged),
-    Column("reads", lambda r: " ".join(r.readers), width=8, rank=6),
-    Column("labels", _labels, lambda r: len(r.review.labels) if r.review is not None else 0, width=12),
-    Column("format", lambda r: r.header.format, width=14, style=lambda r: _MUTED),
+    Column("verdict", _verdict, rank=6, least=10, former_names=("mine",), summary=_judged),
+    Column("reads", lambda r: " ".join(r.readers), rank=6, least=8),
+    Column(
+        "labels", _labels, lambda r: len(r.review.labels) if r.review is not None else 0, rank=11, least=12
+    ),
+    Column("format", lambda r: r.header.format, least=8, style=lambda r: _MUTED),
     Column(
         "file",
         lambda r: PurePath(r.name).name,
         sort=lambda r: r.name,
-        width=40,
-        least=20,
+        least=16,
         keeps_end=True,
         style=lambda r: _MUTED,
         text=lambda r: PurePath(r.name).name if r.hides else r.name,
     ),
 )
-_KINDS = ("task", "model", "verdict", "ending", "format", "mine")
+_KINDS = ("task", "model", "outcome", "end reason", "format", "verdict")
 GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
 """The columns by which the key groups runs, in the order in which it cycles; None means no groups."""
 
 
 def solved(rows: Sequence[RunRow]) -> str:
-    """Return how many runs with a verdict were solved, as text; empty if none has a verdict."""
-    verdicts = known_verdicts(rows)
+    """Return how many runs with an outcome were solved, as text; empty if none has one."""
+    outcomes = known_outcomes(rows)
     shown = [row.header for row in rows if row.header.verdict and not row.hides]
-    return solved_and_by_tests(verdicts, [header.confirmation for header in shown])
+    return solved_and_by_tests(outcomes, [header.confirmation for header in shown])

@@ -153,6 +153,7 @@ def _filled(
 ) -> RunRow:
     from gistpoint.sessions.annotations.reviews import annotated_key
     from gistpoint.sessions.annotations.settling import settle
+    from gistpoint.sessions.runs.cut_files import says_cut
 
     try:
         rest(row)
@@ -168,7 +169,8 @@ def _filled(
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
     listed = replace(row.listed, header=header)
-    warning = document.warnings[0] if document.warnings else ""
+    # That a file was cut off explains its other faults.
+    warning = next(filter(says_cut, document.warnings), next(iter(document.warnings), ""))
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
 
 
@@ -363,7 +365,9 @@ class RunsScreen(BaseScreen[None]):
         picked = tuple(map(str, self.table.picked))
         names = picked or self._names()
         if len(names) != 2:
-            many = f"{len(picked)} runs are picked, and two can be compared: unpick the others with Space."
+            many = (
+                f"{len(picked)} runs are picked, but only two can be compared: unpick the others with Space."
+            )
             self.app.notify(many if len(picked) > 2 else "Pick two runs with Space first.")
             return
         left, right = names

@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _FOLLOW_S = 1.0
+_STEPS_SHARE, _FOR_THE_STEP, _LEAST_STEPS = 36, 100, 40
+"""The list of steps has at most this share of the width in percent, or what these cells for the step leave
+over; and at least the width of its frame's words."""
+_OPENING = "Opening the run …"
 
 
 class ReviewScreen(BaseScreen[None]):
@@ -73,24 +77,28 @@ class ReviewScreen(BaseScreen[None]):
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
         begun: BegunRun | None = None,
+        title: str = "",
     ) -> None:
         """`runs` are the names in the list from which the run was chosen, `found` are hits to continue from.
 
-        `begun` is the run if it was opened ahead of the screen.
+        `begun` is the run if it was opened ahead of the screen. `title` is what is known of the run before:
+        it is shown until the run is open.
         """
         super().__init__()
         self.settings = settings
         self._ready = ReadyRuns(self._new_loader)
         self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
-        self._begun = begun
+        self._begun, self._title = begun, title
+        self._fitted: tuple[str, int] | None = None
+        """The run and the terminal width for which the list of steps has its width."""
         self.search = Search(self, runs, id="review-search-place")
         self.others = OtherRuns(self, runs)
 
     def compose(self) -> ComposeResult:
         """Lay out header, strip, steps and pages."""
-        yield HeaderBar(PurePath(self.run.name).name)
+        yield HeaderBar(self._title or PurePath(self.run.name).name, "" if self._begun else "opening …")
         yield framed(Ruler(id="ruler"), "Course")
-        steps = framed(StepList(id="steps"), "Steps")
+        steps = framed(StepList(id="steps"), "Steps" if self._begun else "Steps …")
         yield Splits(steps, framed(RunPages()), vertical=self.app.size.width < WIDE, id="review-body")
         yield Plain("", id="review-say")
         yield KeyBar()
@@ -101,6 +109,7 @@ class ReviewScreen(BaseScreen[None]):
         self.steps.facts = self.run.loader.rows
         self.steps.focus()
         if self._begun is None:
+            self.say(_OPENING)
             self.run.loader.start()
         else:
             self.steps.together.hold()  # until all panes know their sizes
@@ -112,6 +121,7 @@ class ReviewScreen(BaseScreen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Lay out steps and pages side by side if there is room, or else below one another."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
+        self.fit_steps()
         self.call_later(self.call_later, self.steps.together.release)
 
     def on_unmount(self) -> None:
@@ -167,6 +177,7 @@ class ReviewScreen(BaseScreen[None]):
         document = self.run.loader.document
         assert document is not None
         self.run.header = document.header
+        self.say("")
         self.steps.open_run(max(self.steps.count, document.step_count), self.run.loader.first)
         self.draw()
         self.run.look_further()
@@ -242,8 +253,21 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RowsRead)
     def rows_read(self) -> None:
-        """Draw the rows that were read."""
+        """Draw the rows that were read. The first ones decide how wide the list is."""
         self.steps.rows_read()
+        self.fit_steps()
+
+    def fit_steps(self) -> None:
+        """Give the list of steps the width that its titles need, once for each run and terminal width.
+
+        It would otherwise move, and the text beside it wrap anew, while the reviewer scrolls.
+        """
+        width, steps = self.size.width, self.steps
+        if self._fitted == (self.run.name, width) or not steps.knows_sight or width < WIDE:
+            return
+        self._fitted = self.run.name, width
+        most = max(width * _STEPS_SHARE // 100, width - _FOR_THE_STEP)
+        self.query_one(Splits).suggest(steps, max(_LEAST_STEPS, min(steps.width_needed, most)))
 
     @on(StepList.NothingToList)
     def nothing_to_list(self, message: StepList.NothingToList) -> None:
@@ -404,8 +428,8 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#hits")
     def hit_chosen(self, message: RecordList.Chosen) -> None:
-        """Move to the chosen hit."""
-        self.search.go_to(message.index)
+        """Move to the first hit of the chosen line."""
+        self.search.go_to(self.search.found.lines[message.index].at)
 
     @on(StepPage.HitWanted)
     def hit_wanted(self, message: StepPage.HitWanted) -> None:
@@ -442,6 +466,11 @@ class ReviewScreen(BaseScreen[None]):
             event.prevent_default()
 
     # Other screens
+
+    @property
+    def drafts_about(self) -> str:
+        """The run that is open."""
+        return self.run.name
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
         """Open a dialog or another screen over this one, in which the step stays visible.

@@ -20,11 +20,12 @@ class Screens:
         *,
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
+        title: str = "",
     ) -> Screen[None]:
         """Return the screen for one run."""
         from gistpoint.tui.screens.review.screen import ReviewScreen
 
-        return ReviewScreen(name, settings, runs=runs, found=found)
+        return ReviewScreen(name, settings, runs=runs, found=found, title=title)
 
     def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:
         """Return the screen for a list of runs."""

@@ -18,7 +18,9 @@ from textual.widgets import Input
 
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.running import CancelToken
+from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import TextScope
+from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.settings import FoundHits, Wanted
 from gistpoint.tui.screens.review.view import ReviewView
@@ -176,35 +178,63 @@ class SearchBar(Horizontal):
         self.query_one("#search-ways", Plain).update(" · ".join(ways))
 
 
-_RUN: Column[Hit] = Column(
-    "run", lambda hit: PurePath(hit.run).name, width=28, keeps_end=True, style=lambda hit: "$text-secondary"
+_RUN: Column[FoundLine] = Column(
+    "run",
+    lambda found: PurePath(found.first.run).name,
+    rank=1,
+    least=16,
+    keeps_end=True,
+    style=lambda found: "$text-secondary",
 )
 
 
-def step_words(hit: Hit) -> str:
-    """Return the number of a hit's step; empty for a hit in the header."""
-    return "" if hit.step is None else str(hit.step + 1)
+def step_words(found: FoundLine) -> str:
+    """Return the number of the step of a line; empty for a line of the header."""
+    return "" if found.first.step is None else str(found.first.step + 1)
 
 
-_COLUMNS: tuple[Column[Hit], ...] = (
-    Column("step", step_words, width=6, right=True, style=lambda hit: "$foreground 60%"),
-    Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary"),
-    Column("line", lambda hit: hit.line.strip()),
+def _line_marks(found: FoundLine) -> list[tuple[int, int]]:
+    """Return the places of the matches in a line without its indent."""
+    line = found.first.line
+    indent = len(line) - len(line.lstrip())
+    return [(max(0, start - indent), max(0, end - indent)) for start, end in found.spans]
+
+
+LINE_COLUMNS: tuple[Column[FoundLine], ...] = (
+    Column(
+        "step",
+        step_words,
+        lambda found: found.first.step,
+        width=4,
+        right=True,
+        rank=2,
+        style=lambda found: "$foreground 60%",
+    ),
+    Column("part", lambda found: found.part, rank=4, style=lambda found: "$text-primary"),
+    Column("line", lambda found: found.first.line.strip(), rank=3, least=24, marks=_line_marks),
+    Column(
+        "traceback of",
+        lambda found: found.first.error,
+        rank=5,
+        least=16,
+        style=lambda found: "$text-error",
+    ),
 )
+"""The columns of a list of found lines, without the run. The error is that of the traceback around a line."""
 
 
-class HitList(Table["Hit"]):
-    """The table of hits, in the order in which they were found."""
+class HitList(Table["FoundLine"]):
+    """The table of found lines, in the order of the run."""
 
     HEAD = 0
 
     def __init__(self, *, id: str) -> None:
-        super().__init__(_COLUMNS, id=id)
+        super().__init__(LINE_COLUMNS, id=id)
 
-    def show_hits(self, hits: Sequence[Hit], *, names_runs: bool) -> None:
-        """Show hits; with `names_runs`, also the run of each."""
-        self.columns = (_RUN, *_COLUMNS) if names_runs else _COLUMNS
-        self.show(hits)
+    def show_lines(self, lines: Sequence[FoundLine], *, names_runs: bool) -> None:
+        """Show found lines; with `names_runs`, also the run of each."""
+        self.columns = (_RUN, *LINE_COLUMNS) if names_runs else LINE_COLUMNS
+        self.show(lines)
 
 
 class Search(Container):
@@ -224,6 +254,8 @@ class Search(Container):
         self._jobs = Jobs(self, "search", failed=self._failed)
         self.wanted: Wanted | None = None
         self.hits: list[Hit] = []
+        self.found = FoundLines()
+        """The lines of the hits."""
         self.count = 0
         """The number of hits, including those beyond `KEPT` that are not in `hits`."""
         self.hit: int | None = None
@@ -285,6 +317,8 @@ class Search(Container):
 
     def _take(self, wanted: Wanted | None, hits: list[Hit]) -> None:
         self.wanted, self.hits, self.count, self.hit = wanted, hits, len(hits), None
+        self.found = FoundLines()
+        self.found.add(hits)
         self._view.step_page.walks_hits = bool(hits)
         if self._lit:
             self._lit = False
@@ -299,7 +333,7 @@ class Search(Container):
         )
         page = self._view.pages.made.get("hits")
         if isinstance(page, HitList):
-            page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
+            page.show_lines(self.found.lines, names_runs=bool(self.wanted and self.wanted.runs))
 
     def _found(self, batch: SearchBatch) -> None:
         if self.wanted is None:  # the search was dropped while this message was under way
@@ -307,6 +341,7 @@ class Search(Container):
         self.count = batch.count
         if batch.hits:
             self.hits.extend(batch.hits)
+            self.found.add(batch.hits)
             self._view.step_page.walks_hits = True
             self.show_hits()
             self._light()
@@ -328,7 +363,9 @@ class Search(Container):
     def _say_place(self, *, so_far: bool = False) -> None:
         place = f"{self.hit + 1:,} of " if self.hit is not None else ""
         more = " so far" if so_far else ""
-        found = f"{place}{self.count:,} found{more}; n and N go through them, F8 lists them"
+        lines = len(self.found.lines)
+        in_lines = f" in {plural(lines, 'line')}" if lines != self.count else ""
+        found = f"{place}{self.count:,} found{more}{in_lines}; n and N go through them, F8 lists the lines"
         self._view.say(found if self.count else f"None found{more}")
 
     def _failed(self, error: Exception) -> None:
@@ -445,8 +482,10 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
         yield from search_document(document, query, cancel=cancel)
 
 
-def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
-    """Yield the hits in the runs with these names, skipping runs that can't be read."""
+def hits_in_all(
+    runs: Sequence[str], query: Query, cancel: CancelToken, unread: dict[str, str] | None = None
+) -> Iterator[Hit]:
+    """Yield the hits in the runs with these names. The runs that can't be read are added to `unread`."""
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
     from gistpoint.sessions.runs.searching_files import Sieve
@@ -460,5 +499,6 @@ def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Itera
             yield from search_document(open_run(name), query, cancel=cancel)
         except CancelledError:
             raise
-        except UserError:
-            continue
+        except UserError as error:
+            if unread is not None:
+                unread[name] = str(error)

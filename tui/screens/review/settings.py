@@ -56,8 +56,12 @@ class ReviewScreens(Protocol):
         *,
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
+        title: str = "",
     ) -> Screen[None]:
-        """Return the screen for a run. `runs` are the names in its list, `found` hits to continue from."""
+        """Return the screen for a run. `runs` are the names in its list, `found` hits to continue from.
+
+        `title` is shown until the run is open.
+        """
         ...
 
     def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:

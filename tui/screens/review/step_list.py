@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -78,6 +79,8 @@ KIND_WORDS = {
 }
 """The words for kinds of steps whose names are not short and plain."""
 _KIND_WIDTH = 7
+_ENDING, _FRAME = 2, 3
+"""The cells for the symbol of a step's ending, and for the frame with its scroll bar."""
 _STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
 
 BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-warning", "?": "$foreground 60%"}
@@ -287,6 +290,27 @@ class StepList(RecordList):
 
     # Drawing rows
 
+    @property
+    def knows_sight(self) -> bool:
+        """Whether the visible rows have been read."""
+        rows = [self.index_at(row) for row in self.in_sight]
+        return bool(rows) and all(row in self.facts for row in rows)
+
+    @property
+    def width_needed(self) -> int:
+        """The width in cells that the titles read so far need, with the frame and the scroll bar."""
+        widest = max((cell_len(visible_line(self._words(fact))) for fact in self.facts.values()), default=0)
+        return self._before_words(badges=bool(self.badges)) + widest + _ENDING + _FRAME
+
+    def _before_words(self, *, badges: bool) -> int:
+        """Return the number of cells before the title of a row."""
+        digits = max(3, len(str(self.count)))
+        return 2 + digits + 1 + 2 + _KIND_WIDTH + 1 + 2 * badges
+
+    @staticmethod
+    def _words(fact: RowFact) -> str:
+        return ("↳ " if fact.starts else "") + fact.words
+
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the row of a step: its marks, number, symbol, kind, text and, at the right, its ending."""
         fact = self.facts.get(index)
@@ -304,9 +328,9 @@ class StepList(RecordList):
             return [*head, ("…", "$foreground 60%")]
         style = "bold $text-error" if fact.error else KIND_STYLES.get(fact.kind, "")
         badge = self._badge(index)
-        words = visible_line(("↳ " if fact.starts else "") + fact.words)
+        words = visible_line(self._words(fact))
         words_style = style if fact.error or fact.kind in _STRONG else ""
-        used = 2 + digits + 1 + 2 + _KIND_WIDTH + 1 + 2 * len(badge) + 2
+        used = self._before_words(badges=bool(badge)) + _ENDING
         return [
             *head,
             (f"{kind_words(fact.kind)} ", style),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from textual import events, on
@@ -124,14 +124,12 @@ class VerdictDialog(Dialog[GivenVerdict]):
         form: VerdictForm,
         words: Sequence[VerdictWord],
         current: GivenVerdict | None = None,
-        keep_note: Callable[[str], None] | None = None,
     ) -> None:
-        """`current` fills the form. `keep_note` is called with the note after each change of it."""
+        """`current` fills the form."""
         super().__init__(form.title)
         self._form, self._words = form, words
         self._current = current if current is not None and current.verdict in form.verdicts else None
         self._note = current.note if current is not None else ""
-        self._keep_note = keep_note
 
     def body(self) -> list[Widget]:
         """Return the verdicts, the reasons, the fields for a time and a note, and the list of keys."""
@@ -139,7 +137,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
             Options(list(self._form.verdicts.values()), id="verdicts"),
             *self._lists_of_reasons(),
             Input(placeholder="corrected time in seconds", id="corrected"),
-            Input(self._note, placeholder="note", id="note"),
+            Input(self._note, placeholder="note", id="note", select_on_focus=False),
             Plain("", id="verdict-problem", classes="dialog-hint"),
             Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
         ]
@@ -174,11 +172,9 @@ class VerdictDialog(Dialog[GivenVerdict]):
         self.verdicts.focus()
         self.fit()
 
-    @on(Input.Changed, "#note")
-    def note_changed(self, event: Input.Changed) -> None:
-        """Keep the note, which survives Escape."""
-        if self._keep_note is not None:
-            self._keep_note(event.value)
+    def uses_drafts(self, result: GivenVerdict) -> bool:
+        """Return whether the answer has the note; the verdict of a key has none."""
+        return not result.words
 
     @property
     def verdict(self) -> RunVerdict:

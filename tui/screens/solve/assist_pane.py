@@ -99,7 +99,7 @@ class AssistPane(StatePane):
         last = self._state.exchanges[-1]
         editor = ", your editor" if last.buffer else ""
         left_out = f"{len(last.left_out)} older answers" if last.left_out else "nothing"
-        return f"Seen by the model: brief, {last.calls} answers{editor}.  Left out: {left_out}"
+        return f"The model sees: brief, {last.calls} answers{editor}. Left out: {left_out}"
 
     @on(Input.Submitted, "#assist-line")
     def ask(self, event: Input.Submitted) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,6 +20,8 @@ from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool
 from gistpoint.core.tools.search_code import as_text, pattern_fault
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.solve.panes import CallAsked, SubmitAsked
 from gistpoint.tui.view_models import allowed, price_words
@@ -29,6 +31,8 @@ from gistpoint.tui.widgets.writing_area import WritingLine
 
 SEARCH = "search_code"
 _CALL, _PATTERN = "❯ ", "search ❯ "
+_LINE = "line"
+"""The name of the line among the drafts."""
 _PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ repeats"
 
 
@@ -100,8 +104,9 @@ class Console(Vertical):
         if all(tool.name != SEARCH for tool in self._attempt.offered()):
             self.app.notify("The repository can't be searched now.", severity="warning")
             return
-        self.line.value = ""
+        self._put_away()
         self._take(patterns=True)
+        self._offer_again()
         if self.screen.focused is not self.line:
             self._before = self.screen.focused
         self.line.focus()
@@ -116,21 +121,46 @@ class Console(Vertical):
         self.refresh_bindings()
 
     def _search_for(self, pattern: str) -> None:
-        self.line.value = ""
+        self._drafts.write({})
         self._end_search()
-        self.post_message(CallAsked(SEARCH, {"pattern": pattern}))
+        self.post_message(CallAsked(SEARCH, {"pattern": pattern}, priced=True))
 
     def _end_search(self) -> None:
-        """Make the line accept calls again, and restore the focus."""
+        """Make the line accept calls again, and restore the call that was being typed, and the focus."""
         self._take(patterns=False)
+        self._offer_again()
         if self._before is not None and self._before.is_attached:
             self._before.focus()
         self._before = None
+
+    @property
+    def _drafts(self) -> DraftPlace:
+        """The place of the unsent text of the line, which is another one for patterns."""
+        return cast("BaseScreen[object]", self.screen).draft("search" if self.searching else "call")
+
+    def _put_away(self) -> None:
+        """Empty the line, and keep its text for the next time."""
+        self._drafts.write({_LINE: self.line.value})
+        self.line.value = ""
+
+    def _offer_again(self) -> None:
+        """Fill the line with the text that was put away. What is typed replaces it."""
+        self.line.value = self._drafts.read().get(_LINE, "")
+        self.line.select_all()
+
+    def on_descendant_focus(self) -> None:
+        """Offer the call that was typed and not made."""
+        if not self.line.value and not self.searching:
+            self._offer_again()
 
     def say(self, text: str) -> None:
         """Show a text above the line, such as a price or the progress of a call."""
         self._shown_words = text
         self.hint.update(text.replace("\n", " "))
+
+    def shows(self, text: str) -> bool:
+        """Return whether a text is above the line now."""
+        return self._shown_words == text
 
     def unsay(self, start: str) -> None:
         """Clear the text above the line if it starts with `start`."""
@@ -216,7 +246,7 @@ class Console(Vertical):
             return
         named = next((tool for tool in self._attempt.offered() if tool.name == value.split(" ")[0]), None)
         if named is not None and named.submits:
-            self.line.value = ""
+            self._clear()
             self.post_message(SubmitAsked())
             return
         try:
@@ -224,9 +254,13 @@ class Console(Vertical):
         except QuestionError as question:
             self._ask(question)
             return
-        self.line.value = ""
+        self._clear()
         self.remember(spelled(tool.name, arguments))
-        self.post_message(CallAsked(tool.name, arguments))
+        self.post_message(CallAsked(tool.name, arguments, priced=True))
+
+    def _clear(self) -> None:
+        self._drafts.write({})
+        self.line.value = ""
 
     def _ask(self, question: QuestionError) -> None:
         """Show what is unclear in a line, and put the likely call into the line."""
@@ -259,9 +293,12 @@ class Console(Vertical):
 
     def action_recall(self, by: int) -> None:
         """Show an earlier or later line of the history."""
+        if self.searching or self._place == len(self._history):
+            self._put_away()
         self._take(patterns=False)
         self._place = min(len(self._history), max(0, self._place + by))
-        self.line.value = self._history[self._place] if self._place < len(self._history) else ""
+        typed = self._drafts.read().get(_LINE, "")
+        self.line.value = self._history[self._place] if self._place < len(self._history) else typed
         self.line.cursor_position = len(self.line.value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -273,10 +310,11 @@ class Console(Vertical):
         return super().check_action(action, parameters)
 
     def action_back_out(self) -> None:
-        """Clear the line, and end the search."""
-        self.line.value = ""
-        self._end_search()
-        self.explain_line("")
+        """Clear the line, and end the search. The text is offered again by the same key."""
+        self._put_away()
+        if self.searching:
+            self._end_search()
+        self.explain_line(self.line.value)
 
     def action_as_text(self) -> None:
         """Escape the pattern so that it is matched literally, or restore the original pattern."""

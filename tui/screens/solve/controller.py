@@ -115,8 +115,15 @@ class EngineCall(Protocol):
 class AttemptController:
     """Runs one call at a time, records all other events in order, and posts messages to `owner`."""
 
-    def __init__(self, owner: JobOwner, attempt: Attempt) -> None:
+    def __init__(
+        self,
+        owner: JobOwner,
+        attempt: Attempt,
+        hold_keys: Callable[[], Callable[[], None]] = lambda: lambda: None,
+    ) -> None:
+        """`hold_keys` holds the user's keys until the function that it returns is called."""
         self.attempt = attempt
+        self._hold_keys = hold_keys
         self._owner = owner
         self._calls = Jobs(owner, "calls", failed=self._failed)
         self._writes = Jobs(owner, "recording", failed=self._not_written)
@@ -126,6 +133,8 @@ class AttemptController:
         self._calls_before = 0
         self._yields = False
         self._waiting: Callable[[], None] | None = None
+        self._holding: set[Callable[[], None]] = set()
+        """Functions that let go of the user's keys, which wait for what an action is about to open."""
         self._failing = Failing()
         self._progress_at = 0.0
         self._affordances: dict[str, int] = {}
@@ -189,7 +198,7 @@ class AttemptController:
         if self.playing:
             return False
         if self._back_soon:
-            self._waiting = do
+            self._wait_with(do)
         elif self.calling:
             return False
         else:
@@ -199,7 +208,7 @@ class AttemptController:
     def make_way(self, then: Callable[[], None]) -> None:
         """Call `then` now, or after stopping a call that gives way to others."""
         if self.yielding:
-            self._waiting = then
+            self._wait_with(then)
             self.cancel()
         else:
             then()
@@ -209,6 +218,31 @@ class AttemptController:
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not self._closed:
             waiting()
+
+    def _wait_with(self, do: Callable[[], None]) -> None:
+        """Have an action wait for the end of the call. It replaces the one that waits already."""
+        self._let_keys_go()
+        self._waiting = self._before_keys(do)
+
+    def _before_keys(self, do: Callable[[], object]) -> Callable[[], None]:
+        """Return `do` for a later call, and hold the keys until then: they are meant for what it opens."""
+        if self._closed:
+            return lambda: None
+        let_go = self._hold_keys()
+        self._holding.add(let_go)
+
+        def later() -> None:
+            try:
+                do()
+            finally:
+                self._holding.discard(let_go)
+                let_go()
+
+        return later
+
+    def _let_keys_go(self) -> None:
+        while self._holding:
+            self._holding.pop()()
 
     # Calls
 
@@ -286,9 +320,18 @@ class AttemptController:
         """Run `action` after all waiting writes, then `then` on the UI thread.
 
         `failed` is called with an exception that `action` raised. Without `failed`, an `AttemptError` is
-        ignored, because the attempt accepts no more events.
+        ignored, because the attempt accepts no more events. The user's keys wait for `then`.
         """
-        self._writes.do(lambda _: action(), None if then is None else lambda _: then(), failed=failed)
+        if then is None:
+            self._writes.do(lambda _: action(), failed=failed)
+            return
+        before_keys = self._before_keys(then)
+
+        def fail(error: Exception) -> None:
+            self._let_keys_go()
+            (failed or self._not_written)(error)
+
+        self._writes.do(lambda _: action(), lambda _: before_keys(), failed=fail)
 
     def after_writing(self, then: Callable[[], object]) -> None:
         """Call a function on the UI thread after all waiting writes."""
@@ -338,6 +381,7 @@ class AttemptController:
         if self._closed:
             return
         self._closed = True
+        self._let_keys_go()
         if self.playing:
             self._calls.cancel()
             self._calls.finish(_CLOSE_S)

@@ -165,19 +165,21 @@ class Interruptions:
     # Ending the attempt
 
     def end(self) -> None:
-        """Ask for the reason, then give up, or skip the task if no call was made."""
+        """Ask for the reason, then give up the task. If no call was made, it is recorded as skipped."""
         skipping = not self._attempt.state.calls
-        verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
-        text = (
-            f"The attempt ends and can't be resumed. If you {verb}, say why: the reason is part of the"
-            " result."
-        )
+        text = "The attempt ends and can't be resumed. Please give the reason: it is part of the result."
+        if skipping:
+            text += " You have made no call, so the task is recorded as skipped."
         choices = [(code.value, _CODES[code]) for code in SOLVER_GIVE_UP_CODES]
         withdraw = self._terms.withdraw
         if withdraw is not None:
-            choices.append((_WITHDRAW, "I no longer want to take part in the study"))
+            choices.append((_WITHDRAW, "I want to leave the study"))
         dialog = ReasonDialog(
-            title, text, choices, yes=verb.capitalize(), words="More details, in your own words"
+            "Give up this task?",
+            text,
+            choices,
+            yes="Give up this task",
+            words="More details, in your own words",
         )
 
         def answered(answer: Reasoned | None) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import indent
 
-from textual.screen import Screen
+from textual import events
+from textual._time import get_time  # the clock of the events' own timestamps
+from textual.content import Content
 from textual.widgets.text_area import Selection
 
 from gistpoint.core.attempts.engine import Attempt
@@ -20,6 +22,8 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, RefusalError, Tool
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.keys import key_named
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.places import NamedPlace, call_for
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
@@ -27,7 +31,7 @@ from gistpoint.tui.screens.editing_pane import EditingPane, figure_words
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.interruptions import How
-from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
+from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane, pane_key
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
@@ -35,17 +39,19 @@ from gistpoint.tui.widgets.frames import framed
 _LEVEL = "    "
 """The indent assumed for each level of nesting until a result has shown the function."""
 
-_AGAIN = "Enter again opens it"
+_OPENS = "Enter again opens it ({price}): {what}"
+CALLS = "Press it again to call {what} ({price})"
+"""What the console shows before a call whose price the solver has not seen (decision 126)."""
 
 
 class EditorPane(EditingPane):
     """The editor of an attempt, which continues with the unfinished code of an earlier session."""
 
-    EMPTY = "Nothing to edit yet: read a function, put the cursor into it (F4) and press e."
+    EMPTY = "Nothing to edit yet: read a function, move the cursor into it (F4) and press e."
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()
-        framed(self)
+        self.frame(key_named("pane.editor").description)
         self._attempted, self._state = task, state
         self._start = kind_of(task).start(task)
         self._begins = self._first_text()
@@ -78,6 +84,10 @@ class EditorPane(EditingPane):
             self._load(name, begins)
             self.select_placeholder()
         self.editor.line_number_start = self.first_line_of(name)
+
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Show a title after the pane's key, and a note."""
+        framed(self, f"{pane_key('editor')} {title}", note)
 
     def select_placeholder(self) -> bool:
         """Select the placeholder of a removed body, so that typing replaces it.
@@ -280,20 +290,30 @@ class SolvingKind:
 class CallAsking:
     """Makes calls for a screen: at once, after a question, or after the call under way."""
 
-    def __init__(self, screen: Screen[How], controller: AttemptController, kind: SolvingKind) -> None:
+    def __init__(self, screen: BaseScreen[How], controller: AttemptController, kind: SolvingKind) -> None:
         self._screen, self._controller, self._kind = screen, controller, kind
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
         """The place that the last call was made to show."""
-        self._offered: NamedPlace | None = None
-        """The place that a second Enter would request, while the console offers that."""
+        self._offered: tuple[str, Mapping[str, str]] | None = None
+        """The call that is made when it is asked for again, while the console shows its price."""
+        self._offer = ""
+        """The text of that offer."""
+        self._shown_at = 0.0
+        """The time at which it was shown, in seconds on the clock of Textual's events."""
+        self._key: events.Key | None = None
+        """The key that is taking effect; None before the first one."""
+        self._offered_at: events.Key | None = None
+        """The key that was answered by the offer."""
+        screen.when_typed(self._typed)
 
-    def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
+    def ask(self, tool: str, arguments: Mapping[str, str], *, priced: bool = True) -> None:
         """Call a tool, after a question if that spends the last of a budget.
 
-        If the tool can't be called now, show why.
+        Without `priced`, only show the price the first time. If the tool can't be called now, show why.
         """
-        self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
+        if priced or self.is_confirmed(tool, arguments, CALLS, spelled(tool, arguments)):
+            self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
         try:
@@ -348,25 +368,45 @@ class CallAsking:
         """Submit the editor's content, after a question with the changes and the price."""
         self._kind.ready(partial(self.when_free, self._submit))
 
-    def ask_for(self, place: NamedPlace) -> str:
-        """Offer to show a place, and return the text with the price. The second time, make the call."""
+    def ask_for(self, place: NamedPlace) -> None:
+        """Offer to show a place at its price. The second time, make the call."""
         tool, arguments = call_for(place)
+        if self.is_confirmed(tool, arguments, _OPENS, place.name):
+            self._place = place
+            self.ask(tool, arguments)
+
+    def is_confirmed(self, tool: str, arguments: Mapping[str, str], words: str, what: str) -> bool:
+        """Return whether a call is asked for again while its price is shown; otherwise, show the price.
+
+        A call that is impossible now needs no price: asking for it shows why, at no cost.
+        """
+        console = self._screen.query_one(Console)
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
-            return f"{place.name}: {tool} can't be called now"
-        if self._offered == place:
-            self._place, self._offered = place, None
-            self.ask(tool, arguments)
-            return f"… {spelled(tool, arguments)}"
-        self._offered = place
+            return True
+        if self._offered == (tool, arguments) and console.shows(self._offer):
+            key = self._key if self._key is not self._offered_at else None  # a click is no key
+            if key is not None and key.time <= self._shown_at:
+                return False  # typed before the price could be read, as the second letter of `off`
+            self.withdraw()
+            return True
         price = price_words(self._attempt.price(offered), self._attempt.state)
-        return f"{_AGAIN} ({price}): {place.name}"
+        self._offered, self._offer = (tool, arguments), words.format(price=price, what=what)
+        console.say(self._offer)
+        self._shown_at, self._offered_at = get_time(), self._key
+        return False
+
+    def _typed(self, event: events.Key) -> None:
+        """Withdraw an offer when another key is typed than the one that was answered by it."""
+        if self._key is not None and event.key != self._key.key:
+            self.withdraw()
+        self._key = event
 
     def withdraw(self) -> None:
-        """Withdraw the offer of a place, because the solver has turned to something else."""
+        """Withdraw the offer of a call, because the solver has turned to something else."""
         if self._offered is not None:
             self._offered = None
-            self._screen.query_one(Console).unsay(_AGAIN)
+            self._screen.query_one(Console).unsay(self._offer)
 
     def price_at(self, name: str) -> str:
         """Return the price of opening a row of the file tree; empty if no tool can be called."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -21,9 +22,13 @@ from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.splitter import Splits
 
 WIDE, VERY_WIDE = 110, 150
-"""The widths, in cells, from which the files stay visible and from which the editor in use does too."""
-HIGH = 36
-"""The height, in cells, from which the results stay visible below the text being read."""
+"""The widths, in cells, from which the files stay visible and from which the editor fits beside the code."""
+HIGH = 34
+"""The height, in cells, from which results or editor stay visible below the text being read."""
+EDITOR_COLUMNS = 100
+"""The fewest columns of an editor beside the code: a line of code, its number and the frame."""
+CODE_COLUMNS = 70
+"""The fewest columns of the code beside the editor; otherwise the files are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,17 @@ def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
 
 
 class CallAsked(Message):
-    """Asks the screen to call a tool."""
+    """Asks the screen to call a tool.
 
-    def __init__(self, tool: str, arguments: Mapping[str, str]) -> None:
+    `priced` means that the solver saw the price first. Otherwise the screen shows it, and calls the tool
+    when it is asked again.
+    """
+
+    def __init__(self, tool: str, arguments: Mapping[str, str], *, priced: bool = False) -> None:
         super().__init__()
         self.tool = tool
         self.arguments = arguments
+        self.priced = priced
 
 
 class SubmitAsked(Message):
@@ -69,11 +79,15 @@ class SubmitAsked(Message):
 
 
 class SourceAsked(Message):
-    """Asks the screen to show a file or function (`path::qualname`): free if known, or else by a call."""
+    """Asks the screen to show a file or function (`path::qualname`): free if known, or else by a call.
 
-    def __init__(self, name: str) -> None:
+    `priced` means that the solver saw the price of that call.
+    """
+
+    def __init__(self, name: str, *, priced: bool = False) -> None:
         super().__init__()
         self.name = name
+        self.priced = priced
 
 
 class FunctionAsked(Message):
@@ -89,6 +103,12 @@ class FunctionAsked(Message):
 class StatePane(Vertical):
     """A pane that shows a part of the attempt's state."""
 
+    width_needed = 0
+    """The width in cells that the content needs, with the frame; 0 if it takes what is there."""
+
+    def set_room(self, width: int) -> None:
+        """Arrange the parts for a width in cells, before they are drawn."""
+
     def update_from(self, state: AttemptState) -> None:
         """Show a new state."""
         raise NotImplementedError
@@ -98,16 +118,23 @@ class BriefRead(Message):
     """A message that the solver has finished reading the brief."""
 
 
-class PaneArea(Splits):
-    """The regions of the screen: files, reading panes and editor, side by side if there is room.
+class RoomNeeded(Message):
+    """A message that the content of a pane now needs another width."""
 
-    Results are below the reading panes if there is room. A pane is mounted when it is first shown.
+
+class PaneArea(Splits):
+    """The regions of the screen, arranged by what is done: reading or writing (decision 127).
+
+    The files are at the left. Of the rest, the upper part shows the text being read, and the lower part
+    shows results or editor, whichever was used last. Both parts have the whole width, so that no line is
+    wrapped again when one of them opens or closes. In a small terminal, one pane is shown at a time. On
+    request, the editor is beside the code. A pane is mounted when it is first shown.
     """
 
     def __init__(
         self,
         panes: Mapping[str, PanePlace],
-        files: Widget,
+        files: StatePane,
         read: Sequence[Widget],
         editor: Widget,
         *,
@@ -116,7 +143,8 @@ class PaneArea(Splits):
     ) -> None:
         """`read` are the reading panes, with the results last. `first` is the name of the pane to show first.
 
-        Without `first`, all panes are mounted at once. `made` is called with each pane that is mounted later.
+        Without `first`, all panes are mounted at once, and the editor is beside the code. `made` is called
+        with each pane that is mounted later.
         """
         super().__init__(id="work")
         self._panes = panes
@@ -130,11 +158,18 @@ class PaneArea(Splits):
             vertical=True,
             id="reading",
         )
+        self._divided = Splits(self._column, *(() if first else (editor,)), vertical=True, id="divided")
         self._mounting = Lock()
+        self.repeats: Callable[[], bool] = lambda: False
+        """Returns whether the code is just the function in the editor."""
         self.current = self._upper
         """The name of the current reading pane."""
+        self._writing = False
+        """Whether the editor was used after the results."""
         self.editing = not first
-        """Whether the editor stays visible next to the reading pane."""
+        """Whether the editor was opened."""
+        self.beside = not first
+        """Whether the editor is beside the code, if there is room, rather than below it."""
         self.brief_alone = False
         """Whether only the brief is visible."""
 
@@ -147,17 +182,15 @@ class PaneArea(Splits):
         self.lay_out()
         if not self._first or self.app.size.width >= WIDE:
             yield self._files
-        yield self._column
-        if not self._first:
-            yield self._editor
+        yield self._divided
 
     async def make(self, pane: str) -> None:
         """Mount a pane if it is not mounted yet."""
         region = self._panes[pane].region
         if region == "files":
-            await self._mount(self._files, self, self._column)
+            await self._mount(self._files, self, self._divided)
         elif region == "editor":
-            await self._mount(self._editor, self)
+            await self._mount(self._editor, self._divided)
         elif region == "reading":
             widget = next(widget for widget in self._read if widget.id == self.id_of(pane))
             last = widget is self._read[-1]
@@ -175,8 +208,12 @@ class PaneArea(Splits):
         place = self._panes[pane]
         if place.region == "reading":
             self.current = pane
-            if self.id_of(pane) != self._read[-1].id:
+            if self.id_of(pane) == self._read[-1].id:
+                self._writing = False
+            else:
                 self._upper = pane
+        elif place.region == "editor":
+            self._writing = True
         if place.region:
             self._region = place.region
             self.lay_out()
@@ -196,33 +233,90 @@ class PaneArea(Splits):
         self.brief_alone = brief
         self.lay_out()
 
+    def turn_editor(self) -> str:
+        """Put the editor beside the code, or below it. Return a notice if that is not visible yet."""
+        self.beside = not self.beside
+        self.lay_out()
+        if self.app.size.width < VERY_WIDE:
+            return f"There is room for the editor beside the code from {VERY_WIDE} columns on."
+        where = "beside" if self.beside else "below"
+        return "" if self.editing else f"The editor will open {where} the code."
+
     def lay_out(self) -> None:
         """Show as many panes as fit, among them the one requested last."""
+        wide, high, beside = self._fitting()
+        self._files.display = self._region == "files" or (
+            wide and not (beside and self._files_are_in_the_way)
+        )
+        if beside:
+            self._editor.display = self._column.display = True
+        elif high:
+            self._editor.display, self._column.display = self._writing, not self._repeated
+        else:
+            self._editor.display = self._region == "editor"
+            self._column.display = self._region == "reading" or (wide and self._region == "files")
+        self._divided.display = self._editor.display or self._column.display
+        with_results = high and (beside or not self._writing)
+        self._lay_out_reading(high=high, with_results=with_results)
+        self._set_classes({"-wide": wide, "-beside": beside, "-with-results": with_results})
+        if self.is_mounted:
+            self._fit_all(beside=beside)
+
+    def _fitting(self) -> tuple[bool, bool, bool]:
+        """Return whether the screen is wide, whether it is high as well, and whether the editor is beside."""
         size = self.app.size
-        width = 0 if self.brief_alone else size.width
-        wide, very_wide = width >= WIDE, width >= VERY_WIDE
-        self._files.display = wide or self._region == "files"
-        with_editor = very_wide and self.editing
-        self._editor.display = with_editor or self._region == "editor"
-        self._column.display = very_wide or self._region == "reading" or (wide and self._region == "files")
-        self._lay_out_reading(with_results=wide and size.height >= HIGH)
-        for name, needed in (("-wide", wide), ("-very-wide", with_editor)):
+        wide = size.width >= WIDE and not self.brief_alone
+        return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_beside
+
+    @property
+    def _wants_beside(self) -> bool:
+        return self.beside and self.editing
+
+    @property
+    def _repeated(self) -> bool:
+        """Whether the code above the editor would be what the editor holds, and was not asked for."""
+        return self._region == "editor" and self._upper == "code" and self.repeats()
+
+    @property
+    def _files_are_in_the_way(self) -> bool:
+        """Whether files, code and editor don't fit beside one another. Nobody writes while watching."""
+        needed = self._files.width_needed + CODE_COLUMNS + EDITOR_COLUMNS
+        return bool(self._first) and self.app.size.width < needed
+
+    def _set_classes(self, wanted: Mapping[str, bool]) -> None:
+        for name, needed in wanted.items():
             if self.has_class(name) != needed:
                 # without an update while unmounted, because all widgets below would be styled twice
                 self.set_class(needed, name, update=self.is_mounted)
-        if self.is_mounted:
-            self._column.fit()
-            self.fit()
 
-    def _lay_out_reading(self, *, with_results: bool) -> None:
+    def _fit_all(self, *, beside: bool) -> None:
+        """Give each region the size that its content needs."""
+        files = self._files.width_needed if self.has_class("-wide") else 0
+        self.natural = {"files": files} if files else {}
+        room = self.app.size.width - (files if self._files.display else 0)
+        editor = max(EDITOR_COLUMNS, room * 3 // 5)
+        self._divided.natural = {"editor": editor} if beside and self._first else {}
+        self._divided.turn(vertical=not beside)
+        results = self._read[-1]
+        if isinstance(results, StatePane):
+            results.set_room(room - (editor if beside else 0))
+        for splits in (self._column, self._divided, self):
+            splits.fit()
+
+    def _lay_out_reading(self, *, high: bool, with_results: bool) -> None:
         """Show the current reading pane, with or without the results below it."""
         results = self._read[-1]
-        shown = self.id_of(self._upper if with_results else self.current)
+        shown = self.id_of(self._upper if high else self.current)
         for widget in self._read:
-            widget.display = with_results if with_results and widget is results else widget.id == shown
+            widget.display = with_results if high and widget is results else widget.id == shown
 
     def on_resize(self) -> None:
         """Arrange the regions for the new size."""
+        self.lay_out()
+
+    @on(RoomNeeded)
+    def room_needed(self) -> None:
+        """Give the files the width that they now need."""
         self.lay_out()
 
 

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
+from textual.widgets import Tree
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -22,13 +23,23 @@ from gistpoint.tui.known import (
     stale,
 )
 from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
-from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAsked, StatePane, pane_frame
+from gistpoint.tui.screens.solve.panes import (
+    CallAsked,
+    FunctionAsked,
+    RoomNeeded,
+    SourceAsked,
+    StatePane,
+    pane_frame,
+)
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
 EMPTY = "Nothing has been read yet: choose a file (F3), or search (S)"
 
 
+_FEWEST_COLUMNS, _MOST_COLUMNS = 24, 40
+"""The bounds of the width of the files, in cells."""
+_FRAME = 2
 _ON = {"edit": ("function",), "suspect": ("function",), "list_functions": ("file", "function")}
 """The kinds of rows on which each action is possible."""
 
@@ -47,6 +58,7 @@ class FilesPane(StatePane):
         self._state = AttemptState()
         self._kind = ""
         """The kind of the row at the cursor; empty if there is none."""
+        self.width_needed = _FEWEST_COLUMNS
         pane_frame(self, "files")
 
     def compose(self) -> ComposeResult:
@@ -65,25 +77,33 @@ class FilesPane(StatePane):
             known, suspects=[suspect.name for suspect in state.suspects], use=self._use
         )
         files = sum(kind == "file" for kind in known.entries.values())
-        note = (
-            f"{len(known.files)} of {files} known files read" if files else f"○ not shown yet: 1 {self._use}"
-        )
-        pane_frame(self, "files", note=note)
+        pane_frame(self, "files", note=f"{len(known.files)} of {files} read" if files else "○ not shown yet")
+        self._fit()
+
+    @on(Tree.NodeExpanded)
+    def _fit(self) -> None:
+        """Ask for the width that the rows need. It only grows, so that the code is not wrapped again."""
+        if not self.tree_view.is_mounted:
+            return
+        needed = min(max(self.width_needed, self.tree_view.width_needed + _FRAME), _MOST_COLUMNS)
+        if needed != self.width_needed:
+            self.width_needed = needed
+            self.post_message(RoomNeeded())
 
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
         """Ask for a call that lists a folder."""
-        self.post_message(CallAsked("list_directory", {"path": message.path}))
+        self.post_message(CallAsked("list_directory", {"path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFile)
     def open_file(self, message: KnowledgeTree.OpenFile) -> None:
         """Ask for a call that reads a file."""
-        self.post_message(CallAsked("read_file", {"file_path": message.path}))
+        self.post_message(CallAsked("read_file", {"file_path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
         """Ask for a function, which a file already read may contain."""
-        self.post_message(SourceAsked(message.function))
+        self.post_message(SourceAsked(message.function, priced=True))
 
     @on(KnowledgeTree.ShowAgain)
     def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
@@ -155,6 +175,10 @@ class CodePane(StatePane):
     def shown(self) -> Shown | None:
         """The displayed text; None if no text has been shown yet."""
         return self._shown
+
+    def shows_only(self, function: str) -> bool:
+        """Return whether the displayed text is just a function, given as `path::qualname`."""
+        return bool(function) and self._shown is not None and self._shown.function == function
 
     def update_from(self, state: AttemptState) -> None:
         """Show the marks of a new state, and whether the displayed text is out of date."""
@@ -228,7 +252,7 @@ class CodePane(StatePane):
                 self.view.go_to(int(value))
                 self.view.use_affordance("jump")
 
-        self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
+        self.app.push_screen(TextDialog("Go to line", placeholder="number", replaces=True), answered)
 
     def action_definition(self) -> None:
         """Show the definition of the name at the cursor, or choose among those of the names in its line."""
@@ -273,20 +297,20 @@ class CodePane(StatePane):
 
         def answered(name: str | None) -> None:
             if name is not None:
-                self.go_to(name)
+                self.go_to(name, priced=True)
 
         self.app.push_screen(PickDialog(title, choices), answered)
 
-    def go_to(self, name: str) -> bool:
+    def go_to(self, name: str, *, priced: bool = False) -> bool:
         """Show a known file or function free of charge, or ask to read it. Return whether it is shown.
 
-        `name` is a path or `path::qualname`.
+        `name` is a path or `path::qualname`. `priced` means that the solver saw the price of reading it.
         """
         path, _, qualname = name.partition("::")
         whole = shown_file(self._state, path)
         known = shown_function(self._state, name) if qualname else whole
         if known is None:
-            self._ask_to_read(path, qualname)
+            self._ask_to_read(path, qualname, priced=priced)
             return False
         if whole is not None and whole.call_id == known.call_id:
             self.show(whole, line=known.first_line if qualname else None)
@@ -296,11 +320,11 @@ class CodePane(StatePane):
         self.view.focus()
         return True
 
-    def _ask_to_read(self, path: str, qualname: str) -> None:
+    def _ask_to_read(self, path: str, qualname: str, *, priced: bool = False) -> None:
+        tool, arguments = "read_file", {"file_path": path}
         if qualname:
-            self.post_message(CallAsked("read_function", {"function_name": qualname, "file_path": path}))
-        else:
-            self.post_message(CallAsked("read_file", {"file_path": path}))
+            tool, arguments = "read_function", {"function_name": qualname, "file_path": path}
+        self.post_message(CallAsked(tool, arguments, priced=priced))
 
     def action_list_functions(self) -> None:
         """Ask for a call that lists the functions of the displayed file."""

@@ -19,9 +19,10 @@ from gistpoint.core.attempts.parts import NOTHING_REPLACED
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.outcomes import Outcome, TestResult
-from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.places import NamedPlace, places_in_answer
-from gistpoint.tui.screens.solve.panes import StatePane, pane_frame
+from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
+from gistpoint.tui.known import shown_sources
+from gistpoint.tui.places import NamedPlace, parts_of_hits, places_in_answer
+from gistpoint.tui.screens.solve.panes import SourceAsked, StatePane, pane_frame, pane_key
 from gistpoint.tui.view_models import asked_words, call_words, shows_evidence, submission_words
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
@@ -30,13 +31,16 @@ from gistpoint.tui.widgets.text_view import TextView
 
 PAGES = {"answer": "Answer", "tests": "Tests", "changes": "Diff"}
 _FOCUS = {"answer": "#answer", "tests": "#tests ResultTable", "changes": "#changes DiffPane"}
-SIDE_BY_SIDE = 90
-"""The width, in cells, from which the answer is next to the list of calls."""
+SIDE_BY_SIDE = 120
+"""The width, in cells, from which the answer is next to the list of calls, with room for lines of code."""
 Made = TypeVar("Made", bound=Widget)
 
 
 class ResultsPane(StatePane):
-    """The list of calls, and the pages of the chosen one. The list is short while an answer is being read."""
+    """The list of calls, and the pages of the chosen one. The list is short while an answer is being read.
+
+    An answer that the code pane shows is folded: its row says what was read (decision 127).
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RESULTS)]
 
@@ -54,6 +58,8 @@ class ResultsPane(StatePane):
         self._state = AttemptState()
         self._drawn: tuple[AttemptCall, ...] = ()
         self._chosen: AttemptCall | None = None
+        self._unfolded = False
+        """Whether an answer that the code pane shows is shown here as well."""
         self.page = "answer"
         """The displayed page of the chosen call."""
 
@@ -68,8 +74,12 @@ class ResultsPane(StatePane):
         self.answer.wrap = True
 
     def on_resize(self, event: events.Resize) -> None:
+        """Arrange list and answer again after a frame was moved."""
+        self.set_room(event.size.width)
+
+    def set_room(self, width: int) -> None:
         """Put the answer next to the list if there is room, or else below it."""
-        self.set_class(event.size.width >= SIDE_BY_SIDE, "-side-by-side")
+        self.set_class(width >= SIDE_BY_SIDE, "-side-by-side", update=self.is_mounted)
 
     def update_from(self, state: AttemptState) -> None:
         """Show the calls of a new state, drawing only those that have changed."""
@@ -78,7 +88,7 @@ class ResultsPane(StatePane):
             return
         submissions = {submission.call_id: submission for submission in state.submissions}
         for number, call in enumerate(state.calls):
-            label = plain_line(call_words(call, submissions.get(call.call_id)))
+            label = plain_line(call_words(call, submissions.get(call.call_id), read_words(call)))
             if number < len(self._drawn):
                 if call != self._drawn[number]:
                     self.calls.replace_option_prompt_at_index(number, label)
@@ -104,8 +114,15 @@ class ResultsPane(StatePane):
 
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
-        """Focus the page, with the cursor on the first place that an answer names."""
+        """Focus the page, with the cursor on the first place that an answer names.
+
+        Show a folded answer in the code pane.
+        """
         event.stop()
+        shown = shown_sources(self._chosen) if self._chosen is not None and self.folded else None
+        if shown is not None:
+            self.post_message(SourceAsked(shown.name))
+            return
         self._page_widget().focus()
         if self.page == "answer":
             self.read_hits()
@@ -121,11 +138,32 @@ class ResultsPane(StatePane):
     def _page_widget(self) -> Widget:
         return self.query_one(_FOCUS[self.page])
 
+    @property
+    def folded(self) -> bool:
+        """Whether the answer to the chosen call is folded to its row, because the code pane shows it."""
+        return self._chosen is not None and bool(read_words(self._chosen)) and not self._unfolded
+
+    def action_fold(self) -> None:
+        """Unfold the answer to the chosen call, or fold it again."""
+        self._unfolded = not self._unfolded
+        self._draw_fold()
+        self._draw_frame()
+
+    def _draw_fold(self) -> None:
+        had_focus = self.answer.has_focus
+        self.set_class(self.folded, "-folded")
+        self.answer.display = self.page == "answer" and not self.folded
+        if had_focus and not self.answer.display:
+            self.calls.focus()
+
     async def _show(self, call: AttemptCall) -> None:
         if call != self._chosen:
+            same = self._chosen is not None and call.call_id == self._chosen.call_id
+            self._unfolded = self._unfolded and same
             self._chosen = call
             self.answer.load(call.text if call.text is not None else "No answer yet.")
             self.answer.places = places_in_answer(call)
+            self.answer.parts = parts_of_hits(call)
         await self._turn_to(self.page)
 
     def _submission(self) -> Submission | None:
@@ -144,7 +182,9 @@ class ResultsPane(StatePane):
         ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer turning pages only if there are several."""
+        """Offer turning pages if there are several, and folding if the code pane shows the answer."""
+        if action == "fold":
+            return self._chosen is not None and bool(read_words(self._chosen))
         return len(self._available()) > 1 if action == "page" else super().check_action(action, parameters)
 
     async def action_page(self, by: int) -> None:
@@ -171,6 +211,7 @@ class ResultsPane(StatePane):
         for name in PAGES:
             for widget in self.query(f"#{name}"):
                 widget.display = name == page
+        self._draw_fold()
         if had_focus:
             self._page_widget().focus()
         self._draw_frame()
@@ -199,7 +240,24 @@ class ResultsPane(StatePane):
             f"→ Enter opens: free if shown, else 1 {self._state.of_kind.unit}" if self.answer.places else ""
         )
         note = f"[ ] {tabs}" if tabs else leads
+        if read_words(call):
+            fold = shown_key(key_named("results.fold").keys)
+            note = (
+                f"Enter shows it in {pane_key('code')} · {fold} unfolds" if self.folded else f"{fold} folds"
+            )
         pane_frame(self, "results", f"Results {call.number} of {len(self._drawn)}  {words}", note)
+
+
+def read_words(call: AttemptCall) -> str:
+    """Return a line for an answer that the code pane shows; empty for any other answer."""
+    shown = shown_sources(call)
+    if shown is None or call.refused:
+        return ""
+    count = len(shown.text.splitlines())
+    lines = f"{count} line{'' if count == 1 else 's'}"
+    if shown.function:
+        return f"Read {shown.function.partition('::')[2]} in {shown.path}, {lines}"
+    return f"Read {shown.path}, {lines}"
 
 
 def results_of(submission: Submission, judgement: Judged | None) -> list[TestResult]:

@@ -105,7 +105,7 @@ class SolveScreen(BaseScreen[How]):
     ) -> None:
         """`play` are recorded steps with the speed at which to play them, `terms` are those of a study."""
         super().__init__()
-        self.controller = AttemptController(self, attempt)
+        self.controller = AttemptController(self, attempt, self.hold_keys)
         self.when_left(self.controller.close)
         self.kind = self.KIND(self.controller)
         self._attempt, self._time, self._play = attempt, clock, play
@@ -127,6 +127,11 @@ class SolveScreen(BaseScreen[How]):
         self._places = PlaceKeeper(self, attempt)
 
     @property
+    def drafts_about(self) -> str:
+        """The attempt."""
+        return self._attempt.state.attempt_id
+
+    @property
     def editor(self) -> EditorPane:
         """The pane with the solver's text. It is mounted when it is first shown."""
         return self.kind.editor
@@ -140,7 +145,13 @@ class SolveScreen(BaseScreen[How]):
         """Lay out budgets, panes and console."""
         yield BudgetBar(title_in_attempt(self._attempt.task, self._attempt.state.header))
         yield pane_tabs(self.kind.panes)
-        read = (BriefPane(self._attempt.task), self.code, *self.kind.own_panes, self.notes_pane, self.results)
+        read = (
+            BriefPane(self._attempt.brief),
+            self.code,
+            *self.kind.own_panes,
+            self.notes_pane,
+            self.results,
+        )
         files = FilesPane(self._attempt.state.of_kind.unit)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:
@@ -152,6 +163,7 @@ class SolveScreen(BaseScreen[How]):
     async def on_mount(self) -> None:
         """Show the attempt so far, return to the last pane, and continue a call or a recording."""
         self._show_locked()
+        self.area.repeats = lambda: self.code.shows_only(self.editor.buffer)
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
         switch_off(self, self._attempt.state)
@@ -159,7 +171,7 @@ class SolveScreen(BaseScreen[How]):
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
-        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views no pane
+        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views none
         if last_source(state) is not None:
             await self._show_pane("code")
         await self.action_pane(pane)
@@ -170,6 +182,7 @@ class SolveScreen(BaseScreen[How]):
         if state.pending is not None:
             self.controller.finish_pending()
         if self._play is not None:
+            self.area.beside = True  # what is submitted stays visible next to its answer
             self.controller.play(*self._play)
             self.console.say(_PLAYING)
 
@@ -281,6 +294,11 @@ class SolveScreen(BaseScreen[How]):
         if pane == "editor":
             self.editor.show_writing()
 
+    def action_beside(self) -> None:
+        """Put the editor beside the code, or below it."""
+        if notice := self.area.turn_editor():
+            self.app.notify(notice)
+
     @on(NameTabs.Clicked)
     async def tab_clicked(self, message: NameTabs.Clicked) -> None:
         """Show and focus the pane whose tab was clicked."""
@@ -290,7 +308,7 @@ class SolveScreen(BaseScreen[How]):
         """Search in the focused text, or else in the one being read."""
         view = self.area.text_meant(self.focused)
         if not allowed(self._attempt.state, "search"):
-            self.app.notify("Searching in what was shown is disabled in this study.")
+            self.app.notify("Searching in the text shown is disabled in this study.")
         elif view is not None:
             find_in(view)
 
@@ -359,7 +377,7 @@ class SolveScreen(BaseScreen[How]):
     @on(CallAsked)
     def call_asked(self, message: CallAsked) -> None:
         """Make the call that was typed or clicked, after a question if it spends the last of a budget."""
-        self._asking.ask(message.tool, message.arguments)
+        self._asking.ask(message.tool, message.arguments, priced=message.priced)
 
     @on(SubmitAsked)
     async def action_submit(self) -> None:
@@ -476,7 +494,7 @@ class SolveScreen(BaseScreen[How]):
     async def source_asked(self, message: SourceAsked) -> None:
         """Show a known source free of charge, or ask to read it."""
         await self.area.make("code")
-        if self.code.go_to(message.name):
+        if self.code.go_to(message.name, priced=message.priced):
             await self.action_pane("code")
 
     @on(TextView.PlaceAsked)
@@ -496,7 +514,7 @@ class SolveScreen(BaseScreen[How]):
         elif place.folder and place.path in state.knowledge.listed:
             await self.action_pane("files")
         else:
-            self.console.say(self._asking.ask_for(place))
+            self._asking.ask_for(place)
 
     @on(FunctionAsked)
     async def function_asked(self, message: FunctionAsked) -> None:

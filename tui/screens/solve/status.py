@@ -11,7 +11,6 @@ from textual.content import Content
 from textual.getters import query_one
 from textual.message import Message
 from textual.timer import Timer
-from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import Clock, Doubt
 from gistpoint.core.readable import duration
@@ -20,13 +19,14 @@ from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import key_named, shown_key
 from gistpoint.tui.screens.solve.controller import Failing
 from gistpoint.tui.widgets.charts import gauge
+from gistpoint.tui.widgets.one_line import OneLine
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 CANCEL_HINT, SPENT_HINT = "Esc cancels", "Esc cancels (the submission is spent)"
 _BAR = 20
 
 
-class RunLine(Widget):
+class RunLine(OneLine):
     """The progress of the code that a call runs, in one line that is hidden while no code runs.
 
     Failures are drawn only if the solver may see them. If the line is too short, the hint on cancelling is
@@ -50,7 +50,7 @@ class RunLine(Widget):
         self._progress = self._failed = None
         self._since = monotonic()
         if self._ticking is None:
-            self._ticking = self.set_interval(1.0, self.refresh)
+            self._ticking = self.set_interval(1.0, self.redraw)
         self._ticking.resume()
         self.refresh()
 
@@ -65,7 +65,7 @@ class RunLine(Widget):
     def show(self, progress: RunProgress, failed: Failing | None) -> None:
         """Show the progress of a run. `failed` is None if the solver may not see failures."""
         self._progress, self._failed = progress, failed
-        self.refresh()
+        self.redraw()
 
     def end(self) -> None:
         """Hide the line."""
@@ -73,7 +73,7 @@ class RunLine(Widget):
         if self._ticking is not None:
             self._ticking.pause()
 
-    def render(self) -> Content:
+    def line(self) -> Content:
         """Return as much of the progress as fits into the line."""
         progress, failed = self._progress, self._failed
         elapsed = duration(round((monotonic() - self._since) * 1000))

@@ -11,8 +11,6 @@ from textual.getters import query_one
 
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.kinds.registry import render_brief
-from gistpoint.core.tasks.model import Task
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.places import places_in_text
 from gistpoint.tui.screens.solve.controller import AttemptController
@@ -34,9 +32,9 @@ class BriefPane(Vertical):
 
     view = query_one("#brief-view", MarkdownText)
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, brief: str) -> None:
         super().__init__(id="brief")
-        self._brief = render_brief(task)
+        self._brief = brief
         self.first = False
         """Whether the other panes are hidden until the solver has read the brief."""
         self.draw_frame()

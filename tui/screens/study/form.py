@@ -84,7 +84,7 @@ class FormPage(StudyPage):
         count = len(left_out)
         numbers = ", ".join(str(field.number) for field in left_out)
         what = f"Question {numbers} has" if count == 1 else f"Questions {numbers} have"
-        text = f'{what} no answer. Should that be stored as "rather not say"?'
+        text = f'{what} no answer. Store this as "rather not say"?'
         dialog = ConfirmDialog("Some questions have no answer", text, yes="Rather not say", no="Go back")
         self.app.push_screen(dialog, answered)
 

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Button
 
 from gistpoint.tui.base_screen import BaseScreen
-from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -108,9 +108,14 @@ class StudyPage(BaseScreen[str]):
         """Ask the app to open the question about withdrawing."""
         self.post_message(WithdrawAsked())
 
+    def action_no_task(self) -> None:
+        """Explain that only an open task can be given up, and which key leaves the study."""
+        key = shown_key(key_named("study.withdraw").keys.split(",")[0])
+        self.notify(f"No task is open. {key} leaves the study for good.")
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer withdrawing only to participants, and the first answer only if there is one."""
-        if action == "withdraw":
+        if action in ("withdraw", "no_task"):
             return self.MAY_WITHDRAW
         return action != "next" or bool(self.buttons())
 

@@ -23,7 +23,7 @@ NEEDED = "(needed)"
 class ConsentPage(StudyPage):
     """The consent. Dismissed with `agree` or `decline`; `ticked` has the state of each item."""
 
-    BUTTONS = (("agree", "I agree"), ("decline", "I do not want to take part"))
+    BUTTONS = (("agree", "I agree"), ("decline", "I don't want to take part"))
 
     def __init__(self, heading: str, whose: str, texts: Texts, privacy: str, *, again: bool) -> None:
         """`privacy` states the contact and how long data are kept.
@@ -218,17 +218,19 @@ class WithdrawDialog(Dialog[Reasoned]):
     enter_answers = False
 
     def __init__(self) -> None:
-        super().__init__("Stop taking part in this study?")
+        super().__init__("Leave this study?")
 
     def body(self) -> list[Widget]:
         """Return the text, the choice about the data, and a field for the reason."""
-        text = "You can stop at any time, without a reason. It ends your part for good, not only for today."
+        text = (
+            "You can leave at any time, without a reason. Your part then ends for good, not only for today."
+        )
         words = Input(placeholder="If you like, say why in your own words", max_length=2_000)
         return [Plain(text), Choices([label for _, label in _CHOICES]), words]
 
     def buttons(self) -> list[Button]:
         """Return the buttons; the default one keeps taking part."""
-        return [Button("Keep taking part", id="no", variant="primary"), Button("Stop taking part", id="yes")]
+        return [Button("Keep taking part", id="no", variant="primary"), Button("Leave the study", id="yes")]
 
     def on_mount(self) -> None:
         """Focus the choice."""

@@ -98,7 +98,13 @@ class BlindReadingScreen(BaseScreen[None]):
             elif why is not None:
                 self.notify("It was not saved: say why in a few words.", severity="warning")
 
-        self.app.push_screen(TextDialog(title, value=before.why if before else "", yes="Keep"), answered)
+        dialog = TextDialog(title, value=before.why if before else "", yes="Keep", asked="why")
+        self.app.push_screen(dialog, answered)
+
+    @property
+    def drafts_about(self) -> str:
+        """The change that is being read."""
+        return f"change {self._at}"
 
     def action_turn(self, step: int) -> None:
         """Go to another change."""

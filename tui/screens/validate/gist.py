@@ -27,6 +27,7 @@ from gistpoint.tui.screens.validate.overview import (
     about_check,
     about_provenance,
     about_runs,
+    about_validators,
     about_verdict,
     head,
 )
@@ -193,7 +194,7 @@ def gist_overview(known: Known, width: int) -> list[Line]:
     answer = gist_answer(known.dossier.answer)
     return [
         *_task(known, answer),
-        *about_verdict(known.validation, width),
+        *(about_validators(known.others, width) or about_verdict(known.validation, width)),
         *_recorded(answer, width),
         *_reference(answer),
         *about_check(known.validation.check),
@@ -235,7 +236,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
     for id, test in list(last.tests.items())[:_MOST_TESTS]:
         good = test.outcome.value == "passed"
         raised = f"  {test.raised.type}: {test.raised.message}" if test.raised is not None else ""
-        sign, style = ("✓ ", GOOD) if good else ("✗ ", BAD)
+        sign, style = ("✔ ", GOOD) if good else ("✘ ", BAD)
         lines.append(Line(((sign, style), (id, ""), (f"  {test.outcome.value}{raised}", MUTED))))
         lines += _output(test.stdout + test.stderr, width)
     if len(last.tests) > _MOST_TESTS:
@@ -256,7 +257,7 @@ def _reference(answer: GistAnswer) -> list[Line]:
     return [
         Line(),
         line("Reference gist (F8)", HEADING, link="page:gist"),
-        Line((("✓ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
+        Line((("✔ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
     ]
 
 
@@ -273,7 +274,7 @@ class GistValidating(ValidatingKind):
         """Return a sentence if there is no reference to score; empty if there is one."""
         reference = gist_answer(dossier.answer).reference
         if reference is None or not reference.text:
-            return "There is no reference gist to score: Alt+E on F8 writes one of your own."
+            return "There is no reference gist to score: Alt+E on F8 starts your own."
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
@@ -282,7 +283,7 @@ class GistValidating(ValidatingKind):
 
     def unwritten(self, dossier: Dossier) -> str:
         """Return a sentence on where to begin a gist."""
-        return "You have not written a gist yet: Alt+E on F8 begins one."
+        return "You have not written a gist yet: Alt+E on F8 starts one."
 
     def result(self, trial: Trial) -> str:
         """Return the figures of a score, or whether the original behaved as recorded."""

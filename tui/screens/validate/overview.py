@@ -34,8 +34,8 @@ FIRST_TESTS = 8
 _MOST_ROWS = 6
 _BETWEEN = 4
 """The number of cells between two blocks."""
-_METRIC = 20
-"""The number of cells for the name of a metric."""
+_OBVIOUS = 0.5
+"""The share of blind readings that name the fault above which a task is shown as obvious."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines",
@@ -67,6 +67,10 @@ class Known:
     """The ranks of each target among the functions of its library."""
     trials: Sequence[TrialMade]
     """The trials that all validators have made."""
+    others: Sequence[Validation] = ()
+    """The validations of all who judged the task, if they may be seen."""
+    glance_rate: float | None = None
+    """The share of blind readings that saw the fault; None if there are no readings."""
 
     @classmethod
     def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
@@ -77,6 +81,8 @@ class Known:
             session.steadiness(dossier),
             {target.name: session.standings(dossier, target.name) for target in dossier.answer.targets},
             session.validator.store.book.trials(dossier.task.id),
+            session.shown_validations(dossier.task),
+            session.glance_rates.get(dossier.task.id),
         )
 
 
@@ -84,7 +90,7 @@ def overview(known: Known, width: int) -> list[Line]:
     """Return the lines of the overview. Their links are names of pages, or functions in the code."""
     return [
         *_task(known),
-        *about_verdict(known.validation, width),
+        *(about_validators(known.others, width) or about_verdict(known.validation, width)),
         *(_about_targets(known, width) if known.standings else ()),
         *_check_and_subtlety(known, width),
         *about_runs(known.trials),
@@ -125,7 +131,15 @@ def _task(known: Known) -> list[Line]:
                 ODD,
             )
         )
-    return [*found, *confirmable_line(task)]
+    return [*found, *confirmable_line(task), *_glanced(known.glance_rate)]
+
+
+def _glanced(rate: float | None) -> list[Line]:
+    """Return a line on how often blind readers saw the fault; empty if nobody has read the function."""
+    if rate is None:
+        return []
+    words = f"{rate:.0%} of blind readings named the fault at the right line"
+    return [Line((("readers   ", MUTED), (words, ODD if rate > _OBVIOUS else "")))]
 
 
 def confirmable_line(task: Task) -> list[Line]:
@@ -139,6 +153,22 @@ def head(task: Task, mode: str) -> Line:
     """Return a line with the title, mode, source and id of a task."""
     source = f"{mode}  {task.source.name} {task.source.revision[:12]}"
     return Line(((f"{author_title(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
+
+
+def about_validators(validations: Sequence[Validation], width: int) -> list[Line]:
+    """Return lines on the verdicts and comments of all validators, and on the decision; often empty."""
+    found: list[Line] = []
+    for validation in validations:
+        verdict, decision = validation.verdict, validation.adjudication
+        for kind, given in (("", verdict), ("decided: ", decision)):
+            if given is not None:
+                sign, style = look_of(given.verdict)
+                on = f", on {len(given.evidence)} runs and checks, {moment(given.utc_ms)}"
+                words = f"{sign} {kind}{given.verdict.words}"
+                found.append(Line(((f"{validation.reviewer}  ", "bold"), (words, style), (on, MUTED))))
+        for comment in validation.comments:
+            found += folded(f"✎ {comment.text}", width, "$text-accent", indent="    ")
+    return [*_heading("Verdicts of the validators"), *found] if found else []
 
 
 def about_verdict(validation: Validation, width: int) -> list[Line]:
@@ -198,7 +228,7 @@ def _tests(known: Known) -> list[Line]:
         message = message or next(iter(failure.text.strip().splitlines()), "")
         found.append(
             Line(
-                (("✗ ", BAD), (spelled_out(failure.id), ""), (f"  {message}" if message else "", MUTED)),
+                (("✘ ", BAD), (spelled_out(failure.id), ""), (f"  {message}" if message else "", MUTED)),
                 link=f"test:{failure.id}",
             )
         )
@@ -213,7 +243,7 @@ def _steady(found: Steadiness) -> list[Line]:
     if not flaky:
         return [
             Line(
-                (("✓ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
+                (("✔ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
                 link="page:tests",
             )
         ]
@@ -237,18 +267,23 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
             lines.append(line(name, MUTED))
         if not found:
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
-        main = [_metric(s) for metric in MAIN_METRICS for s in found if s.metric == metric]
-        others = [_metric(s) for s in found if s.metric not in MAIN_METRICS]
-        lines += side_by_side(main, others, width)
+        main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
+        others = [s for s in found if s.metric not in MAIN_METRICS]
+        lines += side_by_side(_metric_lines(main), _metric_lines(others), width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
 
 
-def _metric(standing: MetricRank) -> Line:
+def _metric_lines(standings: Sequence[MetricRank]) -> list[Line]:
+    """Return a line for each metric, with names in a column that is as wide as the longest one."""
+    cells = max((len(standing.metric) for standing in standings), default=0)
+    return [_metric(standing, cells) for standing in standings]
+
+
+def _metric(standing: MetricRank, cells: int) -> Line:
     metric = standing.metric.replace("_", " ")
-    metric = f"…{metric[1 - _METRIC :]}" if len(metric) > _METRIC else metric
-    name = f"{metric:<{_METRIC}} {standing.value:>9.4g} "
+    name = f"{metric:<{cells}} {standing.value:>9.4g} "
     if standing.percentile is None:
         return line(name)
     share = standing.percentile / 100
@@ -310,7 +345,7 @@ def findings(check: CheckMade) -> list[Line]:
     """Return a line for each finding of a check."""
     found = []
     for name, passed, reduced, detail in check.findings:
-        sign, style = ("~", ODD) if reduced else ("✓", GOOD) if passed else ("✗", BAD)
+        sign, style = ("~", ODD) if reduced else ("✔", GOOD) if passed else ("✘", BAD)
         found.append(Line(((f"{sign} ", style), (f"{name:<20} ", ""), (detail, MUTED if passed else BAD))))
     return found
 
@@ -327,15 +362,15 @@ def trial_line(trial: TrialMade) -> Line:
     if not trial.finished:
         sign, style, words = "!", BAD, trial.status.replace("_", " ")
     elif trial.subject is TrialSubject.REFERENCE:
-        sign, style = ("✓", GOOD) if trial.solved else ("✗", BAD)
+        sign, style = ("✔", GOOD) if trial.solved else ("✘", BAD)
         words = "faithful" if trial.solved else f"not faithful, {trial.odd_count} differ"
     elif trial.subject is TrialSubject.FIX:
-        sign, style = ("✓", GOOD) if trial.result is AttemptResult.SOLVED else ("✗", ODD)
+        sign, style = ("✔", GOOD) if trial.result is AttemptResult.SOLVED else ("✘", ODD)
         words = f"score {trial.score:.3f}, {trial.failing} fail" if not trial.solved else "solves the task"
         if trial.suspicious:
             words += f", suspicious: {', '.join(trial.suspicious)}"
     else:
-        sign, style = ("✗", BAD) if trial.odd_count else ("✓", GOOD)
+        sign, style = ("✘", BAD) if trial.odd_count else ("✔", GOOD)
         words = f"{trial.odd_count} tests not as the task says" if trial.odd_count else "as the task says"
         words += f": {trial.passing} pass, {trial.failing} fail"
     return Line(

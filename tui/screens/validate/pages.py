@@ -53,7 +53,7 @@ def _check(known: Known, width: int) -> Iterator[Line]:
         return
     yield line(f"`task check` on {check.backend}: {'clean' if check.clean else 'NOT CLEAN'}", HEADING)
     for name, passed, reduced, detail in check.findings:
-        sign, style = ("~", ODD) if reduced else ("✓", "$text-success") if passed else ("✗", BAD)
+        sign, style = ("~", ODD) if reduced else ("✔", "$text-success") if passed else ("✘", BAD)
         yield Line(((f"{sign} ", style), (name, "bold")))
         yield from folded(detail, width, MUTED if passed else BAD, indent="    ")
 

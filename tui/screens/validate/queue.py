@@ -28,11 +28,8 @@ class QueueRow:
     """The functions of the answer as `path::qualname`; empty until they have been read, and for a gist."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the task."""
-
-    @property
-    def verdict(self) -> TaskVerdict | None:
-        """The validator's current verdict; None if there is none."""
-        return self.validation.verdict.verdict if self.validation.verdict is not None else None
+    verdict: TaskVerdict | None = None
+    """The validator's verdict, or the decision in force if the validator adjudicates; None without one."""
 
     @property
     def mode(self) -> str:
@@ -64,8 +61,8 @@ def look_of(verdict: TaskVerdict | None) -> Piece:
     if verdict is None:
         return "·", MUTED
     if verdict is TaskVerdict.ACCEPT:
-        return "✓", f"bold {GOOD}"
-    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else ("✗", f"bold {BAD}")
+        return "✔", f"bold {GOOD}"
+    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else ("✘", f"bold {BAD}")
 
 
 def _verdict_text(row: QueueRow) -> str:
@@ -105,7 +102,14 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: MUTED,
         rank=8,
     ),
-    Column("task", lambda r: author_title(r.task), text=lambda r: searched_words(r.task), rank=5),
+    Column(
+        "task",
+        lambda r: author_title(r.task),
+        text=lambda r: searched_words(r.task),
+        rank=5,
+        least=20,
+        keeps_end=True,
+    ),
     Column(
         "glance_rate",
         lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
@@ -119,8 +123,16 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         lambda r: f"{r.task.source.name} {r.task.source.revision[:12]}",
         style=lambda r: MUTED,
         text=lambda r: f"{r.task.source.name} {r.task.source.revision}",
+        least=12,
     ),
-    Column("function", lambda r: r.name, text=lambda r: " ".join([r.name, *r.functions]), rank=7),
+    Column(
+        "function",
+        lambda r: r.name,
+        text=lambda r: " ".join([r.name, *r.functions]),
+        rank=7,
+        least=16,
+        keeps_end=True,
+    ),
 )
 
 

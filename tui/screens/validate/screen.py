@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -21,7 +21,12 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.annotations.validations import TaskVerdict, Validation, ValidationOperation
+from gistpoint.sessions.annotations.validations import (
+    TaskVerdict,
+    Validation,
+    ValidationOperation,
+    ValidationOperationKind,
+)
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -50,6 +55,14 @@ def _advice(given: TaskVerdict, validation: Validation) -> str:
         return "" if validation.comments else "  c says why."
     has_evidence = validation.check is not None or bool(validation.trials)
     return "" if has_evidence else "  Nothing was run here: ! runs the check."
+
+
+def _independence(validation: Validation) -> str:
+    """Return a sentence if a verdict was given after those of others were shown; empty otherwise."""
+    verdict = validation.verdict
+    if verdict is None or verdict == validation.independent:
+        return ""
+    return "  You have seen the verdicts of others, so this one is left out of the agreement."
 
 
 class ValidateScreen(BaseScreen[None]):
@@ -119,7 +132,11 @@ class ValidateScreen(BaseScreen[None]):
             )
             self._watch.begin(self._background, self._take_others)
         if not rows:
-            self.say("There are no tasks in this set.")
+            self.say(
+                "There is nothing to decide: the validators agree on every task of this set."
+                if self.session.adjudicates
+                else "There are no tasks in this set."
+            )
         elif not self.queue.cursor:
             self._open(rows[0].task)
 
@@ -196,7 +213,7 @@ class ValidateScreen(BaseScreen[None]):
             self.session.live.reading(dossier.task.id)
         self.pages.display = True
         await self.pages.open(dossier)
-        if self._tries(lambda: self.session.validator.seen(dossier.task.id)):
+        if self._tries(lambda: self.session.begin(dossier.task)):
             self._redraw_queue()
         self.pages.refill()
 
@@ -241,7 +258,7 @@ class ValidateScreen(BaseScreen[None]):
         order = [(at + by * n) % len(rows) for n in range(1, len(rows) + 1)] if rows else []
         found = next((n for n in order if rows[n].verdict is None), None)
         if found is None:
-            self.say("Every displayed task has your verdict.")
+            self.say("Every task shown has your verdict.")
         else:
             self.queue.cursor = found
 
@@ -284,13 +301,15 @@ class ValidateScreen(BaseScreen[None]):
         rows, row = self.session.rows(), self.queue.chosen
         judged = [row for row in rows if row.verdict is not None]
         accepted = sum(row.verdict is TaskVerdict.ACCEPT for row in judged)
+        adjudicates = self.session.adjudicates
+        title, judged_words = ("Adjudication", "decided") if adjudicates else ("Validation", "judged")
         place = f"{self.queue.cursor + 1 if self.queue.rows else 0} of {len(self.queue.rows)}"
         shown = f", {len(rows)} in all" if len(rows) != len(self.queue.rows) else ""
         others = f"{self._others.words}  " if self._others is not None and self._others.words else ""
         framed(self.queue, "Tasks", f"{others}{place}{shown}")
         self.header.show(
-            name=row.name if row is not None else "Validation",
-            words=f"{place}{shown}   {len(judged)} judged, {accepted} accepted",
+            name=row.name if row is not None else title,
+            words=f"{place}{shown}   {len(judged)} {judged_words}, {accepted} accepted",
             fields=[
                 HeaderField("reviewer", self.session.validator.name),
                 HeaderField("set", self.session.tasks.name),
@@ -303,13 +322,12 @@ class ValidateScreen(BaseScreen[None]):
     def action_verdict(self, verdict: str) -> None:
         """Record a verdict on the displayed task."""
         dossier, given = self._shown(), TaskVerdict(verdict)
-        if dossier is not None and self._tries(
-            lambda: self.session.validator.verdict(dossier.task.id, given)
-        ):
+        if dossier is not None and self._tries(lambda: self.session.judge(dossier.task, given)):
             validation = self.session.validator.validation(dossier.task.id)
+            decided = "Decided: " if self.session.adjudicates else ""
+            advice = _independence(validation) or _advice(given, validation)
             self._changed(
-                f"{given.words.capitalize()}.{_advice(given, validation)}"
-                "  u goes to the next, Backspace takes it back."
+                f"{decided}{given.words.capitalize()}.{advice}  u goes to the next, Backspace takes it back."
             )
 
     def action_comment(self) -> None:
@@ -319,19 +337,15 @@ class ValidateScreen(BaseScreen[None]):
             return
         task = dossier.task
 
-        def keep(text: str) -> None:
-            self._tries(lambda: self.session.draft_comment(task, text))
-
         def answered(text: str | None) -> None:
             if text is None:
                 if self.session.draft(task).comment:
                     self.say("The comment is kept as a draft: c opens it again.")
             elif text.strip() and self._tries(lambda: self.session.validator.comment(task.id, text)):
-                keep("")
                 self._changed("Comment kept.")
 
-        draft = self.session.draft(task).comment
-        self.app.push_screen(CommentDialog(f"Comment on {author_title(task)}", draft, keep), answered)
+        drafts = _CommentDraft(self.session, task, self._tries)
+        self.app.push_screen(CommentDialog(f"Comment on {author_title(task)}", drafts=drafts), answered)
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the displayed task."""
@@ -525,6 +539,21 @@ class ValidateScreen(BaseScreen[None]):
         self.dismiss(None)
 
 
+class _CommentDraft:
+    """The comment on a task that is not given yet. It is on the disk, and outlives the program."""
+
+    def __init__(
+        self, session: ValidationSession, task: Task, tries: Callable[[Callable[[], object]], bool]
+    ) -> None:
+        self._session, self._task, self._tries = session, task, tries
+
+    def read(self) -> Mapping[str, str]:
+        return {"answer": self._session.draft(self._task).comment}
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        self._tries(lambda: self._session.draft_comment(self._task, texts.get("answer", "")))
+
+
 def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
     """Return the keys of the verdicts, with the given verdict marked."""
     given = row.verdict if row is not None else None
@@ -538,11 +567,10 @@ def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
 
 def _annotation_words(operation: ValidationOperation) -> str:
     verdict = operation.text("verdict")
-    return (
-        f"the verdict {TaskVerdict(verdict).words}"
-        if verdict
-        else f"the comment {operation.text('text')[:40]!r}"
-    )
+    if not verdict:
+        return f"the comment {operation.text('text')[:40]!r}"
+    decides = operation.kind == ValidationOperationKind.ADJUDICATION
+    return f"the {'decision' if decides else 'verdict'} {TaskVerdict(verdict).words}"
 
 
 def _result(ended: RunEnded) -> str:

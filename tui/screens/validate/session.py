@@ -17,6 +17,14 @@ from gistpoint.core.metrics.table import FunctionMetrics, MetricRank, standings,
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
+from gistpoint.sessions.annotations.validations import (
+    TaskProgress,
+    TaskStatus,
+    TaskVerdict,
+    Validation,
+    ValidationOperation,
+    progress,
+)
 from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskSet
@@ -52,6 +60,8 @@ class ValidationSession:
     """The other team members who are reading each task, by the task's id."""
     glance_rates: Mapping[str, float] = field(default_factory=dict)
     """The share of blind readings that saw the fault, by the id of the task."""
+    adjudicates: bool = False
+    """Whether the validator decides tasks on which others disagree, and so sees their verdicts."""
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
@@ -60,29 +70,69 @@ class ValidationSession:
 
     @classmethod
     def of(
-        cls, services: Services, tasks: TaskSet, name: str, live: LiveAnnotations | None = None
+        cls,
+        services: Services,
+        tasks: TaskSet,
+        name: str,
+        live: LiveAnnotations | None = None,
+        *,
+        adjudicates: bool = False,
     ) -> ValidationSession:
         """Return the session with the annotations so far. Raises `ValidationError` for an invalid name."""
         folder = services.locations.validations
         validator = Validator(ValidationStore(folder, services.clock), name)
         rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)
+        if adjudicates:
+            chosen = progress(validator.store.book, [task.id for task in tasks.tasks])
+            undecided = {row.task for row in chosen if _needs_decision(row)}
+            tasks = replace(tasks, tasks=tuple(task for task in tasks.tasks if task.id in undecided))
         return cls(
-            services, tasks, validator, Drafts(folder / "drafts", validator.name), live, glance_rates=rates
+            services,
+            tasks,
+            validator,
+            Drafts(folder / "drafts", validator.name),
+            live,
+            glance_rates=rates,
+            adjudicates=adjudicates,
         )
 
     def rows(self) -> list[QueueRow]:
         """Return the rows of the queue."""
-        rates, functions = self.glance_rates, self._functions
         return [
             QueueRow(
                 task,
                 self.validator.validation(task.id),
-                rates.get(task.id),
-                functions.get(task.id, ()),
+                self.glance_rates.get(task.id),
+                self._functions.get(task.id, ()),
                 self.readers.get(task.id, ()),
+                verdict=self._verdict(task),
             )
             for task in self.tasks.tasks
         ]
+
+    def _verdict(self, task: Task) -> TaskVerdict | None:
+        """Return the validator's verdict, or the decision in force if the validator adjudicates."""
+        if self.adjudicates:
+            decision = self.validator.store.book.adjudication(task.id)
+            return decision.verdict if decision is not None else None
+        given = self.validator.validation(task.id).verdict
+        return given.verdict if given is not None else None
+
+    def judge(self, task: Task, verdict: TaskVerdict) -> ValidationOperation:
+        """Record a verdict on a task, or a decision if the validator adjudicates."""
+        if self.adjudicates:
+            return self.validator.adjudicate(task.id, verdict)
+        return self.validator.verdict(task.id, verdict)
+
+    def begin(self, task: Task) -> None:
+        """Record that a task is shown, and the verdicts of others if the validator adjudicates."""
+        self.validator.seen(task.id)
+        if self.adjudicates:
+            self.validator.reveal(task.id)
+
+    def shown_validations(self, task: Task) -> tuple[Validation, ...]:
+        """Return the validations of all who judged a task if the validator adjudicates; otherwise none."""
+        return self.validator.store.book.validations(task.id) if self.adjudicates else ()
 
     def verdicts_of_all(self) -> Iterator[tuple[str, str, str]]:
         """Yield the verdict of each validator on each task: task, validator and verdict."""
@@ -191,6 +241,11 @@ class ValidationSession:
         task, _, name = buffer.partition("/")
         with contextlib.suppress(OSError):
             self.draft_fix(task, name, code)
+
+
+def _needs_decision(row: TaskProgress) -> bool:
+    """Return whether validators disagree on a task or want to discuss it; decided tasks can be revised."""
+    return row.decided is not None or row.standing in (TaskStatus.DISPUTED, TaskStatus.DISCUSSION)
 
 
 def _library(task: Task) -> tuple[str, str, str]:

@@ -42,7 +42,10 @@ class TestRow:
         for where, text in self.failures.items():
             parts += ["", f"── {where} ──", text]
         if not self.failures and shown.corrupted < shown.corrupted_runs:
-            parts += ["", "The task has no text of this failure: r runs the tests and shows it here."]
+            parts += [
+                "",
+                "The task does not contain the text of this failure: r runs the tests and shows it here.",
+            ]
         return "\n".join(parts)
 
 

@@ -31,12 +31,12 @@ def limits_of(
     if refused:
         found.append(_by_import(named, sorted(refused)))
     found += [
-        f"It reads {one}, which is no Python file: a gist is one file, alone in an empty folder."
+        f"It reads {one}, which is not a Python file: a gist is a single file, alone in an empty folder."
         for one in _data_files(evidence, files)
     ]
     in_test = [place for place in named if place.startswith(f"{path}:")]
     if in_test and not refused:
-        found.append(f"The test expects names of modules ({in_test[0]}): in a gist all is in one module.")
+        found.append(f"The test expects names of modules ({in_test[0]}): a gist has only one module.")
     if found:
         return found
     # Only if nothing else was found: that a hook ran says little about why a gist failed.
@@ -44,7 +44,9 @@ def limits_of(
     if not hooks:
         return []
     names = ", ".join(sorted(set(hooks)))
-    return [f"{names} may prepare the run: pytest calls the hooks of its plugins, which a gist is not."]
+    return [
+        f"{names} may prepare the run: pytest calls the hooks of its plugins, and a gist is not a plugin."
+    ]
 
 
 def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
@@ -68,10 +70,11 @@ def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
 def _by_import(named: list[str], refused: list[str]) -> str:
     if named:
         return (
-            f"A module is named in a string ({named[0]}) and looked up by importing it, as by"
-            " monkeypatch.setattr, mock.patch, importlib and pickle: a gist may not import the codebase."
+            f"A module is named in a string ({named[0]}) and looked up by importing it, as"
+            " monkeypatch.setattr, mock.patch, importlib and pickle do: a gist may not import the"
+            " codebase."
         )
-    return f"{refused[0]} is imported by a name made at run time: a gist may not import the codebase."
+    return f"{refused[0]} is imported by a name that is made at run time: a gist may not import the codebase."
 
 
 def _data_files(evidence: str, files: Collection[str]) -> list[str]:

@@ -47,10 +47,10 @@ def at(url: str, **changes: Any) -> RetryingModel:
 def test_every_prompt_is_named_with_its_hash() -> None:
     assert SETTINGS.prompts == prompt_hashes()
     of_kinds = {name: text for kind in all_kinds() for name, text in kind.prompts.items()}
-    assert list(of_kinds) == ["gist-static-1"]
+    assert list(of_kinds) == ["gist-static-1", "gist-static-2"]
     texts = {name: of_kinds.get(name) or prompt_text(name) for name in SETTINGS.prompts}
     assert all(hash == sha256_of_text(texts[name]) for name, hash in SETTINGS.prompts.items())
-    assert len(prompt_text("agent-1").split()) <= 120
+    assert len(prompt_text("agent-2").split()) <= 160
 
 
 def test_settings_that_differ_have_another_digest() -> None:
@@ -187,7 +187,7 @@ def test_a_conversation_is_the_same_from_a_journal_on_the_disk(tmp_path: Path) -
     writer.close()
     events = read_journal(tmp_path / "journal" / JOURNAL).events
     assert conversation(fold(events), SETTINGS) == conversation(work.state, SETTINGS)
-    assert conversation(work.state, SETTINGS)[0] == ChatMessage("system", prompt_text("agent-1"))
+    assert conversation(work.state, SETTINGS)[0] == ChatMessage("system", prompt_text("agent-2"))
 
 
 def test_no_two_calls_of_a_reply_are_echoed_with_one_id() -> None:

@@ -47,7 +47,7 @@ def test_a_model_reads_what_a_person_reads_byte_for_byte(tmp_path: Path) -> None
     assert work.ended == ("solved", "")
     first, second = model.asked
     assert first == [
-        ChatMessage("system", prompt_text("agent-1")),
+        ChatMessage("system", prompt_text("agent-2")),
         ChatMessage("user", render_brief(work.task)),
     ]
     assert second[:2] == first
@@ -124,12 +124,12 @@ def test_the_last_use_offers_only_what_submits_and_the_turn_says_so(tmp_path: Pa
 @pytest.mark.parametrize(
     ("said", "code", "replies", "prompt"),
     [
-        (TALK, "no_tool_call", 3, "no-call-1"),
-        (reply(content="And so on and", finish="length"), "truncated", 3, "cut-off-1"),
-        (reply(refusal="I will not."), "declined", 2, "again-1"),
-        (reply(SOLVE, finish="content_filter"), "declined", 2, "again-1"),
+        (TALK, "no_tool_call", 3, "no-call-2"),
+        (reply(content="And so on and", finish="length"), "truncated", 3, "cut-off-2"),
+        (reply(refusal="I will not."), "declined", 2, "again-2"),
+        (reply(SOLVE, finish="content_filter"), "declined", 2, "again-2"),
         (reply(content="Not mine.", finish="not_supported"), "not_supported", 1, ""),
-        (reply(), "no_tool_call", 3, "no-call-1"),
+        (reply(), "no_tool_call", 3, "no-call-2"),
     ],
     ids=["talks", "cut off", "refuses", "filtered", "not supported", "silent"],
 )

@@ -50,12 +50,12 @@ def test_a_code_is_one_everywhere(code: str, tmp_path: Path, monkeypatch: pytest
 def test_what_is_no_code_begins_nothing(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
     task, store = build_task(tmp_path / "tasks"), AttemptStore(tmp_path / "attempts", FakeClock(), "test")
-    with pytest.raises(AttemptError, match="can't be the code of a participant"):
+    with pytest.raises(AttemptError, match="is not a valid code for a participant"):
         store.start(task, judge_of(task), Enrolment(participant=code))
     assert not list(store.summaries())
-    with pytest.raises(AttemptError, match="can't be the code of a participant"):
+    with pytest.raises(AttemptError, match="is not a valid code for a participant"):
         build_services(IsolationChoice(), participant=code)
-    with pytest.raises(StudyError, match="can't be the code of a participant"):
+    with pytest.raises(StudyError, match="is not a valid code for a participant"):
         checked_code(code)
 
 

@@ -320,7 +320,7 @@ def test_sources_are_named_by_address_or_name_and_the_one_that_names_the_commit_
     "url", ["ext::sh -c id", "file:///etc", "http://x/y", "/srv/repo", "git@github.com:a/b"]
 )
 def test_no_address_but_https_is_fetched_unasked(url: str) -> None:
-    with pytest.raises(SourceError, match="fetches from without being asked"):
+    with pytest.raises(SourceError, match="from which gistpoint fetches automatically"):
         RecordSources().spec_of(one(with_(made(), "repo.url", url)))
 
 

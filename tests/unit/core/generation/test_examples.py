@@ -68,7 +68,9 @@ def test_some_of_either_kind_from_other_libraries_with_the_words(tmp_path: Path)
 
 
 def test_a_file_without_enough_is_refused_and_a_bad_line_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="none with the verdict 'at a glance' from a library other than two"):
+    with pytest.raises(
+        UserError, match="no example with the verdict 'at a glance' from a library other than two"
+    ):
         examples_text(read_judged(line("one", 1, "good"), "t"), "two", trees(tmp_path, []))  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"t.jsonl: line 2 is not a judged corruption"):
         read_judged(line("one", 1, "good") + "\n{}", "t.jsonl")

@@ -41,9 +41,9 @@ def test_ordinary_tree_is_clean(tmp_path: Path) -> None:
         ("env/pyvenv.cfg", "home = /x", "virtual environment"),
         ("out", Link("/usr"), "leads out"),
         ("up", Link("../../elsewhere"), "leads out"),
-        ("build_copy/money.py", ORIGINAL, "holds the original lines"),
-        ("docs/listing.txt", ORIGINAL.replace("    ", "\t  "), "holds the original lines"),
-        ("notes.ipynb", '"' + ORIGINAL + '"', "holds the original lines"),
+        ("build_copy/money.py", ORIGINAL, "contains the original lines"),
+        ("docs/listing.txt", ORIGINAL.replace("    ", "\t  "), "contains the original lines"),
+        ("notes.ipynb", '"' + ORIGINAL + '"', "contains the original lines"),
     ],
 )
 def test_way_back_to_the_original_is_found(

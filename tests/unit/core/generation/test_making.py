@@ -96,5 +96,5 @@ def test_a_task_keeps_the_map_that_was_recorded(intake: Intake, tmp_path: Path) 
 
 
 def test_a_suite_that_cannot_be_watched_is_told(intake: Intake) -> None:
-    with pytest.raises(RecordingError, match="did not come to its end"):
+    with pytest.raises(RecordingError, match="did not finish"):
         with_test_map(intake, FakeMapper(watchable=False))

@@ -43,7 +43,7 @@ def test_a_module_named_in_a_string_of_the_test() -> None:
 
 
 def test_a_module_named_at_run_time() -> None:
-    assert "shop.core is imported by a name made at run time" in told(
+    assert "shop.core is imported by a name that is made at run time" in told(
         "def test_a(): pass\n", refused=["shop.core"]
     )
 

@@ -64,11 +64,11 @@ def test_a_form_that_attests_is_not_asked_twice() -> None:
             "'condition.*assistance' has 'chatt'.*mean 'chat'",
         ),
         ('id = "alone"', 'id = "alone"\n[[condition]]\nid = "alone"', "'condition' has the id 'alone' twice"),
-        ('id = "alone"', 'id = "alone"\npeople = false', "'condition' has none with people"),
+        ('id = "alone"', 'id = "alone"\npeople = false', "'condition' has no condition with people"),
         ('id = "alone"', 'id = "\\u001b[2J"', r"'condition\[0\].id' is '\\x1b\[2J'"),
         ('id = "alone"', 'id = "alone"\ntools = "search"', r"'condition\[0\].tools' must be a list"),
         ('id = "alone"', 'id = "alone"\nassistance = "chat"', r"'condition\[0\].chat.model' is missing"),
-        ('id = "railway"', 'id = "Railway 1"', "'id' must be 3 to 40 small letters"),
+        ('id = "railway"', 'id = "Railway 1"', "'id' must be 3 to 40 lower-case letters"),
         ("version = 1", "version = 2", "'version' is not 1"),
         ("file:rules.md", "  ", "'texts.rules' is empty"),
         ("file:rules.md", "file:ruels.md", "'texts.rules'"),
@@ -118,10 +118,13 @@ def test_errors_name_the_file_and_the_key(old: str, new: str, words: str, tmp_pa
         ),
         (
             OWN_ITEM + 'kind = "number"\nmin = inf',
-            "a min that is not above",
+            "a min and a max, both numbers",
         ),
         (OWN_ITEM + 'kind = "number"\nlabels = ["low"]', "labels for its two ends"),
-        (OWN_ITEM + 'kind = "text"\nlabels = ["low", "high"]', "has labels, which its kind, text, has not"),
+        (
+            OWN_ITEM + 'kind = "text"\nlabels = ["low", "high"]',
+            "has labels, which its kind, text, does not have",
+        ),
         ("x = " + "[" * 3000, "sound TOML"),
         ("x = " + "9" * 5000, "study.toml"),
         ("[design.quota]\nremove = 3", "adds up to 3, more than the 2 tasks"),
@@ -275,7 +278,7 @@ def test_what_the_tasks_at_hand_can_not_give_is_told_by_its_key() -> None:
     study = declared("[protocol]\nprimary = 'fidelity'")
     ids = f"Their ids: {', '.join(name[:12] for name in study_tasks(4))}."
     assert faults_with_tasks(study, study_tasks(4)) == [
-        "study.toml: the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist."
+        "study.toml: the key 'protocol.primary' is fidelity, which only gists have, and no task asks for a gist."
     ]
     study = declared(
         "[design.quota]\nremove = 3\ndiscovry = 1\nhard = 1",
@@ -286,8 +289,9 @@ def test_what_the_tasks_at_hand_can_not_give_is_told_by_its_key() -> None:
     assert faults_with_tasks(study, study_tasks(4)) == [
         f"study.toml: the key 'training.tasks': there is no task '000', or more than one. {ids}",
         f"study.toml: the key 'tag.hard.tasks': there is no task 'gone', or more than one. {ids}",
-        "study.toml: the key 'design.quota.remove' asks for 3 of the tasks, and there are 2.",
-        "study.toml: the key 'design.quota.discovry' names no mode of the tasks and no tag. Did you mean 'discovery'?",
-        "study.toml: the key 'design.quota.hard' asks for 1 of the tasks, and there are 0.",
-        "study.toml: the key 'design.tasks_per_person' asks for 5 tasks, and there are 3 besides training.",
+        "study.toml: the key 'design.quota.remove' asks for 3 of the tasks, but there are 2.",
+        "study.toml: the key 'design.quota.discovry' is neither a mode nor a tag of the tasks. Did"
+        " you mean 'discovery'?",
+        "study.toml: the key 'design.quota.hard' asks for 1 of the tasks, but there are 0.",
+        "study.toml: the key 'design.tasks_per_person' asks for 5 tasks, but there are 3 besides training.",
     ]

@@ -232,7 +232,7 @@ def test_an_edited_task_is_told_what_to_do(folder: Path) -> None:
     value["source"]["revision"] = "2.0"
     store(folder / "task.toml", value)
     with pytest.raises(
-        TaskError, match=r"'id' does not match.* The task was changed after it was made: get it again"
+        TaskError, match=r"'id' does not match.* The task was changed after it was made. Get it again"
     ):
         read_task(folder)
 

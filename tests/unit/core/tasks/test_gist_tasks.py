@@ -174,11 +174,11 @@ def test_brief_tells_what_the_solver_must_know(
     assert "It may not import `shop`" in text
     assert "You have 17 steps" in text
     assert "10 minutes" in text
-    assert "unchanged but for its imports" in text
-    assert "the command itself is run on the gist" in text
+    assert "unchanged except for its imports" in text
+    assert "the command is run on the gist, alone in an empty folder" in text
     for word in ("self-contained", "faithful", "minimal", "grounded"):
         assert f" {word}: " in text
-    assert ("How to go about it" in text) is bool(strategy)
+    assert ("How to proceed" in text) is bool(strategy)
     assert ("predict the trace" in text) is (strategy == "tracing")
     assert ("def test_total" in text) is give_test
     assert ("`edit_and_execute content [execute]`" in text) is execution
@@ -190,8 +190,8 @@ def test_brief_tells_what_the_solver_must_know(
 
 def test_each_part_of_a_template_counts_in_its_hash() -> None:
     names = [gist_template(GistSettings(strategy=s, give_test=g)) for s in STRATEGIES for g in (False, True)]
-    assert names[0] == "gist-2"
-    assert names[3] == "gist-2+gist-tracing-2+gist-give-test-2"
+    assert names[0] == "gist-3"
+    assert names[3] == "gist-3+gist-tracing-3+gist-give-test-3"
     assert len({template_text(name) for name in names}) == len(names)
     for name in ("gist-0", "gist-2+gist-luck-1", "gist-2+", "+", "../gist-2"):
         with pytest.raises(TaskError):

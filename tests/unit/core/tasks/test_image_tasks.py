@@ -96,9 +96,13 @@ def test_a_value_that_can_not_be_used_is_named(task: Task, key: str, value: Any)
 
 
 def test_the_version_and_the_lock_must_fit_the_image(task: Task, tmp_path: Path) -> None:
-    assert "the key 'version' is 1; with this content a task has version 2" in said(task, "version", value=1)
+    assert "the key 'version' is 1, but a task with this content has version 2" in said(
+        task, "version", value=1
+    )
     plain = build_gist_task(tmp_path)
-    assert "the key 'version' is 2; with this content a task has version 1" in said(plain, "version", value=2)
+    assert "the key 'version' is 2, but a task with this content has version 1" in said(
+        plain, "version", value=2
+    )
     line = f"pytest==8.4.2 --hash=sha256:{'0' * 64}"
     locked = build_gist_task(tmp_path, environment=replace(PINS, python="3.8"))
     assert "exclude each other" in said(locked, "environment", "lock", value=[line])

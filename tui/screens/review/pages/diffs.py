@@ -99,9 +99,11 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
                 )
             )
     if found:
-        return DiffContent(tuple(found), "From the arguments of the edit: the place in the file is unknown.")
+        return DiffContent(
+            tuple(found), "From the arguments of the edit; the position in the file is unknown."
+        )
     if only_paths:
-        return DiffContent((), f"Changed, but how was not recorded: {', '.join(only_paths)}")
+        return DiffContent((), f"Changed, but the change was not recorded: {', '.join(only_paths)}")
     return DiffContent((), "This step records no change.")
 
 

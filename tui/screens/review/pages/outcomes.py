@@ -34,7 +34,7 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
         """Show the tests, and return a note on their origin."""
         self.show_results(content)
         return (
-            "As named in the output (derived): only what was printed."
+            "As named in the output (derived): only printed tests are listed."
             if content
             else "No output names a test."
         )

@@ -120,7 +120,7 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
         header = replace(header, extra={}, also=())
     lines = [f"{'file':<12} {name}", *header_lines(header, limit=None)]
     if blind:
-        hidden = ("model", "verdict", "suspicious", "score", "exit status", "cost")
+        hidden = ("model", "outcome", "suspicious", "confirmation", "score", "end reason", "cost")
         lines = [line for line in lines if not line.startswith(hidden)]
         lines.append(f"{'hidden':<12} model and outcome, until your verdict")
     lines += ["", "── signs", *signs()]

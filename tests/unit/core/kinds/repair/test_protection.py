@@ -95,7 +95,7 @@ def test_tests_that_do_not_pass_here_anyway_are_no_reason(tree: SourceTree) -> N
             "1 tests of its suite do not pass otherwise",
         ),
         (Suite(Writable((), (".",)), also_needs=Writable(("own",))), "changes too much"),
-        (Suite(None, also_needs=Writable(("own",))), "could not be seen"),
+        (Suite(None, also_needs=Writable(("own",))), "could not be determined"),
     ],
 )
 def test_a_suite_that_can_not_be_held_to_it(tree: SourceTree, suite: Suite, reason: str) -> None:
@@ -225,7 +225,7 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     task = build_task(tmp_path)
     kept = {
         "bwrap": Protection(Writable((".", "made"), ("own/file",))),
-        "plain": Protection(None, "its suite changes too much of it"),
+        "plain": Protection(None, "its suite changes too many of its files"),
     }
     write_baseline(task.folder, replace(read_answer(task).baselines[0], protections=kept))
     assert read_answer(task).baselines[0].protections == kept

@@ -1,0 +1,215 @@
+"""Compares two answers to one call by the plain data in them, and not by any `__eq__` (decision 131).
+
+What an honest repair may do otherwise does not count: the order of dictionaries and sets, the last digits of
+floats, attributes that only one of two objects has, the text of an exception, and what can only be called.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+Message = Mapping[str, Any]
+
+_CLOSE = 1e-9
+_DEEPEST = 60
+_DICTIONARIES = frozenset(("dict", "ordered", "default", "counter", "namespace"))
+_CALLABLE = frozenset(("m", "p", "a", "n"))
+"""The tags of values that can be functions."""
+_UNANSWERED = frozenset(("callback", "unplain", "gone", "done"))
+_ABSENT = object()
+
+
+def same_data(request: Message, first: Message, second: Message) -> bool:
+    """Whether two answers to one request hold the same data, as do the arguments after the call.
+
+    Answers that can't be compared, such as a call-back or none at all, are the same.
+    """
+    if not _UNANSWERED.isdisjoint((first.get("re"), second.get("re"))):
+        return True
+    if first.get("re") != second.get("re"):
+        return False
+    try:
+        return _Comparison(request, first, second).is_same()
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return False  # a submission can write anything in place of an answer
+
+
+class _Comparison:
+    """The comparison of two answers to a request."""
+
+    def __init__(self, request: Message, first: Message, second: Message) -> None:
+        given = request.get("heap", {})
+        self.roots = first.get("roots", []), second.get("roots", [])
+        self.given: Mapping[str, Any] = given
+        self.heaps = {**given, **first.get("heap", {})}, {**given, **second.get("heap", {})}
+        self.seen: set[tuple[int, int]] = set()
+        """The numbers of the pairs of objects that have been compared, or are being compared."""
+
+    def is_same(self) -> bool:
+        if not self.all_same(*self.roots):
+            return False
+        # The arguments count too, because changing them is part of a function's behaviour.
+        return all(self.same(["#", int(number)], ["#", int(number)]) for number in self.given)
+
+    def all_same(self, first: Sequence[Any], second: Sequence[Any], depth: int = 0) -> bool:
+        pairs = zip_longest(first, second, fillvalue=_ABSENT)
+        return all(self.same(one, other, depth) for one, other in pairs)
+
+    def same(self, first: Any, second: Any, depth: int = 0) -> bool:
+        if depth > _DEEPEST:
+            return True
+        if _tag(first) == _tag(second) == "#":
+            return self.same_objects(first[1], second[1], depth + 1)
+        if _tag(first) == "e" != _tag(second):
+            return self.same_member(first, second, depth + 1)
+        if _tag(second) == "e" != _tag(first):
+            return self.same_member(second, first, depth + 1)
+        if self.can_be_called(first) and self.can_be_called(second) and _tag(first) != _tag(second):
+            return True
+        if type(first) is not type(second) or type(first) is not list:
+            return type(first) is type(second) and bool(first == second)
+        compare = _VALUES.get(first[0])
+        if first[0] != second[0] or compare is None:
+            return json.dumps(first) == json.dumps(second)
+        return compare(self, first, second, depth + 1)
+
+    def can_be_called(self, value: Any) -> bool:
+        """Whether a value may be a function, of which only calls could be compared."""
+        if _tag(value) != "#":
+            return _tag(value) in _CALLABLE
+        nodes = (heap.get(str(value[1])) for heap in self.heaps)
+        return any(node is not None and node[0] == "function" for node in nodes)
+
+    def same_member(self, member: Any, other: Any, depth: int) -> bool:
+        """Whether a member of an enumeration whose class extends a built-in one has a plain value."""
+        return bool(member[3]) and self.same(member[2], other, depth)
+
+    # Objects
+
+    def same_objects(self, first: int, second: int, depth: int) -> bool:
+        if (first, second) in self.seen:
+            return True
+        self.seen.add((first, second))
+        one, other = self.heaps[0].get(str(first)), self.heaps[1].get(str(second))
+        if one is None or other is None:
+            return one is other and first == second
+        if "object" in (one[0], other[0]) and one[:2] != other[:2]:
+            one, other = _as_plain(one), _as_plain(other)
+        if one[0] in _DICTIONARIES and other[0] in _DICTIONARIES:
+            return self.same_pairs(one[1], other[1], depth)
+        if one[0] != other[0]:
+            return False
+        compare = _NODES.get(one[0])
+        return compare(self, one, other, depth) if compare else True
+
+    def same_instances(self, one: Sequence[Any], other: Sequence[Any], depth: int) -> bool:
+        if one[1] != other[1]:
+            return False
+        held, found = one[2], other[2]
+        # What only one of them has may be a cache, or be set when it is first needed.
+        common = held.keys() & found.keys()
+        if not all(self.same(held[name], found[name], depth) for name in common):
+            return False
+        if not one[3]:
+            return True
+        return self.same_contents(_as_plain(one), _as_plain(other), depth)
+
+    def same_contents(self, one: Sequence[Any], other: Sequence[Any], depth: int) -> bool:
+        if one[0] in _DICTIONARIES:
+            return self.same_pairs(one[1], other[1], depth)
+        if one[0] == "set":
+            return self.same_members(one[1], other[1], depth)
+        if one[0] in ("list", "deque"):
+            return self.all_same(one[1], other[1], depth)
+        return self.same(one[1], other[1], depth)
+
+    def same_exceptions(self, one: Sequence[Any], other: Sequence[Any], _: int) -> bool:
+        """Whether two exceptions have the same class, or extend the same built-in one."""
+        return bool(one[1] == other[1] or one[5] == other[5])
+
+    def same_pairs(self, first: Sequence[Any], second: Sequence[Any], depth: int) -> bool:
+        """Whether two lists of a dictionary's pairs have the same pairs, in any order."""
+        return self.same_members(first, second, depth, self.all_same)
+
+    def same_members(
+        self,
+        first: Sequence[Any],
+        second: Sequence[Any],
+        depth: int,
+        same: Callable[[Any, Any, int], bool] | None = None,
+    ) -> bool:
+        """Whether two collections without an order have the same members, as compared by `same`."""
+        left, same = list(second), same or self.same
+        for part in first:
+            # The first one left is mostly the right one, because most collections keep their order.
+            place = next((n for n, other in enumerate(left) if self.tried(same, part, other, depth)), None)
+            if place is None:
+                return False
+            del left[place]
+        return not left
+
+    def tried(self, same: Callable[[Any, Any, int], bool], first: Any, second: Any, depth: int) -> bool:
+        """Whether two values are the same; if not, nothing that was compared for it is remembered."""
+        before = set(self.seen)
+        found = same(first, second, depth)
+        if not found:
+            self.seen = before
+        return found
+
+
+def _tag(value: Any) -> str:
+    return value[0] if type(value) is list and value and type(value[0]) is str else ""
+
+
+def _as_plain(node: Sequence[Any]) -> Sequence[Any]:
+    """Return the node of an object whose class extends a built-in one as a node of that."""
+    return [node[3], node[4]] if node[0] == "object" and node[3] else node
+
+
+def _same_float(_: _Comparison, first: Any, second: Any, __: int) -> bool:
+    one, other = (math.nan if value[1] == "nan" else float.fromhex(value[1]) for value in (first, second))
+    return one == other or (one != one and other != other) or math.isclose(one, other, rel_tol=_CLOSE)
+
+
+def _same_name(_: _Comparison, first: Any, second: Any, __: int) -> bool:
+    return bool(first[1] == second[1])
+
+
+def _same_by_parts(comparison: _Comparison, first: Any, second: Any, depth: int) -> bool:
+    return comparison.all_same(first[1:], second[1:], depth)
+
+
+def _same_inside(comparison: _Comparison, first: Any, second: Any, depth: int) -> bool:
+    return comparison.all_same(first[1], second[1], depth)
+
+
+def _same_set(comparison: _Comparison, first: Any, second: Any, depth: int) -> bool:
+    return comparison.same_members(first[1], second[1], depth)
+
+
+_Compare = Callable[[_Comparison, Any, Any, int], bool]
+_VALUES: Mapping[str, _Compare] = {
+    "f": _same_float,
+    "n": _same_name,
+    "t": _same_inside,
+    "z": _same_set,
+    **dict.fromkeys(("c", "s", "m", "e", "x", "mp", "v", "w"), _same_by_parts),
+    # Two functions made in the call: only their calls could be compared.
+    **dict.fromkeys(("p", "a"), lambda *_: True),
+}
+"""By the tag of a value, a function that compares two of them; other tags are compared as text."""
+_NODES: Mapping[str, _Compare] = {
+    "list": _same_inside,
+    "deque": _same_inside,
+    "set": _same_set,
+    "bytearray": lambda comparison, one, other, depth: bool(one[1] == other[1]),
+    "text file": lambda comparison, one, other, depth: bool(one[1] == other[1]),
+    "byte file": lambda comparison, one, other, depth: bool(one[1] == other[1]),
+    "object": _Comparison.same_instances,
+    "exception": _Comparison.same_exceptions,
+}
+"""By the kind of a node, a function that compares two of them; other kinds, such as locks, are the same."""

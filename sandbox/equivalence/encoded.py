@@ -1,0 +1,111 @@
+"""Encoded values: what `payload/call_replayer.py` describes, and their reading and writing.
+
+Nothing of a repository may be unpickled outside of the sandbox, so inputs are made from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+_Item = TypeVar("_Item")
+Encoded = list[Any]
+"""An encoded value: its tag, and its content."""
+CONTAINERS = "ltezc"
+"""The tags of a list, tuple, set, frozenset and slice, whose content is a list of encoded values."""
+_PLAIN_OBJECT = 4
+"""The length of an encoded object without its attributes."""
+_BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
+_EMPTY = {"e": "set()", "z": "frozenset()"}
+"""How empty containers are written if their brackets alone would mean another type: `{}` is a dictionary."""
+
+
+def spread(values: Sequence[_Item], most: int) -> Sequence[_Item]:
+    """Return at most `most` of the values, evenly spread over them."""
+    if len(values) <= most:
+        return values
+    return [values[place * len(values) // most] for place in range(most)]
+
+
+def attributes_of(value: Encoded) -> list[list[Any]]:
+    """Return the pairs of names and encoded values of an object's attributes; empty if it has none."""
+    return value[_PLAIN_OBJECT] if len(value) > _PLAIN_OBJECT else []
+
+
+def members(value: Encoded) -> list[Encoded]:
+    """Return the members of a container, without the attributes of objects."""
+    match value[0]:
+        case "d":
+            return [part for pair in value[1] for part in pair]
+        case "x":
+            return list(value[2])
+        case "k":
+            return [value[1]]
+        case kind if kind in CONTAINERS:
+            return list(value[1])
+    return []
+
+
+def calls_in(value: Encoded) -> Iterator[int]:
+    """Yield the numbers of the recorded calls that the objects in a value are from."""
+    if value[0] == "o":
+        yield value[1]
+    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == "o")):
+        yield from calls_in(part)
+
+
+def as_input(value: Encoded) -> Encoded:
+    """Return a described value as an input that leaves all of its objects as they were recorded."""
+    match value[0]:
+        case "o":
+            return value[:_PLAIN_OBJECT]
+        case "d":
+            return ["d", [[as_input(key), as_input(part)] for key, part in value[1]]]
+        case "x":
+            return ["x", value[1], list(map(as_input, value[2]))]
+        case kind if kind in CONTAINERS:
+            return [kind, list(map(as_input, value[1]))]
+    return value
+
+
+def with_attributes(value: Encoded, attributes: Sequence[Sequence[Any]]) -> Encoded:
+    """Return an object of a recorded call with other attributes: pairs of names and encoded values."""
+    return [*value[:_PLAIN_OBJECT], [list(pair) for pair in attributes]]
+
+
+def written(value: Encoded) -> str:
+    """Return an encoded value in Python's notation.
+
+    An object is shown by the name of its class, with the attributes that differ from the recorded ones.
+    """
+    kind = value[0]
+    match kind:
+        case "n":
+            return "None"
+        case "b" | "s":
+            return repr(value[1])
+        case "i" | "f":
+            return str(value[1])
+        case "y":
+            return repr(bytes.fromhex(value[1]))
+        case "d":
+            return "{" + ", ".join(f"{written(key)}: {written(part)}" for key, part in value[1]) + "}"
+        case "x":
+            return f"{value[1]}({', '.join(map(written, value[2]))})"
+        case "k":
+            return f"<a subclass: {written(value[1])}>"
+        case _ if kind in CONTAINERS:
+            return _written_container(kind, value[1])
+    changed = ", ".join(f"{name}={written(part)}" for name, part in attributes_of(value))
+    return f"<{value[3]} of call {value[1] + 1}{' with ' if changed else ''}{changed}>"
+
+
+def _written_container(kind: str, parts: Sequence[Encoded]) -> str:
+    if not parts and kind in _EMPTY:
+        return _EMPTY[kind]
+    inside = ", ".join(map(written, parts))
+    if kind == "c":
+        return f"slice({inside})"
+    comma = "," if kind == "t" and len(parts) == 1 else ""
+    left, right = _BRACKETS[kind]
+    return f"{left}{inside}{comma}{right}"

@@ -1,0 +1,140 @@
+"""What the source of a function suggests as inputs: its literals, and the types and attributes it names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError, parse
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.equivalence.encoded import Encoded, spread
+
+_MOST_LITERALS = 60
+_MOST_OF_A_CONSTANT = 20
+"""The largest number of values that are taken from one constant of a module, such as a table."""
+_LONGEST_TEXT = 80
+_LONGEST = 64
+"""The largest number in a source that may be meant as a length."""
+_LARGEST = 10**12
+_KINDS = {
+    "str": "s",
+    "bytes": "y",
+    "int": "i",
+    "float": "f",
+    "bool": "b",
+    "list": "l",
+    "tuple": "t",
+    "set": "e",
+    "frozenset": "z",
+    "dict": "d",
+}
+_QUESTIONS = frozenset(("isinstance", "issubclass", "type"))
+"""Built-in functions whose answer may be different for an object of a subclass."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the sources of two versions of a function suggest."""
+
+    literals: tuple[Encoded, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    """The tags of the built-in types that are named."""
+    names: frozenset[str] = frozenset()
+    """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
+    asks_for_types: bool = False
+
+    @property
+    def numbers(self) -> list[int]:
+        """The whole numbers among the literals."""
+        return [int(value[1]) for value in self.literals if value[0] == "i"]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts among the literals."""
+        return [value[1] for value in self.literals if value[0] == "s"]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Lengths at and next to the numbers among the literals."""
+        near = (number + step for number in self.numbers for step in (-1, 0, 1))
+        return sorted({length for length in near if 0 < length <= _LONGEST})
+
+
+NO_HINTS = Hints()
+
+
+def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
+    """Return what the function with this name suggests in each of the trees, the first tree first.
+
+    A tree in which there is no such function suggests nothing.
+    """
+    literals: dict[str, Encoded] = {}
+    kinds: set[str] = set()
+    names: set[str] = set()
+    asks = False
+    for tree in trees:
+        try:
+            module, function = _parsed(tree, path, qualname)
+        except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
+            continue
+        used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+        kinds |= {_KINDS[name] for name in used if name in _KINDS}
+        asks = asks or not used.isdisjoint(_QUESTIONS)
+        for value in (*_literals(function), *_constants(module, used)):
+            # Bounded, because a submission may contain any number of literals.
+            if len(literals) < _MOST_LITERALS:
+                literals.setdefault(repr(value), value)
+    names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
+    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks)
+
+
+def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Function]:
+    source = tree.read(path)
+    line = index_source(path, source).get(qualname).def_line
+    module = parse(source)
+    for node in ast.walk(module):
+        if isinstance(node, _Function) and node.lineno == line:
+            return module, node
+    raise LookupError(f"{qualname} is no function")
+
+
+def _literals(function: _Function) -> Iterator[Encoded]:
+    """Yield the literals of a function, without its docstring and texts that stand alone."""
+    alone = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Constant) and id(node) not in alone:
+            yield from _encoded(node.value)
+
+
+def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:
+    """Yield the values in those constants of the module that the function uses."""
+    for statement in module.body:
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if used.isdisjoint(target.id for target in targets if isinstance(target, ast.Name)):
+            continue
+        found = (node.value for node in ast.walk(statement.value) if isinstance(node, ast.Constant))
+        values = [value for constant in found for value in _encoded(constant)]
+        yield from spread(values, _MOST_OF_A_CONSTANT)
+
+
+def _encoded(value: object) -> Iterator[Encoded]:
+    match value:
+        case None:
+            yield ["n"]
+        case bool():
+            yield ["b", value]
+        case int() if abs(value) <= _LARGEST:
+            yield ["i", str(value)]
+        case float():
+            yield ["f", repr(value)]
+        case str() if len(value) <= _LONGEST_TEXT:
+            yield ["s", value]
+        case bytes() if len(value) <= _LONGEST_TEXT:
+            yield ["y", value.hex()]

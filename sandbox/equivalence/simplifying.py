@@ -1,0 +1,131 @@
+"""Makes inputs simpler, one step at a time, so that the smallest difference can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gistpoint.sandbox.equivalence.encoded import (
+    CONTAINERS,
+    Encoded,
+    as_input,
+    attributes_of,
+    with_attributes,
+)
+
+_LARGE = 1e15
+
+
+def size(values: Sequence[Encoded]) -> tuple[int, int, str]:
+    """Return the sort key of inputs: the number of parts, then the length of their text, then the text."""
+    text = repr(values)
+    return sum(_parts(value) for value in values), len(text), text
+
+
+def _parts(value: Encoded) -> int:
+    match value[0]:
+        case "d":
+            return 1 + sum(_parts(key) + _parts(part) for key, part in value[1])
+        case "x":
+            return 1 + sum(map(_parts, value[2]))
+        case "k":
+            # Larger than the value itself, which is the more ordinary input.
+            return 1 + _parts(value[1])
+        case "o":
+            return 1 + sum(_parts(part) for _, part in attributes_of(value))
+        case kind if kind in CONTAINERS:
+            return 1 + sum(map(_parts, value[1]))
+    return 1
+
+
+def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
+    """Return at most `most` inputs that are one step simpler than `values`, the smallest first."""
+    found = [
+        [*values[:n], changed, *values[n + 1 :]]
+        for n, value in enumerate(values)
+        for changed in _simpler(value)
+    ]
+    here = size(values)
+    # Only smaller inputs, because steps that undo each other would make the search go in circles.
+    unique = {repr(item): item for item in found if size(item) < here}
+    return sorted(unique.values(), key=size)[:most]
+
+
+def _simpler(value: Encoded) -> Iterator[Encoded]:
+    kind = value[0]
+    if kind in CONTAINERS or kind == "d":
+        yield from _simpler_container(kind, value[1])
+    elif kind == "k":
+        yield value[1]
+        yield from (["k", less] for less in _simpler(value[1]))
+    elif kind == "x":
+        yield from (["x", value[1], parts] for parts in _with_one_simpler(value[2]))
+    elif kind == "o":
+        yield from _simpler_object(value)
+    elif kind in _STEPS:
+        yield from ([kind, step] for step in _STEPS[kind](value[1]))
+
+
+def _with_one_simpler(parts: Sequence[Encoded]) -> Iterator[list[Encoded]]:
+    for n, part in enumerate(parts):
+        for less in _simpler(part):
+            yield [*parts[:n], less, *parts[n + 1 :]]
+
+
+def _simpler_object(value: Encoded) -> Iterator[Encoded]:
+    """Yield an object with fewer or simpler attributes that differ from those that were recorded."""
+    changed = attributes_of(value)
+    for n, (name, part) in enumerate(changed):
+        others = [*changed[:n], *changed[n + 1 :]]
+        yield with_attributes(value, others) if others else as_input(value)
+        for less in _simpler(part):
+            yield with_attributes(value, [*changed[:n], [name, less], *changed[n + 1 :]])
+
+
+def _integer_steps(content: str) -> Iterable[str]:
+    number = int(content)
+    towards_zero = number - 1 if number > 0 else number + 1
+    return map(str, (0, 1, number // 2, abs(number), towards_zero))
+
+
+def _float_steps(content: str) -> Iterable[str]:
+    number = float(content)
+    # Larger numbers are whole, and infinities and NaN have no whole part.
+    if abs(number) < _LARGE:
+        return map(repr, (0.0, 1.0, float(int(number)), float(int(number / 2))))
+    return ()
+
+
+def _text_steps(content: str) -> Iterable[str]:
+    return ("", content[: len(content) // 2], content[1:], content[:-1], "a" * len(content))
+
+
+def _bytes_steps(content: str) -> Iterable[str]:
+    return ("", content[2:], content[:-2])
+
+
+_STEPS: Mapping[str, Callable[[str], Iterable[str]]] = {
+    "i": _integer_steps,
+    "f": _float_steps,
+    "s": _text_steps,
+    "y": _bytes_steps,
+}
+"""By the tag of a value, a function that returns simpler contents."""
+
+
+def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
+    can_be_shorter = kind != "c"
+    if parts and can_be_shorter:
+        yield [kind, []]
+        yield [kind, parts[: len(parts) // 2]]
+    for n, part in enumerate(parts):
+        if can_be_shorter:
+            yield [kind, [*parts[:n], *parts[n + 1 :]]]
+        for changed in _simpler_pair(part) if kind == "d" else _simpler(part):
+            yield [kind, [*parts[:n], changed, *parts[n + 1 :]]]
+
+
+def _simpler_pair(pair: Encoded) -> Iterator[Encoded]:
+    # The key stays, because a simpler key could be equal to another key of the same dictionary.
+    key, value = pair
+    return ([key, less] for less in _simpler(value))

@@ -1,0 +1,75 @@
+"""Lines that a search has found: each line once, however many matches it contains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from gistpoint.core.text import plural
+from gistpoint.sessions.records.model import TextScope
+from gistpoint.sessions.runs.searching import Hit
+
+PART_WORDS = {TextScope.ALSO: "also recorded"}
+"""The words for parts of a step whose stored name says too little."""
+
+
+class FoundLine(NamedTuple):
+    """A line with matches."""
+
+    first: Hit
+    spans: tuple[tuple[int, int], ...]
+    """The start and end of each match in `first.line`, as far as it is quoted."""
+    at: int
+    """The number of matches before the first one of this line."""
+
+    @property
+    def part(self) -> str:
+        """The part of the step that contains the line, in words."""
+        return PART_WORDS.get(self.first.scope, self.first.scope.value)
+
+
+class FoundLines:
+    """Collects the lines of a search from its matches, which are in order, run by run and step by step."""
+
+    def __init__(self) -> None:
+        self.lines: list[FoundLine] = []
+        self.places = 0
+        """The number of matches so far, including those in lines that were left out."""
+        self._step: tuple[str, int | None] | None = None
+        self._in_step: set[str] = set()
+        """The lines of the current step, which the part *also recorded* repeats in many formats."""
+        self._is_left_out = False
+
+    def add(self, hits: Iterable[Hit]) -> None:
+        """Take further matches."""
+        for hit in hits:
+            self._take(hit)
+            self.places += 1
+
+    def _take(self, hit: Hit) -> None:
+        if hit.again and (self.lines or self._is_left_out):
+            if not self._is_left_out:
+                line = self.lines[-1]
+                self.lines[-1] = line._replace(spans=(*line.spans, *_span(hit, line.first)))
+            return
+        if self._step != (hit.run, hit.step):
+            self._step, self._in_step = (hit.run, hit.step), set()
+        text = hit.line.strip()
+        repeats = hit.scope is TextScope.ALSO and any(text.endswith(known) for known in self._in_step)
+        self._is_left_out = repeats
+        if not repeats:
+            self._in_step.add(text)
+            self.lines.append(FoundLine(hit, tuple(_span(hit, hit)), self.places))
+
+
+def _span(hit: Hit, first: Hit) -> Iterator[tuple[int, int]]:
+    """Yield the place of a match in the quoted line of `first`, if it is within it."""
+    start = first.column + hit.start - first.start
+    end = min(start + hit.end - hit.start, len(first.line))
+    if start < end:
+        yield start, end
+
+
+def counted_words(lines: int, places: int) -> str:
+    """Return how many lines and places were found: `3 lines`, or `3 lines (5 places)`."""
+    return plural(lines, "line") + (f" ({plural(places, 'place')})" if places != lines else "")

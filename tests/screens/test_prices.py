@@ -1,0 +1,79 @@
+"""No key costs a tool use before its price was shown and asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from screens.driving import LARGE, Driver, solving
+
+from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.possible import possible_now
+from gistpoint.tui.screens.solve.panes import PANES
+
+
+async def at(driver: Driver, pane: str) -> None:
+    await driver.press("f4")
+    await driver.solve.action_pane(pane)
+    await driver.pilot.pause()
+
+
+@pytest.mark.parametrize(("pane", "key"), [("code", "f"), ("files", "f"), ("code", "full_stop")])
+async def test_a_key_that_costs_a_tool_use_shows_its_price_and_waits_for_a_second_press(
+    tmp_path: Path, pane: str, key: str
+) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await at(driver, pane)
+        if pane == "files":
+            await driver.press("end")
+        left = driver.state.remaining.tool_uses
+        await driver.press(key)
+        await driver.until(lambda: f"costs 1 tool use, leaves {left - 1}" in driver.text())
+        assert driver.state.remaining.tool_uses == left
+        await driver.press(key)
+        await driver.until(lambda: driver.state.remaining.tool_uses == left - 1)
+
+
+async def test_letters_typed_without_looking_pay_nothing(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await at(driver, "code")
+        left = driver.state.remaining.tool_uses
+        await driver.type("off fifth")
+        assert driver.state.remaining.tool_uses == left
+
+
+async def test_what_hides_a_price_takes_the_offer_back(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await at(driver, "code")
+        left = driver.state.remaining.tool_uses
+        await driver.press("f", "full_stop", "f")
+        assert driver.state.remaining.tool_uses == left
+        await driver.press("f2", "f4", "f")
+        assert driver.state.remaining.tool_uses == left
+
+
+@pytest.mark.parametrize("pane", sorted(PANES.keys() - {"console"}))
+async def test_no_key_pressed_once_costs_anything_whose_price_is_not_in_sight(
+    tmp_path: Path, pane: str
+) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        solve = driver.solve
+        await at(driver, pane)
+        keys = [entry.key for entry in possible_now(driver.screen) if not entry.moves]
+        ends = {"attempt.leave", "app.quit"}
+        for key in keys:
+            if key.id in ends or key.action.startswith("pane("):
+                continue
+            await at(driver, pane)
+            calls = len(driver.state.calls)
+            in_sight = "tool use" in driver.text().replace("tool uses", "")
+            await driver.press(key.keys.split(",")[0])
+            await driver.until(lambda: driver.state.pending is None)
+            assert len(driver.state.calls) == calls or in_sight, key.id
+            while driver.screen is not solve:
+                driver.screen.dismiss(None)
+                await driver.pilot.pause()

@@ -1,0 +1,196 @@
+"""What is typed after a key goes to what the key opens, however slow the machine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from key_fuzzing import (
+    GLANCE,
+    PLAY,
+    REVIEW,
+    STUDY,
+    VALIDATE,
+    WORD,
+    Found,
+    Playground,
+    Room,
+    field_text,
+    go_home,
+    in_room,
+    keys_of,
+    sequences,
+    slow_loop,
+)
+from screens.driving import LARGE, Driver, solving
+from screens.settling import send_keys
+from textual.widgets import Input
+
+from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.keys import key_named
+
+PLACES = [
+    *((PLAY, stage) for stage in ("home", "files", "code", "gist")),
+    *((REVIEW, stage) for stage in ("first", "step")),
+    *((VALIDATE, stage) for stage in ("overview", "code")),
+    (GLANCE, "code"),
+]
+PANE_KEYS = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "editor": "f6", "gist": "f6"}
+OPENERS = {
+    "home": {"home.filter"},
+    "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.command"},
+    "files": {"solve.search", "pane.editor", "attempt.end", "attempt.pause"},
+    "step": {"review.search", "review.label", "review.comment", "go.number"},
+    "overview": {"validate.filter", "judge.comment"},
+}
+"""Keys of which it is known that they open a field: were they not found, nothing would be tried."""
+LEAVE = {"home.leave", "tour.leave", "attempt.leave", "runs.leave", "review.leave", "validate.leave"}
+LEAVE |= {
+    "review.back",
+    "runs.back",
+    "validate.back",
+    "glance.leave",
+    "home.tour",
+    "home.start",
+    "home.resume",
+}
+
+
+async def fields_below(ground: Playground) -> Input | None:
+    """The field of the dialog in sight, focused or one Tab away."""
+    found = ground.screen.query(Input) if ground.screen.is_modal else ()
+    return next(iter(found), None)
+
+
+@pytest.mark.parametrize(("room", "stage"), PLACES, ids=lambda value: getattr(value, "name", value))
+async def test_the_letters_after_a_key_are_in_the_field_that_it_opens(
+    tmp_path: Path, room: Room, stage: str
+) -> None:
+    """Every key of the screen is tried: those that open a field are found by pressing them."""
+    opened: set[str] = set()
+    word = WORD if room is PLAY else "ÆØÅ"  # elsewhere `f` opens a list with a field
+    async with in_room(room, tmp_path, seed=1, size=LARGE) as ground:
+        await room.stages[stage](ground)
+        keys = {id: key for id, key in keys_of(ground).items() if id not in LEAVE}
+        for id, key in keys.items():
+            await back_to(ground, room, stage)
+            here, calls = ground.app.focused, ground.calls()
+            ground.post(key, *word)
+            await ground.settle()
+            text = field_text(ground.app.focused)
+            asks = await fields_below(ground)
+            if ground.app.focused is not here and text is not None:
+                assert word in text, f"{id}: {text!r} is in {ground.app.focused}"
+                opened.add(id)
+            elif asks is not None:
+                opened.add(id)
+            assert ground.calls() == calls, f"{id} made a call"
+    assert opened >= OPENERS.get(stage, set())
+
+
+async def back_to(ground: Playground, room: Room, stage: str) -> None:
+    """Have the stage in sight again, with its focus and without what was typed before."""
+    while ground.screen.is_modal:
+        ground.screen.dismiss(None)
+        await ground.settle()
+    if isinstance(ground.app.focused, Input):
+        await ground.press("escape")
+    if ground.solve is not None and stage in PANE_KEYS:
+        await ground.press(PANE_KEYS[stage])
+        return
+    await go_home(ground)
+    await room.stages[stage](ground)
+
+
+async def test_a_pattern_typed_at_once_is_searched_for_and_nothing_is_charged(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4")
+        before = len(driver.state.calls)
+        with slow_loop(random.Random(1)):
+            send_keys(driver.app, "Sdef f.e\n")
+            await driver.until(lambda: len(driver.state.calls) > before)
+        assert driver.state.calls[-1].arguments == {"pattern": "def f.e"}
+        assert len(driver.state.calls) == before + 1
+
+
+async def test_a_click_on_a_key_comes_before_what_is_typed_after_it(tmp_path: Path) -> None:
+    async with in_room(PLAY, tmp_path, seed=1, size=LARGE) as ground:
+        await PLAY.stages["code"](ground)
+        row = ground.app.size.height - 1
+        bar = "".join(ground.screen._compositor.render_strips()[row].text)
+        ground.click(bar.index("Search"), row)
+        ground.post(*WORD)
+        await ground.settle()
+        assert field_text(ground.app.focused) == WORD
+
+
+@pytest.mark.parametrize("room", [PLAY, REVIEW, VALIDATE, STUDY, GLANCE], ids=lambda room: room.name)
+async def test_pairs_and_triples_of_keys_at_once(tmp_path: Path, room: Room) -> None:
+    """A short run of the study `key_fuzz.py`."""
+    found = Found()
+    await sequences(room, tmp_path, seed=7, count=4, found=found)
+    assert found.broken == []
+
+
+# What was typed is offered again
+
+
+async def asked_again(driver: Driver, *keys: str) -> str:
+    """Type into what some keys open, leave it by Escape, and return what the keys offer the next time."""
+    await driver.press(*keys)
+    await driver.type("so far")
+    await driver.press("escape")
+    await driver.press(*keys)
+    await driver.pilot.pause()
+    return field_text(driver.screen.focused) or ""
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("f4", "S"),
+        ("f5",),
+        ("f4", "slash"),
+        ("f4", "number_sign"),
+        ("ctrl+g", "tab"),
+        ("f10", "tab"),
+        ("f4", "F"),
+    ],
+    ids="-".join,
+)
+async def test_escape_loses_nothing_that_was_typed(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        assert await asked_again(driver, *keys) == "so far"
+
+
+async def test_what_was_sent_is_not_offered_again(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "number_sign")
+        await driver.type("3\n")
+        await driver.until_screen("SolveScreen")
+        assert driver.solve.code.view.cursor_line == 3
+        await driver.press("number_sign")
+        assert field_text(driver.screen.focused) == ""
+
+
+async def test_a_call_half_typed_outlives_a_search(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f5")
+        await driver.type("read_function disc")
+        await driver.press("f4", "S")
+        assert driver.solve.console.line.value == ""
+        await driver.press("escape")
+        assert driver.solve.console.line.value == "read_function disc"
+
+
+def test_every_key_that_is_known_to_open_a_field_is_in_the_table() -> None:
+    look: Callable[[str], object] = key_named
+    for ids in OPENERS.values():
+        for id in ids:
+            look(id)

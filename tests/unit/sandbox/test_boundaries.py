@@ -1,0 +1,174 @@
+"""Inputs at the boundaries that a function's source and its recorded calls suggest."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_trees import write_tar
+
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
+from gistpoint.sandbox.equivalence.encoded import attributes_of, written
+from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints, hints_of
+from gistpoint.sandbox.equivalence.simplifying import simpler, size
+from gistpoint.sandbox.equivalence.varying import varied
+from gistpoint.sandbox.payload.call_replayer import Describer, RecordedArguments, canonical
+
+SOURCE = '''
+UNITS = ("kilo", "mega")
+UNUSED = ("giga",)
+
+class Store:
+    def found(self, name, n=None):
+        """Not a literal."""
+        if n is None or isinstance(name, bytes) and self.items:
+            return UNITS[0]
+        return "x-" if n > 7 else 2.5
+'''
+
+
+class Box:
+    def __init__(self, size: object, label: str = "a") -> None:
+        self.size = size
+        self.label = label
+        self.itself = self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__:
+            raise AttributeError("it is closed")
+        super().__setattr__(name, value)
+
+
+class Slotted:
+    __slots__ = ("left",)
+
+
+def described(values: list[object], call: int = 0) -> list[Any]:
+    describer = Describer(call, is_of_tree=lambda kind: kind in (Box, Slotted))
+    return [describer.encoded(value, [n]) for n, value in enumerate(values)]
+
+
+def made(examples: list[Any], hints: Hints = NO_HINTS, most: int = 300) -> list[str]:
+    return [", ".join(map(written, values)) for values in boundary_inputs(examples, hints, most)]
+
+
+@pytest.fixture
+def hints(tmp_path: Path) -> Hints:
+    other = SOURCE.replace('"x-"', '"y-"')
+    tree = SourceTree.open(write_tar({"mod.py": ""}, tmp_path / "tree.tar"))
+    trees = [tree.with_files({"mod.py": text.encode()}) for text in (SOURCE, other, "def (", "pass")]
+    return hints_of(trees, "mod.py", "Store.found")
+
+
+def test_a_source_suggests_its_literals_types_and_attributes(hints: Hints) -> None:
+    values = [written(value) for value in hints.literals]
+    assert set(values) == {"None", "0", "'x-'", "'y-'", "7", "2.5", "'kilo'", "'mega'"}
+    assert (hints.kinds, hints.asks_for_types) == ({"y"}, True)
+    assert {"items", "[x-]"} <= hints.names
+    assert {6, 7, 8} <= set(hints.lengths)
+
+
+def test_values_lie_at_the_literals_and_next_to_them(hints: Hints) -> None:
+    found = made([described(["abc", 40, [1, 2, 3]])], hints)
+    assert found == made([described(["abc", 40, [1, 2, 3]])], hints)
+    for wanted in (
+        *("'x-', 40, [1, 2, 3]", "'abcx-', 40, [1, 2, 3]", "'', 40, [1, 2, 3]", "b'abc', 40, [1, 2, 3]"),
+        *("'abc', 6, [1, 2, 3]", "'abc', 8, [1, 2, 3]", "'abc', -40, [1, 2, 3]", "'abc', None, [1, 2, 3]"),
+        *("'abc', 40, []", "'abc', 40, [3, 2, 1]", "'abc', 40, [1, 2, 3, 1, 2, 3, 1, 2]"),
+        "<a subclass: 'abc'>, 40, [1, 2, 3]",
+    ):
+        assert wanted in found
+    # What may take all memory comes last, because it could end the run.
+    assert "9223372036854775808" in found[-1]
+
+
+def test_none_is_tried_only_where_a_call_or_the_source_has_it(hints: Hints) -> None:
+    assert not any("None" in text for text in made([described([3, "a"])]))
+    assert any(text.endswith("None") for text in made([described([3, "a"]), described([4, None])]))
+    assert any(text.startswith("None") for text in made([described([3, "a"])], hints))
+
+
+def test_arguments_are_made_equal_and_put_into_each_other() -> None:
+    found = made([described([3, 4, [5]])])
+    assert {"3, 3, [5]", "4, 4, [5]", "3, 4, [5, 3]"} <= set(found)
+
+
+def test_attributes_of_objects_are_replaced_and_mixed() -> None:
+    examples = [described([Box(3, "ab")], 0), described([Box([1], "cd")], 1)]
+    assert [name for name, _ in attributes_of(examples[0][0])] == ["itself", "label", "size"]
+    name = examples[0][0][3]
+    found = made(examples)
+    for changed in ("size=0", "size=4", "size=[1]", "label=''", "label='cd'"):
+        assert f"<{name} of call 1 with {changed}>" in found
+    used = Hints(names=frozenset(("label",)))
+    share = [text for text in made(examples, used, 30) if "label" in text]
+    assert len(share) >= 20
+    drawn = [values for values in varied(examples, 200) if len(attributes_of(values[0])) == 2]
+    assert drawn
+
+
+def test_an_object_is_rebuilt_without_its_methods() -> None:
+    slotted = Slotted()
+    slotted.left = 1
+    box = Box(slotted)
+
+    class Recorded(RecordedArguments):
+        def of_call(self, number: int) -> list[Any]:
+            return [box, box.size]
+
+    name = f"{__name__}.Box"
+    left = ["o", 0, [0, "size"], f"{__name__}.Slotted", [["left", ["i", "9"]]]]
+    given = [["o", 0, [0], name, [["label", ["s", "z"]]]], left]
+    first, second = Recorded([]).of_input(given)
+    assert (first.label, first.size, first.itself) == ("z", second, first)
+    assert second.left == 9
+
+
+class Config(dict):  # type: ignore[type-arg]
+    def __setitem__(self, key: object, value: object) -> None:
+        raise TypeError("it is closed")
+
+
+def test_items_of_a_dictionary_of_the_repository_are_attributes() -> None:
+    config = Config({"debug": None, 3: 4})
+    describer = Describer(0, is_of_tree=lambda kind: kind is Config)
+    encoded = describer.encoded(config, [0])
+    assert attributes_of(encoded) == [["[debug]", ["n"]]]
+
+    class Recorded(RecordedArguments):
+        def of_call(self, number: int) -> list[Any]:
+            return [config]
+
+    (found,) = Recorded([]).of_input([[*encoded[:4], [["[debug]", ["b", True]]]]])
+    assert found == {"debug": True, 3: 4}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.datetime(2020, 2, 29, 1, 2, 3),
+        datetime.date(2020, 1, 31),
+        datetime.timedelta(days=-1, seconds=5),
+        datetime.time(1, 2),
+    ],
+)
+def test_dates_and_times_are_varied_by_their_parts(value: object) -> None:
+    (encoded,) = described([value])
+    assert RecordedArguments([]).of_input([encoded]) == [value]
+    assert f"{type(value).__module__}.{type(value).__name__}(" in written(encoded)
+    assert len(made([[encoded]])) > 10
+    assert all(size(less) < size([encoded]) for less in simpler([encoded], 50))
+    assert any(values[0][0] == "x" for values in varied([[encoded]], 50))
+
+
+@pytest.mark.parametrize("value", ["abc", 3, [1], (1, 2), {"a": 1}])
+def test_a_subclass_of_a_built_in_class_is_compared_as_that(value: object) -> None:
+    (encoded,) = described([value])
+    (found,) = RecordedArguments([]).of_input([["k", encoded]])
+    assert type(found) is not type(value)
+    assert found == value
+    assert canonical([found], 0, ()) == canonical([value], 0, ())
+    assert [encoded] in simpler([["k", encoded]], 99)

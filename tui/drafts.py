@@ -1,0 +1,45 @@
+"""Texts that were typed into a dialog or a line and not sent, which the same question offers again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+
+class DraftPlace(Protocol):
+    """The place of the unsent texts of one question."""
+
+    def read(self) -> Mapping[str, str]:
+        """Return the texts by the names of their fields; empty if there are none."""
+        ...
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Replace the texts. Without any, the question starts afresh."""
+        ...
+
+
+class Drafts:
+    """The unsent texts of a program, which outlive dialogs and screens (decision 126).
+
+    They are not written to the disk, where the erasure of a participant would have to look for them.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Mapping[str, str]] = {}
+
+    def place(self, about: str, asked: str) -> DraftPlace:
+        """Return the place for a question. `about` names an attempt, a run or a screen."""
+        return _InMemory(self._kept, (about, asked))
+
+
+class _InMemory:
+    def __init__(self, kept: dict[tuple[str, str], Mapping[str, str]], key: tuple[str, str]) -> None:
+        self._kept, self._key = kept, key
+
+    def read(self) -> Mapping[str, str]:
+        return self._kept.get(self._key, {})
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        self._kept.pop(self._key, None)
+        if any(texts.values()):
+            self._kept[self._key] = dict(texts)

@@ -1,0 +1,199 @@
+"""Type-ahead: what is typed after a key goes to what that key opens, however slow the machine.
+
+Textual passes each key at once to the widget that has the focus. The key then climbs from queue to queue up
+to the app, which runs its action. Keys that are typed quickly would all reach the widget that had the focus
+before the first of them, and a search pattern would be obeyed as a row of commands (decision 126).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from textual import events
+from textual.app import App
+from textual.errors import NoWidget
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+from gistpoint.tui.base_screen import BaseScreen
+
+_ROUNDS_FROM_SOURCE = 2
+"""The rounds that start at the widget which got the event, since its messages begin in its own queue."""
+_QUIET_ROUNDS = 3
+"""The rounds in a row that must leave screen and focus unchanged.
+
+A command of the palette needs most: field, palette, callback, command, screen.
+"""
+_LOOK_S = 0.05
+"""The seconds after which a marker that has not arrived is looked for; its widget may have been removed."""
+
+_MOVES = frozenset(("up", "down", "left", "right", "pageup", "pagedown", "home", "end"))
+UserInput = events.InputEvent | events.Paste
+
+
+class Followed(Message):
+    """A marker that follows an event through the same queues up to the app, behind all that it has caused."""
+
+
+class TypeAhead:
+    """Hands the user's events to the app one at a time, each after all that the previous one has opened."""
+
+    def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
+        self._app, self._deliver = app, deliver
+        self._held: deque[UserInput] = deque()
+        self._at_once: list[UserInput] = []
+        """The events that stand for the one being followed, and so come before those that are held."""
+        self._marker: Followed | None = None
+        """The marker of the event that is being followed; None if there is none."""
+        self._source: Widget | None = None
+        self._path: tuple[MessagePump, ...] = ()
+        """The widgets whose queues the marker passes."""
+        self._rounds = self._quiet = 0
+        self._typed_on: Screen[Any] | None = None
+        self._seen: tuple[Screen[Any] | None, Widget | None] = (None, None)
+        self._waiting = 0
+        """The number of actions that wait for a thread before they open something."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether an event that comes now has to wait."""
+        return self._marker is not None or self._waiting > 0
+
+    def was_typed_on(self, screen: Screen[Any]) -> bool:
+        """Return whether the latest event was handed to a screen."""
+        return self._typed_on in (None, screen)
+
+    async def take(self, event: UserInput) -> None:
+        """Deliver an event; if an earlier one may still open something, hold it until then."""
+        if event in self._at_once:
+            self._at_once.remove(event)
+            await self._pass_on(event)
+        elif self.holds:
+            self._held.append(event)
+        else:
+            await self._pass_on(event)
+
+    def at_once(self, event: UserInput) -> None:
+        """Have an event delivered before those that are held: the event being followed stands for it."""
+        self._at_once.append(event)
+
+    def wait(self) -> Callable[[], None]:
+        """Hold all events until the returned function is called.
+
+        An action calls this if a thread must end before the action opens something.
+        """
+        waits = [True]
+        self._waiting += 1
+
+        def done() -> None:
+            if waits:
+                waits.clear()
+                self._waiting = max(0, self._waiting - 1)
+                self._follow(None)
+
+        return done
+
+    def forget(self) -> None:
+        """Drop the held events, and hold no more: they were meant for what is closed after a crash."""
+        self._held.clear()
+        self._at_once.clear()
+        self._marker, self._waiting = None, 0
+
+    async def passed(self, marker: Followed) -> None:
+        """Go on when a marker has arrived at the app: with another round, or with the held events."""
+        if marker is not self._marker:
+            return
+        self._rounds += 1
+        now = _screen_and_focus(self._app)
+        self._quiet = self._quiet + 1 if now == self._seen else 0
+        self._seen = now
+        if self._quiet < _QUIET_ROUNDS:
+            self._send()
+            return
+        self._marker = self._source = None
+        while self._held and not self.holds:
+            await self._pass_on(self._held.popleft())
+
+    async def _pass_on(self, event: UserInput) -> None:
+        source = self._widget_of(event)
+        followed = _may_open(event, source)
+        self._typed_on = _screen_and_focus(self._app)[0]
+        if isinstance(event, events.Key) and isinstance(self._typed_on, BaseScreen):
+            self._typed_on.typed(event)
+        await self._deliver(event)
+        if followed:
+            self._follow(source)
+
+    def _widget_of(self, event: UserInput) -> Widget | None:
+        """Return the widget that gets an event."""
+        if not isinstance(event, events.MouseEvent):
+            return _screen_and_focus(self._app)[1]
+        if self._app.mouse_captured is not None:
+            return self._app.mouse_captured
+        try:
+            return self._app.get_widget_at(event.x, event.y)[0]
+        except NoWidget:
+            return None
+
+    def _follow(self, source: Widget | None) -> None:
+        self._source, self._rounds, self._quiet = source, 0, 0
+        self._seen = _screen_and_focus(self._app)
+        self._send()
+
+    def _send(self) -> None:
+        """Send a marker through the queues of all who may still act on the event."""
+        source = self._source if self._rounds < _ROUNDS_FROM_SOURCE else None
+        screen, focused = _screen_and_focus(self._app)
+        start = next(
+            (one for one in (source, focused, screen) if one is not None and _is_alive(one)), self._app
+        )
+        self._path = tuple(start.ancestors_with_self)
+        marker = self._marker = Followed()
+        start.post_message(marker)
+        asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
+
+    def _look_for(self, marker: Followed) -> None:
+        """Send another marker if this one was lost in the queue of a widget that has been removed."""
+        if marker is not self._marker:
+            return
+        if all(_runs(pump) for pump in self._path):
+            asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
+        elif _runs(self._app):
+            self._send()
+
+
+def _may_open(event: UserInput, source: Widget | None) -> bool:
+    """Return whether an event can change what gets the next one.
+
+    Text that is typed into a field can't, nor can an arrow: a cursor that is held down is not slowed.
+    """
+    match event:
+        case events.Key(key=key) if key in _MOVES:
+            return False
+        case events.Key():
+            writes = isinstance(source, Input) or (isinstance(source, TextArea) and not source.read_only)
+            return not (writes and event.is_printable)
+        case events.MouseDown() | events.MouseUp():
+            return True
+        case _:
+            return False
+
+
+def _screen_and_focus(app: App[Any]) -> tuple[Screen[Any] | None, Widget | None]:
+    stack = app.screen_stack
+    return (stack[-1], stack[-1].focused) if stack else (None, None)
+
+
+def _is_alive(widget: Widget) -> bool:
+    return widget.is_attached and all(_runs(pump) for pump in widget.ancestors_with_self)
+
+
+def _runs(pump: MessagePump) -> bool:
+    """Return whether a widget still handles messages, for which Textual has no public property."""
+    return not (pump._closing or pump._closed)

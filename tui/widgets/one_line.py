@@ -1,0 +1,73 @@
+"""A widget of one line, such as a header with a clock, that draws only its end if only that changes."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widget import Widget
+
+END = 40
+"""The number of cells at the end of a line that are drawn separately. A clock with a time limit fits."""
+
+
+class OneLine(Widget):
+    """A widget of one line, whose end is drawn separately.
+
+    A clock there changes every second. Drawing the whole line would send 45 kB a minute over a slow
+    connection, and a part of a widget is always drawn from its beginning.
+    """
+
+    DEFAULT_CSS = """
+    OneLine > LineEnd { dock: right; height: 1; width: 40; max-width: 100%; }
+    """
+    _drawn: Content | None = None
+    """The line at the last `redraw`; None before the first."""
+
+    def line(self) -> Content:
+        """Return the line, which is at most as wide as the widget."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        """Lay out the end of the line."""
+        yield LineEnd()
+
+    def render(self) -> Content:
+        """Return the line, padded to the width; its end lies behind `LineEnd`."""
+        line = self.line()
+        return line.pad_right(max(0, self.content_size.width - line.cell_length))
+
+    def redraw(self) -> None:
+        """Draw the line again, or only its end if nothing else has changed."""
+        before, self._drawn = self._drawn, self.render()
+        if before is None or not self.is_mounted:
+            self.refresh()
+            return
+        (kept, end), (new_kept, new_end) = split(before), split(self._drawn)
+        if not kept.is_same(new_kept):
+            self.refresh()
+        if not end.is_same(new_end):
+            self.query_one(LineEnd).refresh()
+
+
+class LineEnd(Widget):
+    """The last cells of a line."""
+
+    ALLOW_SELECT = False
+
+    def render(self) -> Content:
+        """Return the end of the parent's line."""
+        assert isinstance(self.parent, OneLine)
+        return split(self.parent.render())[1]
+
+
+def split(line: Content) -> tuple[Content, Content]:
+    """Return a line without its last `END` cells, and these cells; half a wide character is a blank."""
+    text = line.plain
+    place = max(0, len(text) - END)
+    while cell_len(text[place:]) > END:
+        place += 1
+    if place == 0:
+        return Content(""), line
+    kept, end = line.divide([place])
+    return kept, end.pad_left(END - end.cell_length)
