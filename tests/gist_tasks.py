@@ -105,6 +105,7 @@ def build_gist_task(
     files: Mapping[str, str] | None = None,
     demo: bool = False,
     environment: EnvironmentPins | None = None,
+    library: str = "shop",
 ) -> Task:
     """Write a gist task of a test of the shop, and read it back."""
     settings = settings or GistSettings(OWNED)
@@ -112,7 +113,7 @@ def build_gist_task(
     tree_sha256 = write_files(files or FILES, folder)
     template = gist_template(settings)
     ids, environment = hash_of_ids(ORIGINAL.tests), environment or EnvironmentPins()
-    source = Source("sdist", "shop", "1.0")
+    source = Source("sdist", library, "1.0")
     identity = task_id(
         mode=Mode.GIST,
         source_name=source.name,

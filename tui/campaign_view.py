@@ -210,5 +210,6 @@ KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, rank=3),
     Column("in place of", lambda task: task.replaces[:4]),
     Column("functions", _names, rank=4, least=16, keeps_end=True),
+    Column("task", lambda task: task.title, least=16),
 )
 """The columns for the kept tasks."""

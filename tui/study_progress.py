@@ -8,6 +8,7 @@ from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import StudyOperationKind
 from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyProgress, TaskCoverage
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column
 
@@ -55,6 +56,7 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 
     return (
         Column("task", lambda row: row.task[:12], width=12, rank=1),
+        Column("name", lambda row: word_name(row.task)),
         Column("mode", lambda row: row.mode),
         Column("source", lambda row: row.source, least=12),
         *(of(condition.id) for condition in study.conditions_of_people),

@@ -21,6 +21,7 @@ from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
 from gistpoint.core.kinds.folder import folders_of_content, read_task, write_task
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
@@ -348,8 +349,9 @@ class WrittenSet:
         failing = len(verdict.kept.failing) + len(verdict.kept.missing)
         instead = f", instead of {replaces[:12]}" if replaces else ""
         tests = f"{failing} of {len(self.library.intake.passed)} tests fail"
-        self.note(f"  {task.short_id} {', '.join(functions)}: {tests}{instead}")
-        return KeptTask(task.id, functions, failing, glance_of(verdict), replaces)
+        title = author_title(task)
+        self.note(f"  {task.short_id} {title}: {', '.join(functions)}, {tests}{instead}")
+        return KeptTask(task.id, functions, failing, glance_of(verdict), replaces, title)
 
     def _withdraw(self, id: str) -> None:
         removed = remove_task(self.folder / id, self.in_use)

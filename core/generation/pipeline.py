@@ -225,6 +225,8 @@ class SourceResult:
     library: SourceLibrary | None = None
     tasks: list[str] = field(default_factory=list)
     """Ids of the tasks, in the order in which they were accepted."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Their titles for their author, by id."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.
@@ -265,6 +267,7 @@ class SourceResult:
             "tried": self.counts.tried,
             "kept": self.kept,
             "tasks": self.tasks,
+            "titles": dict(self.titles),
             "dropped": self.counts.reasons,
             "confirmable": self.counts.confirmable,
             "corruptions": self.counts.fates,
@@ -424,6 +427,7 @@ def _make(
             raise
         finally:
             result.tasks = [task.id for task in tasks.present.values()]
+            result.titles = {task.id: task.title for task in tasks.present.values()}
             if result.stopped is not None:
                 kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(

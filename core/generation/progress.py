@@ -50,6 +50,8 @@ class KeptTask:
     """The predicted rate at which readers see the corruption; for a group, the mean."""
     replaces: str = ""
     """The id of the task that it replaces."""
+    title: str = ""
+    """The title for its author."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,14 +132,14 @@ def test_no_text_that_a_model_gets_names_the_library(
 ) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
     place = tmp_path / "data" / "tasks"
-    task = build_gist_task(place) if mode is Mode.GIST else build_task(place, mode, library=MARK)
-    mark = "shop " if mode is Mode.GIST else MARK
+    is_gist = mode is Mode.GIST
+    task = build_gist_task(place, library=MARK) if is_gist else build_task(place, mode, library=MARK)
     kind = kind_of(task)
-    assert mark not in render_brief(task)
-    assert mark not in kind.exported_brief(task, "/testbed", "/testbed/gist.py")
+    assert MARK not in render_brief(task)
+    assert MARK not in kind.exported_brief(task, "/testbed", "/testbed/gist.py")
     assert cli.main(["agent", "run", task.id, "--model", "builtin:searcher", "--dry-run", "--json"]) == 0
     sent = json.loads(capsys.readouterr().out)
-    assert mark not in json.dumps([sent["messages"], sent["tools"]])
+    assert MARK not in json.dumps([sent["messages"], sent["tools"]])
 
 
 def test_a_server_of_tools_is_called_by_the_solvers_title(tmp_path: Path) -> None:

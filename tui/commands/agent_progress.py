@@ -103,10 +103,16 @@ class JobLines:
         """Do nothing: lines are printed as jobs end."""
 
 
+def _task(row: JobRow) -> str:
+    """Return the beginning of a task's id with its title, which several tasks may have."""
+    short = row.job.job.task[:12]
+    return short if row.title in ("", short) else f"{short} {row.title}"
+
+
 def _line(row: JobRow, jobs: int) -> str:
     """Return the line for a job that has ended or halted."""
     state, usage = row.state, row.state.spent.usage
-    words = [f"{row.number}/{jobs} {row.title} repeat {row.job.job.repeat}: {doing(row)}"]
+    words = [f"{row.number}/{jobs} {_task(row)} repeat {row.job.job.repeat}: {doing(row)}"]
     if row.begun:
         words.append(f"{len(state.turns)} turns, {len(state.calls)} calls, {usage.tokens:,} tokens")
     if usage.cost_usd is not None:

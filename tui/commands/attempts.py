@@ -146,6 +146,7 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
     return [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
+        ["title", task_titles()(summary.task_id)],
         *(
             [["branch", f"of {summary.branch}: another machine continued the attempt"]]
             if summary.branch

@@ -14,6 +14,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_lines, controls_lines, controls_words
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import titled_id
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.tasks.model import CANARY
@@ -137,7 +138,8 @@ def control(wanted: ControlTasks) -> int:
             write_controls(task.folder, made, CANARY)
             rows.append({"task_id": task.id, **msgspec.to_builtins(made)})
             if not wanted.json:
-                print_text("\n  ".join([f"{task.short_id}: {controls_words(made)}", *controls_lines(made)]))
+                head = f"{titled_id(task)}: {controls_words(made)}"
+                print_text("\n  ".join([head, *controls_lines(made)]))
     if wanted.json:
         print_json("gistpoint.controls/1", {"tasks": rows})
     return DONE if all(row["confirmable"] for row in rows) else NEGATIVE

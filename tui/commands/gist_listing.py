@@ -13,10 +13,12 @@ from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.documents import GistFigures, read_figures
 from gistpoint.core.kinds.gist.model import gist_task, is_gist
 from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml_lines
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.requests import Count, Request
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON, TASK
@@ -60,6 +62,7 @@ def _reference_words(row: _Row) -> str:
 
 COLUMNS: tuple[Column[_Row], ...] = (
     Column("id", lambda row: row.task.short_id),
+    Column("name", lambda row: word_name(row.task.id)),
     Column("source", lambda row: f"{row.task.source.name} {row.task.source.revision[:12]}"),
     Column("entrypoint", lambda row: command_line(gist_task(row.task).command)),
     Column("calls", _of("calls")),
@@ -130,6 +133,7 @@ def _measured_gists() -> list[tuple[Task, GistFigures]]:
 def _record(row: _Row) -> dict[str, Any]:
     return {
         "id": row.task.id,
+        "title": author_title(row.task),
         "entrypoint": command_line(gist_task(row.task).command),
         "difficulty": asdict(row.figures.difficulty),
         "hard_by": list(row.hard),

@@ -17,11 +17,13 @@ from gistpoint.core.kinds.gist.model import STRATEGIES
 from gistpoint.core.kinds.gist.overrides import toml_lines
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.kinds.gist.trace import shown_difficulty
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, SUITE, settled_source
@@ -166,13 +168,15 @@ def _print_kept(progress: ProgressLine, task: Task, settings: Mapping[str, Any])
 
 def _print_made(gist: MadeGist) -> None:
     reference = "" if gist.reference is None else f"; reference {shown_reference(gist.reference)}"
-    print_text(f"{gist.task.id}  {gist.entrypoint}  {shown_difficulty(gist.difficulty)}{reference}")
+    names = f"{gist.task.id}  {word_name(gist.task.id)}  {gist.entrypoint}"
+    print_text(f"{names}  {shown_difficulty(gist.difficulty)}{reference}")
 
 
 def _print_json(results: GistResults) -> None:
     made = [
         {
             "id": gist.task.id,
+            "title": author_title(gist.task),
             "entrypoint": gist.entrypoint,
             "difficulty": asdict(gist.difficulty),
             **({"other_settings": gist.other_settings} if gist.other_settings else {}),

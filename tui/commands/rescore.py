@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural, visible_line
@@ -19,6 +20,7 @@ from gistpoint.tui.tables import Column
 
 _COLUMNS: tuple[Column[RescoredResult], ...] = (
     Column("task", lambda row: row.task.short_id),
+    Column("title", lambda row: author_title(row.task)),
     Column("harness", lambda row: row.returned.harness),
     Column("run", lambda row: visible_line(row.returned.run)[:40]),
     Column("theirs", lambda row: figure(row.returned.solved, row.returned.score)),

@@ -23,11 +23,13 @@ from gistpoint.core.generation.settings import Batch, CampaignSettings
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.kinds.confirming import confirmable_words
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.names import word_name
 from gistpoint.object_graph import build_runner, runs_as_user
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
@@ -84,6 +86,7 @@ def new(wanted: NewTaskCall) -> int:
         f" {what}"
     )
     print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
+    print_text(f"{author_title(made.task)}, called {word_name(made.task.id)} before its solvers")
     print(made.task.id)
     print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
     return DONE
@@ -280,7 +283,10 @@ SAVED = (
 
 
 def print_results(results: Sequence[SourceResult], count: int) -> None:
-    """Print the table of sources, why candidates were dropped, how to get more tasks, and the tasks' ids."""
+    """Print the table of sources, why candidates were dropped, how to get more tasks, and the tasks.
+
+    The line of a task begins with its id.
+    """
     print_table(COLUMNS, [_row(result) for result in results])
     _print_strata(results)
     dropped = [
@@ -298,7 +304,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
         _print_notes(result, count)
     for result in results:
         for id in result.tasks:
-            print(id)
+            print_text(f"{id}  {result.titles.get(id, '')}".rstrip())
 
 
 def _print_notes(result: SourceResult, count: int) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural, visible_line
@@ -131,8 +132,11 @@ def _agreement(store: ValidationStore, ids: list[str], names: tuple[str, str]) -
 
 
 def _print_as_json(tasks: TaskSet, table: tuple[TaskProgress, ...], agreed: VerdictAgreement | None) -> None:
+    titles = {task.id: author_title(task) for task in tasks.tasks}
     values: dict[str, object] = {
-        "tasks": [{**asdict(row), "standing": row.standing.value} for row in table],
+        "tasks": [
+            {**asdict(row), "standing": row.standing.value, "title": titles[row.task]} for row in table
+        ],
         "totals": {standing.value: count for standing, count in totals(table).items()},
         "problems": list(tasks.problems),
     }
@@ -147,6 +151,7 @@ def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tup
     by_id = {task.id: task for task in tasks.tasks}
     columns: list[Column[TaskProgress]] = [
         Column("task", lambda row: by_id[row.task].short_id),
+        Column("title", lambda row: author_title(by_id[row.task])),
         Column("mode", lambda row: mode_words(by_id[row.task])),
         Column("source", lambda row: f"{by_id[row.task].source.name} {by_id[row.task].source.revision[:12]}"),
         Column("standing", lambda row: row.standing.value),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
+from gistpoint.core.tasks.names import word_name
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (
@@ -165,6 +166,7 @@ def described(
     if chosen is not None:
         lines += task_lines(chosen, now_ms, width)
         # Somebody who has never attempted anything has no use for an id.
-        return Described(chosen.title, "" if new_here else f"{chosen.task.short_id} · y copies", lines)
+        note = f"{word_name(chosen.task.id)} · {chosen.task.short_id} · y copies"
+        return Described(chosen.title, "" if new_here else note, lines)
     reason = "No row matches the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
     return Described("", "", [*lines, *folded(reason, width, indent=" ")])

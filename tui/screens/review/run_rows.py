@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.readable import duration, thousands
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.runs.rendering import money, tilde_of
-from gistpoint.tui.screens.review.loading import short_task, solver_words
+from gistpoint.tui.screens.review.loading import is_our_id, short_task, solver_words
 from gistpoint.tui.tables import Column, Summary
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ class RunRow:
 def task_words(row: RunRow) -> str:
     """Return the title or the name of a run's task, or else the name of the run's file."""
     return row.title or short_task(row.header.task) or PurePath(row.name).name
+
+
+def _task_text(row: RunRow) -> str:
+    """Return the text in which queries search for a run's task: as shown, its id, and its two words."""
+    task = row.header.task
+    names = [task, word_name(task)] if is_our_id(task) else [task]
+    return " ".join([task_words(row), *names])
 
 
 def _outcome(row: RunRow) -> str:
@@ -196,7 +204,15 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 
 
 COLUMNS: tuple[Column[RunRow], ...] = (
-    Column("task", task_words, sort=lambda r: r.header.task or r.name, rank=1, least=20, keeps_end=True),
+    Column(
+        "task",
+        task_words,
+        sort=lambda r: r.header.task or r.name,
+        text=lambda r: _task_text(r),
+        rank=1,
+        least=20,
+        keeps_end=True,
+    ),
     Column("model", model_words, rank=7, least=10, keeps_end=True, summary=_alike(model_words, "model")),
     Column(
         "outcome",
