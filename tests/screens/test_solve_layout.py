@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from builders import build_services, build_task
 from screens.driving import LARGE, SMALL, Driver, solving
+from textual import events
 
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.tui.screens.solve.panes import EDITOR_COLUMNS
+from gistpoint.tui.screens.solve.results_pane import ResultsPane
 
 MIDDLE, HUGE = (120, 35), (200, 60)
 SIZES = [SMALL, MIDDLE, LARGE, HUGE]
@@ -138,26 +140,22 @@ async def test_a_read_is_one_line_of_the_results_until_a_key_unfolds_it(tmp_path
         assert driver.state.remaining.tool_uses == 13
 
 
-async def test_the_answer_is_beside_the_list_from_its_first_moment(tmp_path: Path) -> None:
+async def test_the_answer_is_beside_the_list_from_its_first_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arranged = []
+    resized = ResultsPane.on_resize
+
+    def watched(pane: ResultsPane, event: events.Resize) -> None:
+        arranged.append(pane.has_class("-side-by-side"))
+        resized(pane, event)
+
+    monkeypatch.setattr(ResultsPane, "on_resize", watched)
     async with solving(tmp_path, task=long_task(tmp_path), size=LARGE) as driver:
-        places = set()
-        results = driver.solve.results
-
-        def draw() -> None:
-            places.add(results.has_class("-side-by-side"))
-
-        await driver.press("f5")
-        await driver.type("search_code step_7")
-        await driver.press("enter")
-        for _ in range(200):
-            await driver.pilot.pause(0.005)
-            if results.is_mounted and results.display:
-                draw()
-            if places and driver.state.calls and driver.state.pending is None:
-                break
-        await driver.until(lambda: results.answer.is_on_screen)
-        draw()
-        assert places == {True}
+        await driver.console("search_code step_7")
+        await driver.until(lambda: driver.solve.results.answer.is_on_screen)
+        assert arranged
+        assert all(arranged), "it does not jump there after it was drawn"
 
 
 @pytest.mark.parametrize("size", [MIDDLE, LARGE])
@@ -176,7 +174,7 @@ async def test_a_click_on_a_folded_line_and_on_a_pane(tmp_path: Path, size: tupl
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_reading_editing_and_submitting_takes_six_keys_more_than_what_is_typed(
+async def test_finding_editing_and_submitting_takes_seven_keys_besides_what_is_typed(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     async with solving(tmp_path, size=size) as driver:
