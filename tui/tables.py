@@ -141,7 +141,7 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
 
 def _by_importance(columns: Sequence[Column[Row]]) -> list[int]:
     """Return the indexes of columns, the most important one first."""
-    return sorted(range(len(columns)), key=lambda n: (columns[n].rank or len(columns) + 1, n))
+    return sorted(range(len(columns)), key=lambda n: (not columns[n].rank, columns[n].rank, n))
 
 
 def _comfortable(laid: Laid[Row]) -> int:

@@ -20,22 +20,28 @@ _NARROWEST = 20
 class LabelChoices(Choices):
     """Labels with their meanings. A line that is too long is continued below its own beginning."""
 
+    _wrapped_at = 0
+
     def _words(self, number: int) -> Content:
         mark = f"{self._marks[number != self.highlighted]} "
         key, _, text = visible_line(self._labels[number]).partition("  ")
         indent = " " * (len(mark) + len(key) + 2)
         width = max(_NARROWEST, self.size.width - len(indent) - 1)
-        lines = wrap(text, width) or [text]
+        lines = (wrap(text, width) if self.size.width else []) or [text]
         return Content(f"{mark}{key}  " + f"\n{indent}".join(lines))
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Wrap the labels to the new width."""
-        for number in range(self.option_count):
-            self.replace_option_prompt_at_index(number, self._words(number))
+    def on_resize(self, event: events.Resize) -> None:
+        """Wrap the labels to a new width. That changes the height, which must not wrap them once more."""
+        if event.size.width != self._wrapped_at:
+            self._wrapped_at = event.size.width
+            for number in range(self.option_count):
+                self.replace_option_prompt_at_index(number, self._words(number))
 
 
 class LabelDialog(PickDialog):
     """Labels to choose from. A label's key picks it, other characters filter the list."""
+
+    CSS_PATH = "../dialogs/dialogs.tcss"
 
     def __init__(self, title: str, labels: Mapping[str, Label]) -> None:
         """`labels` are the labels by the answers for them."""
