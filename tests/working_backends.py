@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
+from examples import sampled
 
 from gistpoint.sandbox.ladder import builtin_backends
 
@@ -19,3 +22,16 @@ PARAMETERS = [
 
 on_one_backend = pytest.mark.parametrize("backend", PARAMETERS[:1], indirect=True)
 """For what no backend decides: the first one that works suffices."""
+
+
+def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:
+    """Try all cases on the first backend that works, and some of them on each of the others (decision 132).
+
+    For cases whose outcome the backend does not decide, although it carries them.
+    """
+    chosen = [
+        pytest.param(parameter.values[0], case, marks=parameter.marks, id=f"{parameter.values[0]}-{case}")
+        for number, parameter in enumerate(PARAMETERS)
+        for case in (sampled(cases, elsewhere) if number else cases)
+    ]
+    return pytest.mark.parametrize(("backend", name), chosen, indirect=["backend"])

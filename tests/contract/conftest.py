@@ -26,8 +26,12 @@ Run = Callable[..., SuiteReport]
 
 SAME_LAUNCHER = {
     "test_attacks.py",
+    "test_build_steps.py",
     "test_candidates.py",
+    "test_faults.py",
     "test_gist_attacks.py",
+    "test_gist_making.py",
+    "test_gists_of_many_tests.py",
     "test_hostile_runs.py",
     "test_outcomes.py",
     "test_protection.py",

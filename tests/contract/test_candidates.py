@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from studies.sandbox_cycles import processes_with
-from working_backends import on_one_backend
+from working_backends import all_on_one_backend, on_one_backend
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.testmap import TestMap
@@ -296,6 +296,7 @@ def test_a_candidate_leaves_no_trace_for_the_next(suite: Suite) -> None:
         assert (report.how, report.ran, report.failed) == ("warm", 2, {})
 
 
+@on_one_backend
 def test_what_a_failure_tells(suite: Suite) -> None:
     broken = suite.prober.decide((suite.target("plain", "x + 1", "x / 0"),), ("tests/test_a.py::test_plain",))
     wrong = suite.prober.decide((suite.target("plain", "x + 1", "x"),), ("tests/test_a.py::test_plain",))
@@ -312,6 +313,7 @@ def test_what_a_failure_tells(suite: Suite) -> None:
     assert [f.through_target for f in fresh.failed.values()] == [True]
 
 
+@on_one_backend
 def test_enough_failures_are_enough(suite: Suite) -> None:
     report = suite.prober.decide((suite.target("plain", "x + 1", "x"),), stop_after=2)
     assert (report.status, len(report.failed)) == (RunStatus.FINISHED, 2)
@@ -321,19 +323,22 @@ def test_enough_failures_are_enough(suite: Suite) -> None:
     assert (fresh.status, len(fresh.failed), fresh.how) == (RunStatus.FINISHED, 2, "fresh")
 
 
-STOPPED = [
-    ("spins", "while True: pass", RunStatus.TIMED_OUT),
-    ("spins", "import threading; threading.Event().wait()", RunStatus.TIMED_OUT),
-    ("eats", "data = []\n    while True: data.append(bytearray(1 << 24))", RunStatus.OUT_OF_MEMORY),
-    ("leaves", "import os; os._exit(0)", RunStatus.CRASHED),
-    ("leaves", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", RunStatus.CRASHED),
-]
+STOPPED = {
+    "loops": ("spins", "while True: pass", RunStatus.TIMED_OUT),
+    "waits": ("spins", "import threading; threading.Event().wait()", RunStatus.TIMED_OUT),
+    "takes memory": (
+        "eats",
+        "data = []\n    while True: data.append(bytearray(1 << 24))",
+        RunStatus.OUT_OF_MEMORY,
+    ),
+    "leaves": ("leaves", "import os; os._exit(0)", RunStatus.CRASHED),
+    "dies": ("leaves", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", RunStatus.CRASHED),
+}
 
 
-@pytest.mark.parametrize(("qualname", "body", "status"), STOPPED, ids=[case[1][:20] for case in STOPPED])
-def test_what_does_not_end_well_is_told_and_harms_nothing(
-    suite: Suite, qualname: str, body: str, status: RunStatus
-) -> None:
+@all_on_one_backend("name", STOPPED, 2)
+def test_what_does_not_end_well_is_told_and_harms_nothing(suite: Suite, name: str) -> None:
+    qualname, body, status = STOPPED[name]
     report = suite.prober.decide((suite.target(qualname, "return 1", body),))
     assert (report.status, report.how) == (status, "warm"), report.reason
     assert f"test_{qualname}" in report.reason
@@ -349,7 +354,7 @@ WRITES = """import os
             pass"""
 
 
-@pytest.mark.parametrize("record", ['"test"', '"other"', "7"])
+@all_on_one_backend("record", ['"test"', '"other"', "7"], 1)
 def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: Suite, record: str) -> None:
     report = suite.prober.decide((suite.target("leaves", "return 1", WRITES.format(record=record)),))
     assert (report.status, "The warm process has ended" in report.reason) == (RunStatus.CRASHED, True), (

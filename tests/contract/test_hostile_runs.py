@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from working_backends import on_one_backend
+from working_backends import all_on_one_backend, on_one_backend
 
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.sandbox.limits import RunLimits
@@ -18,14 +18,14 @@ def assert_b_did_not_pass(report):
     assert "test_a.py::test_b" not in report.passed
 
 
-@pytest.mark.parametrize("code", [0, 1])
+@all_on_one_backend("code", [0, 1], 1)
 def test_leaving_in_a_test(run, code):
     report = run({"mod.py": f"import os\ndef f(): os._exit({code})\n", "test_a.py": GOOD_AND_BAD})
     assert (report.status, report.in_flight) == (RunStatus.CRASHED, "test_a.py::test_b")
     assert not report.passed
 
 
-@pytest.mark.parametrize("statement", ["os._exit(0)", "os._exit(1)", "os.kill(os.getpid(), 9)"])
+@all_on_one_backend("statement", ["os._exit(0)", "os._exit(1)", "os.kill(os.getpid(), 9)"], 1)
 def test_leaving_at_import(run, statement):
     report = run({"mod.py": f"import os\n{statement}\n", "test_a.py": GOOD_AND_BAD})
     assert report.status is RunStatus.CRASHED
@@ -146,7 +146,7 @@ def f():
 """
 
 
-@pytest.mark.parametrize("ending", ["pass", "os._exit(0)", "os._exit(1)"])
+@all_on_one_backend("ending", ["pass", "os._exit(0)", "os._exit(1)"], 1)
 def test_forged_records_on_every_descriptor(run, ending):
     report = run({"mod.py": FORGER.replace("ENDING", ending), "test_a.py": GOOD_AND_BAD})
     assert report.status is not RunStatus.FINISHED

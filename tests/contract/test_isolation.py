@@ -4,88 +4,51 @@ from __future__ import annotations
 
 import os
 import socket
+import textwrap
 import threading
 from pathlib import Path
 
 import pytest
+from contract.conftest import Run
 
 from gistpoint.core.outcomes import RunStatus
+from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.limits import RunLimits
+
+HEAD = "import os, socket, subprocess, sys\nfrom pathlib import Path\n"
+SECRET = "the-secret-value"
+
+
+def file_with(code: str) -> str:
+    """Return a file with a test whose body is `code`."""
+    return f"{HEAD}def test_a():\n{textwrap.indent(code.strip(), '    ')}\n"
 
 
 @pytest.fixture
-def isolated(backend):
+def isolated(backend: Backend) -> bool:
     """Narrow the backends down to those whose record promises isolation; plain is listed as promising none."""
     promised = backend.record(RunLimits()).isolated
     assert promised or backend.name == "plain"
     return promised
 
 
-def reaches(run, code: str, **more) -> bool:
-    """Whether a test whose body is `code` passes."""
-    body = "\n".join("    " + line for line in code.strip().splitlines())
-    report = run(
-        {
-            "test_a.py": f"import os, socket, subprocess, sys\nfrom pathlib import Path\ndef test_a():\n{body}\n"
-        },
-        **more,
-    )
+def reaches(run: Run, code: str, **more: object) -> bool:
+    """Whether a test whose body is `code` passes, in a run of its own."""
+    report = run({"test_a.py": file_with(code)}, **more)
     assert report.status is RunStatus.FINISHED, (report.reason, report.output)
     return bool(report.passed)
 
 
-def test_files_of_the_host(run, isolated, tmp_path):
-    secret = tmp_path / "secret"
-    secret.write_text("here")
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | 0o055)
-    assert reaches(run, f"assert Path({str(secret)!r}).read_text() == 'here'") is not isolated
-
-
-def test_the_environment_of_the_host(run, monkeypatch):
-    monkeypatch.setenv("GISTPOINT_TEST_SECRET", "the-secret-value")
-    assert not reaches(run, "assert b'the-secret-value' in Path('/proc/self/environ').read_bytes()")
-    assert not reaches(run, "assert 'GISTPOINT_TEST_SECRET' in os.environ")
-
-
-def test_the_environment_of_the_first_process(run, isolated, monkeypatch):
-    monkeypatch.setenv("GISTPOINT_TEST_SECRET", "the-secret-value")
-    if isolated:
-        code = """
+FIRST_ENVIRONMENT = """
 try: found = Path('/proc/1/environ').read_bytes()
 except PermissionError: found = b''
 assert found == b''
 """
-        assert reaches(run, code)
-        assert reaches(run, "assert {int(p.name) for p in Path('/proc').glob('[0-9]*')} <= set(range(1, 20))")
-
-
-def test_loopback_of_the_host(run, isolated):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        threading.Thread(target=server.accept, daemon=True).start()
-        assert reaches(run, f"socket.create_connection(('127.0.0.1', {port}), 3).close()") is not isolated
-        socket.create_connection(("127.0.0.1", port)).close()
-
-
-def test_loopback_of_its_own(run, backend):
-    code = """
+OWN_LOOPBACK = """
 server = socket.create_server(("127.0.0.1", 0))
 socket.create_connection(server.getsockname(), 3).close()
 """
-    assert reaches(run, code) is (backend.name != "landlock")
-
-
-def test_writing_outside(run, isolated):
-    if isolated:
-        for path in ("/usr/x", "/etc/x", "/gistpoint/environment/x", "/gistpoint/control/x", "/x"):
-            assert not reaches(run, f"Path({path!r}).touch()"), path
-
-
-def test_what_the_host_has_installed_is_not_there(run, isolated):
-    if isolated:
-        code = """
+INSTALLED = """
 import sys
 prefixes = (sys.base_prefix, "/usr", "/usr/local")
 places = [p for prefix in prefixes for p in Path(prefix, "lib").glob("python*/*-packages")]
@@ -96,11 +59,7 @@ assert not any(readable(path) for place in places for path in place.glob("**/*")
 names = {p.name.partition(".")[0].lower() for p in Path(sys.prefix).glob("lib/python*/site-packages/*")}
 assert "textual" not in names and "pytest" in names
 """
-        assert reaches(run, code)
-
-
-def test_system_calls_that_no_suite_needs(run, isolated):
-    code = """
+SYSTEM_CALLS = """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 for call in ((libc.unshare, 0x10000000), (libc.mount, b"none", b"/tmp", b"tmpfs", 0, None), (libc.ptrace, 0, 0, 0, 0)):
@@ -113,8 +72,97 @@ for family in (socket.AF_PACKET, socket.AF_VSOCK):
     else:
         raise AssertionError(family)
 """
+NOBODY = """
+assert os.getuid() == os.getgid() in (1000, 10001) and not {0, 4, 27} & set(os.getgroups())
+assert 'CapEff:\\t0000000000000000' in Path('/proc/self/status').read_text()
+"""
+OUTSIDE = ("/usr/x", "/etc/x", "/gistpoint/environment/x", "/gistpoint/control/x", "/x")
+ANYWHERE = {
+    "environ": f"assert {SECRET.encode()!r} in Path('/proc/self/environ').read_bytes()",
+    "variable": "assert 'GISTPOINT_TEST_SECRET' in os.environ",
+    "own_loopback": OWN_LOOPBACK,
+}
+"""Bodies of tests that are tried on each backend, by name; two more need a place and a port of this machine."""
+ISOLATED = {
+    "first_environment": FIRST_ENVIRONMENT,
+    "few_processes": "assert {int(p.name) for p in Path('/proc').glob('[0-9]*')} <= set(range(1, 20))",
+    "installed": INSTALLED,
+    "nobody": NOBODY,
+    "system_calls": SYSTEM_CALLS,
+    **{f"outside_{number}": f"Path({path!r}).touch()" for number, path in enumerate(OUTSIDE)},
+}
+"""Bodies that are tried only where the backend promises isolation: elsewhere they would do harm."""
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, frozenset[str]]:
+    """The names of the bodies that passed, by backend."""
+    return {}
+
+
+@pytest.fixture
+def reached(
+    run: Run, backend: Backend, isolated: bool, known: dict[str, frozenset[str]], tmp_path: Path
+) -> frozenset[str]:
+    """Try all bodies in one run for each backend; return the names of those that passed."""
+    if backend.name not in known:
+        secret = tmp_path / "secret"
+        secret.write_text("here")
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder.stat().st_uid == os.getuid() and folder != Path("/"):
+                folder.chmod(folder.stat().st_mode | 0o055)
+        with socket.create_server(("127.0.0.1", 0)) as server, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GISTPOINT_TEST_SECRET", SECRET)
+            port = server.getsockname()[1]
+            threading.Thread(target=server.accept, daemon=True).start()
+            bodies = {
+                "file": f"assert Path({str(secret)!r}).read_text() == 'here'",
+                "loopback": f"socket.create_connection(('127.0.0.1', {port}), 3).close()",
+                **ANYWHERE,
+                **(ISOLATED if isolated else {}),
+            }
+            report = run({f"test_{name}.py": file_with(code) for name, code in bodies.items()})
+            socket.create_connection(("127.0.0.1", port)).close()
+        assert report.status is RunStatus.FINISHED, (report.reason, report.output)
+        ids = {name: f"test_{name}.py::test_a" for name in bodies}
+        assert set(ids.values()) == set(report.results), report.collection_errors
+        known[backend.name] = frozenset(name for name, id in ids.items() if id in report.passed)
+    return known[backend.name]
+
+
+def test_files_of_the_host(reached: frozenset[str], isolated: bool) -> None:
+    assert ("file" in reached) is not isolated
+
+
+def test_the_environment_of_the_host(reached: frozenset[str]) -> None:
+    assert not {"environ", "variable"} & reached
+
+
+def test_the_environment_of_the_first_process(reached: frozenset[str], isolated: bool) -> None:
     if isolated:
-        assert reaches(run, code)
+        assert {"first_environment", "few_processes"} <= reached
+
+
+def test_loopback_of_the_host(reached: frozenset[str], isolated: bool) -> None:
+    assert ("loopback" in reached) is not isolated
+
+
+def test_loopback_of_its_own(reached: frozenset[str], backend: Backend) -> None:
+    assert ("own_loopback" in reached) is (backend.name != "landlock")
+
+
+def test_writing_outside(reached: frozenset[str]) -> None:
+    assert not [path for number, path in enumerate(OUTSIDE) if f"outside_{number}" in reached]
+
+
+def test_what_the_host_has_installed_is_not_there(reached: frozenset[str], isolated: bool) -> None:
+    if isolated:
+        assert "installed" in reached
+
+
+def test_system_calls_that_no_suite_needs(reached: frozenset[str], isolated: bool) -> None:
+    if isolated:
+        assert "system_calls" in reached
 
 
 def test_many_processes(run, isolated):
@@ -168,7 +216,7 @@ def test_a_tree_larger_than_the_workspace_is_told(run, isolated, backend):
         assert "No space left" in report.output
 
 
-def test_it_is_nobody_in_particular(run, isolated, backend):
+def test_it_is_nobody_in_particular(reached, run, isolated, backend):
     if not isolated:
         return
     if backend.name == "landlock":
@@ -176,7 +224,4 @@ def test_it_is_nobody_in_particular(run, isolated, backend):
         user = f"os.getuid() == {os.getuid()}" if mine else "os.getuid() == os.getgid() >= 60000"
         assert reaches(run, f"assert {user} and ({mine} or os.getgroups() == [])")
         return
-    assert reaches(
-        run, "assert os.getuid() == os.getgid() in (1000, 10001) and not {0, 4, 27} & set(os.getgroups())"
-    )
-    assert reaches(run, "assert 'CapEff:\\t0000000000000000' in Path('/proc/self/status').read_text()")
+    assert "nobody" in reached
