@@ -33,6 +33,9 @@ A command of the palette needs most: field, palette, callback, command, screen.
 _LOOK_S = 0.05
 """The seconds after which a marker that has not arrived is looked for; its widget may have been removed."""
 
+_LOST_S = 10.0
+"""The seconds after which a marker is given up; no queue of an app that still answers takes that long."""
+
 _MOVES = frozenset(("up", "down", "left", "right", "pageup", "pagedown", "home", "end"))
 UserInput = events.InputEvent | events.Paste
 
@@ -155,16 +158,26 @@ class TypeAhead:
         )
         self._path = tuple(start.ancestors_with_self)
         marker = self._marker = Followed()
+        # Textual ends the way of a message at its sender, which would be whatever runs at the moment.
+        marker.set_sender(self._app)
         start.post_message(marker)
-        asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
+        loop = asyncio.get_running_loop()
+        loop.call_later(_LOOK_S, self._look_for, marker, loop.time() + _LOST_S)
 
-    def _look_for(self, marker: Followed) -> None:
-        """Send another marker if this one was lost in the queue of a widget that has been removed."""
-        if marker is not self._marker:
+    def _look_for(self, marker: Followed, lost_at: float) -> None:
+        """Send another marker if this one was lost in the queue of a widget that has been removed.
+
+        From `lost_at` on, the app gets the marker directly: keys that are held forever would be worse than
+        keys that go to the wrong widget.
+        """
+        if marker is not self._marker or not _runs(self._app):
             return
-        if all(_runs(pump) for pump in self._path):
-            asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
-        elif _runs(self._app):
+        loop = asyncio.get_running_loop()
+        if loop.time() > lost_at:
+            self._app.post_message(marker)
+        elif all(_runs(pump) for pump in self._path):
+            loop.call_later(_LOOK_S, self._look_for, marker, lost_at)
+        else:
             self._send()
 
 

@@ -30,6 +30,7 @@ from textual.widgets import Input
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.keys import key_named
+from gistpoint.tui.type_ahead import Followed
 
 PLACES = [
     *((PLAY, stage) for stage in ("home", "files", "code")),
@@ -218,3 +219,31 @@ def test_every_key_that_is_known_to_open_a_field_is_in_the_table() -> None:
     for ids in OPENERS.values():
         for id in ids:
             look(id)
+
+
+async def test_keys_after_a_pause_reach_the_attempt(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        for _ in range(2):
+            await driver.press("f10")
+            await driver.until_screen("ReasonDialog")
+            await driver.press("enter")
+            await driver.until_screen("PauseCover")
+            await driver.press("enter")
+            await driver.until(lambda: driver.screen is driver.solve)
+        await driver.press("f3")
+        await driver.until(lambda: "[F3 Files]" in driver.text())
+
+
+def swallow(_: object, marker: Followed) -> None:
+    marker.stop()
+
+
+async def test_keys_are_not_held_forever_by_a_marker_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gistpoint.tui.type_ahead._LOST_S", 0.1)
+    async with solving(tmp_path) as driver:
+        monkeypatch.setattr(type(driver.solve), "on_followed", swallow, raising=False)
+        await driver.press("f4")
+        await driver.press("f3")
+        await driver.until(lambda: "[F3 Files]" in driver.text())
