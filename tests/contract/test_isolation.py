@@ -104,7 +104,7 @@ def known() -> dict[str, frozenset[str]]:
 def reached(
     run: Run, backend: Backend, isolated: bool, known: dict[str, frozenset[str]], tmp_path: Path
 ) -> frozenset[str]:
-    """Try all bodies in one run for each backend; return the names of those that passed."""
+    """Try all bodies in one run for each backend (decision 132); return the names of those that passed."""
     if backend.name not in known:
         secret = tmp_path / "secret"
         secret.write_text("here")
