@@ -1,4 +1,4 @@
-"""What every home makes for itself and is the same in all: made once for all tests of a session.
+"""What every home makes for itself and is the same in all: made once for all tests of a session (decision 132).
 
 It is the list and the copy of what a sandbox shows of the interpreter (3,500 files), and the environment with
 pytest alone: two to three seconds of the processor in each home before.

@@ -184,17 +184,19 @@ def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, enviro
     ran = subprocess.run(
         command, cwd=repository, env=environment, capture_output=True, timeout=300, check=False
     )
+    (repository / "reports.jsonl").touch()
+    reported = (repository / "reports.jsonl").read_text().splitlines()
+    plugin = sum('"failed"' in line for line in reported) == SUITE.count("def test_") - 1
+    file = file_shows_a_failure(repository / "report.xml")
+    if ran.returncode == 0 or not file or not plugin:
+        return  # one is deceived already: the pipe needs no look, which is a run in a sandbox
     overheard = Overheard()
     write_tree(repository, tmp_path / "tree.tar")
     request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), EnvironmentPins(), timeout_s=300)
     report = SuiteRunner(overheard, environments).run(request)
     told = any(b'"call", "failed"' in line and b'"i": 1' in line for line in overheard.lines)
     failed = {"test_attacked.py::test_it"} & {result.id for result in report.failed}
-    (repository / "reports.jsonl").touch()
-    reported = (repository / "reports.jsonl").read_text().splitlines()
-    plugin = sum('"failed"' in line for line in reported) == SUITE.count("def test_") - 1
-    file = file_shows_a_failure(repository / "report.xml")
-    assert ran.returncode == 0 or not file or not plugin or not told or not failed
+    assert not told or not failed
 
 
 def file_shows_a_failure(path: Path) -> bool:

@@ -230,7 +230,7 @@ def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(
     examination: Examination, tmp_path: Path
 ) -> None:
     judge = judge_of("pytest tests/test_core.py::InheritingTest::test_zero", examination, tmp_path)
-    # Every look at the clock is a second later: a few cuts are tried, not all sixty (tests/integration/core has those).
+    # Every look at the clock is a second later: a few cuts are tried, not all (tests/integration/core tries them).
     seconds = itertools.count()
     found = reference_of(judge, lambda given: ReferenceMaker(given, lambda: float(next(seconds)), 8.0))
     assert found.faithful, found.reason
