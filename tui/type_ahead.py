@@ -22,6 +22,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.bindings.words import FREE
 
 _ROUNDS_FROM_SOURCE = 2
 """The rounds that start at the widget which got the event, since its messages begin in its own queue."""
@@ -33,7 +34,7 @@ A command of the palette needs most: field, palette, callback, command, screen.
 _LOOK_S = 0.05
 """The seconds after which a marker that has not arrived is looked for; its widget may have been removed."""
 
-_MOVES = frozenset(("up", "down", "left", "right", "pageup", "pagedown", "home", "end"))
+_MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 UserInput = events.InputEvent | events.Paste
 
 
@@ -155,7 +156,8 @@ class TypeAhead:
         )
         self._path = tuple(start.ancestors_with_self)
         marker = self._marker = Followed()
-        start.post_message(marker)
+        # Nothing can come from an idle widget: the marker climbs from the first busy one, like any message.
+        next(filter(_is_busy, self._path), self._app).post_message(marker)
         asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
 
     def _look_for(self, marker: Followed) -> None:
@@ -171,10 +173,10 @@ class TypeAhead:
 def _may_open(event: UserInput, source: Widget | None) -> bool:
     """Return whether an event can change what gets the next one.
 
-    Text that is typed into a field can't, nor can an arrow: a cursor that is held down is not slowed.
+    Text that is typed into a field can't, nor can a key that moves a cursor: held down, it is not slowed.
     """
     match event:
-        case events.Key(key=key) if key in _MOVES:
+        case events.Key(key=key) if key in _MOVES and source is not None:
             return False
         case events.Key():
             writes = isinstance(source, Input) or (isinstance(source, TextArea) and not source.read_only)
@@ -188,6 +190,16 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
 def _screen_and_focus(app: App[Any]) -> tuple[Screen[Any] | None, Widget | None]:
     stack = app.screen_stack
     return (stack[-1], stack[-1].focused) if stack else (None, None)
+
+
+def _is_busy(pump: MessagePump) -> bool:
+    """Return whether a widget has messages to handle, or is handling one.
+
+    An idle one waits for its next message; Textual and asyncio have no public property for that.
+    """
+    queue = pump._message_queue
+    waits = bool(queue.ready_event._waiters)  # type: ignore[attr-defined]
+    return not (queue.empty() and waits)
 
 
 def _is_alive(widget: Widget) -> bool:
