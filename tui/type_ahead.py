@@ -156,17 +156,19 @@ class TypeAhead:
         )
         self._path = tuple(start.ancestors_with_self)
         marker = self._marker = Followed()
+        marker.set_sender(self._app)  # a message does not climb beyond its sender, which may be a screen
         # Nothing can come from an idle widget: the marker climbs from the first busy one, like any message.
         next(filter(_is_busy, self._path), self._app).post_message(marker)
         asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
 
     def _look_for(self, marker: Followed) -> None:
-        """Send another marker if this one was lost in the queue of a widget that has been removed."""
-        if marker is not self._marker:
+        """Send another marker if this one was lost, for instance with a widget that has been removed."""
+        if marker is not self._marker or not _runs(self._app):
             return
-        if all(_runs(pump) for pump in self._path):
+        on_its_way = all(_runs(pump) for pump in self._path) and any(map(_is_busy, self._path))
+        if on_its_way:
             asyncio.get_running_loop().call_later(_LOOK_S, self._look_for, marker)
-        elif _runs(self._app):
+        else:
             self._send()
 
 
