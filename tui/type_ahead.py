@@ -22,6 +22,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.bindings.words import FREE
 
 _ROUNDS_FROM_SOURCE = 2
 """The rounds that start at the widget which got the event, since its messages begin in its own queue."""
@@ -35,8 +36,7 @@ _LOOK_S = 0.05
 
 _LOST_S = 10.0
 """The seconds after which a marker is given up; no queue of an app that still answers takes that long."""
-
-_MOVES = frozenset(("up", "down", "left", "right", "pageup", "pagedown", "home", "end"))
+_MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 UserInput = events.InputEvent | events.Paste
 
 
@@ -160,12 +160,13 @@ class TypeAhead:
         marker = self._marker = Followed()
         # Textual ends the way of a message at its sender, which would be whatever runs at the moment.
         marker.set_sender(self._app)
-        start.post_message(marker)
+        # Nothing can come from an idle widget: the marker climbs from the first busy one, like any message.
+        next(filter(_is_busy, self._path), self._app).post_message(marker)
         loop = asyncio.get_running_loop()
         loop.call_later(_LOOK_S, self._look_for, marker, loop.time() + _LOST_S)
 
     def _look_for(self, marker: Followed, lost_at: float) -> None:
-        """Send another marker if this one was lost in the queue of a widget that has been removed.
+        """Send another marker if this one was lost, for instance with a widget that has been removed.
 
         From `lost_at` on, the app gets the marker directly: keys that are held forever would be worse than
         keys that go to the wrong widget.
@@ -173,9 +174,10 @@ class TypeAhead:
         if marker is not self._marker or not _runs(self._app):
             return
         loop = asyncio.get_running_loop()
+        on_its_way = all(_runs(pump) for pump in self._path) and any(map(_is_busy, self._path))
         if loop.time() > lost_at:
             self._app.post_message(marker)
-        elif all(_runs(pump) for pump in self._path):
+        elif on_its_way:
             loop.call_later(_LOOK_S, self._look_for, marker, lost_at)
         else:
             self._send()
@@ -184,10 +186,10 @@ class TypeAhead:
 def _may_open(event: UserInput, source: Widget | None) -> bool:
     """Return whether an event can change what gets the next one.
 
-    Text that is typed into a field can't, nor can an arrow: a cursor that is held down is not slowed.
+    Text that is typed into a field can't, nor can a key that moves a cursor: held down, it is not slowed.
     """
     match event:
-        case events.Key(key=key) if key in _MOVES:
+        case events.Key(key=key) if key in _MOVES and source is not None:
             return False
         case events.Key():
             writes = isinstance(source, Input) or (isinstance(source, TextArea) and not source.read_only)
@@ -201,6 +203,16 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
 def _screen_and_focus(app: App[Any]) -> tuple[Screen[Any] | None, Widget | None]:
     stack = app.screen_stack
     return (stack[-1], stack[-1].focused) if stack else (None, None)
+
+
+def _is_busy(pump: MessagePump) -> bool:
+    """Return whether a widget has messages to handle, or is handling one.
+
+    An idle one waits for its next message; Textual and asyncio have no public property for that.
+    """
+    queue = pump._message_queue
+    waits = bool(queue.ready_event._waiters)  # type: ignore[attr-defined]
+    return not (queue.empty() and waits)
 
 
 def _is_alive(widget: Widget) -> bool:

@@ -16,6 +16,8 @@ async def at(driver: Driver, pane: str) -> None:
     await driver.press("f4")
     await driver.solve.action_pane(pane)
     await driver.pilot.pause()
+    if pane == "files":
+        await driver.press("end")  # to a file
 
 
 @pytest.mark.parametrize(("pane", "key"), [("code", "f"), ("files", "f"), ("code", "full_stop")])
@@ -25,8 +27,6 @@ async def test_a_key_that_costs_a_tool_use_shows_its_price_and_waits_for_a_secon
     async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")
         await at(driver, pane)
-        if pane == "files":
-            await driver.press("end")
         left = driver.state.remaining.tool_uses
         await driver.press(key)
         await driver.until(lambda: f"costs 1 tool use, leaves {left - 1}" in driver.text())
