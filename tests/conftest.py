@@ -87,6 +87,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.whole = True  # before workers are started, which are given the same options
 
 
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Run one worker more than there are cores, as the gate does: many tests wait more than they compute."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import nothing of what only a release needs, unless the command asks for it."""
     left_out = not config.option.whole and collection_path.parent == _TESTS

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import networkx
@@ -136,7 +136,7 @@ def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[
     return list(graph.pagerank(damping=DAMPING)), list(graph.betweenness(directed=True))
 
 
-def _igraph() -> ModuleType:
+def _igraph() -> Any:
     """Import igraph, which is slow to load and needed only here.
 
     If matplotlib is installed, igraph loads all of it in order to draw graphs, which takes longer than
@@ -149,8 +149,8 @@ def _igraph() -> ModuleType:
         try:
             import igraph
         finally:
-            if sys.modules["matplotlib"] is None:
-                del sys.modules["matplotlib"]
+            if missing["matplotlib"] is None:
+                del missing["matplotlib"]
     return igraph
 
 

@@ -115,9 +115,14 @@ async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
 
 
 def _is_behind(pump: MessagePump) -> bool:
-    """Whether messages wait for a widget, or one is being dealt with: it does not wait for the next one."""
+    """Whether messages wait for a widget, or one is being dealt with: it does not wait for the next one.
+
+    A widget that crashed will never answer.
+    """
+    if pump._task is not None and pump._task.done():
+        return False
     queue = pump._message_queue
-    return bool(queue.values or pump._next_callbacks) or not queue.ready_event._waiters  # type: ignore[attr-defined]
+    return bool(queue.values or pump._next_callbacks) or not queue.ready_event._waiters
 
 
 def drawn_at_a_pause(screen: Screen[Any]) -> None:
@@ -146,8 +151,16 @@ async def paused(pilot: Pilot[Any], delay: float | None = None) -> None:
     screen._on_timer_update()
     if screen in _UNDRAWN and not pilot.app._batch_count:
         _UNDRAWN.discard(screen)
-        screen.call_later(_draw, screen)
-        await answered(pilot)
+        drawn = asyncio.Event()
+
+        def draw() -> None:
+            try:
+                _draw(screen)
+            finally:
+                drawn.set()
+
+        if screen.call_later(draw):
+            await asyncio.wait_for(drawn.wait(), 30.0)
 
 
 def _asked_s() -> float:
