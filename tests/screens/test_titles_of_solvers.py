@@ -24,6 +24,7 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tasks.names import word_name
 from gistpoint.tui import cli
 from gistpoint.tui.commands.participant import services_of
+from gistpoint.tui.home_rows import remember_tour
 from gistpoint.tui.mcp.server import AttemptServer
 from gistpoint.tui.participant_app import ParticipantApp
 from gistpoint.tui.screens.solve.screen import SolveScreen
@@ -80,6 +81,7 @@ async def test_home_names_the_library_and_finds_a_task_by_its_two_words(tmp_path
     services = build_services(tmp_path, clock=clock)
     task = build_task(services.locations.tasks, Mode.DISCOVERY, library=MARK)
     build_task(services.locations.tasks, Mode.REMOVE)
+    remember_tour(services.locations)  # newcomers are shown no id and no two words
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: author_title(task) in driver.text())
         await driver.press("slash")
@@ -108,7 +110,7 @@ async def test_the_pages_of_a_study_hide_the_libraries(tmp_path: Path) -> None:
     async with taking(machine, root, size=LARGE) as driver:
         seen = []
         steps = (
-            ("ConsentPage", ("space", "f9")),
+            ("ConsentPage", ("f9", "space", "f9")),
             ("FormPage", ("1", "tab", "1", "f9")),
             ("RulesPage", ("f9",)),
             ("ReadyPage", ("enter",)),

@@ -39,9 +39,9 @@ def test_the_state_of_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured)
     said = capsys.readouterr()
     assert said.err == "3 operations added, 0 were already known.\n"
     lines = said.out.splitlines()
-    assert lines[0] == "task\tmode\tsource\tstanding\tada\tbob\tcomments\truns"
-    assert f"{tasks[0].short_id}\tremove\tshop 1.0\taccepted\taccept\taccept\t0\t0" in lines
-    assert f"{tasks[1].short_id}\tdiscovery\tshop 1.0\tdisputed\treject_leak\taccept\t1\t0" in lines
+    assert lines[0] == "task\ttitle\tmode\tsource\tstanding\tada\tbob\tcomments\truns"
+    assert f"{tasks[0].short_id}\tshop · discount removed\tremove\tshop 1.0\taccepted\taccept\taccept\t0\t0" in lines
+    assert f"{tasks[1].short_id}\tshop · find one, 4 fail\tdiscovery\tshop 1.0\tdisputed\treject_leak\taccept\t1\t0" in lines
     assert lines[-1] == "2 tasks: 1 accepted, 1 disputed"
     assert cli.main(["task", "validations", tasks[0].id[:20], "--json"]) == cli.DONE
     found = json.loads(capsys.readouterr().out)
@@ -59,10 +59,10 @@ def test_a_decision_has_a_column_and_gives_the_state(
     capsys.readouterr()
     assert cli.main(["task", "validations"]) == cli.DONE
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "task\tmode\tsource\tstanding\tada\tbob\tcleo\tdecided\tcomments\truns"
+    assert lines[0] == "task\ttitle\tmode\tsource\tstanding\tada\tbob\tcleo\tdecided\tcomments\truns"
     assert lines[-1] == "2 tasks: 1 accepted, 1 rejected"
     (row,) = [line for line in lines if line.startswith(tasks[1].short_id)]
-    assert row.split("\t")[3:8] == ["rejected", "reject_leak", "accept", "-", "reject_leak by cleo"]
+    assert row.split("\t")[4:9] == ["rejected", "reject_leak", "accept", "-", "reject_leak by cleo"]
     assert cli.main(["task", "validations", "--json"]) == cli.DONE
     rows = {row["task"]: row for row in json.loads(capsys.readouterr().out)["tasks"]}
     assert (rows[tasks[1].id]["decided"], rows[tasks[1].id]["decided_by"]) == ("reject_leak", "cleo")
