@@ -41,7 +41,7 @@ async def test_it_is_attempted_from_home_to_its_summary_and_opened_again(tmp_pat
         await driver.until(lambda: len(driver.state.submissions) == 1 and driver.state.pending is None)
         await driver.press("f7")
         await driver.until(lambda: "The assertion does not hold." in driver.text())
-        await driver.press("right")
+        await driver.press("right_square_bracket")
         await driver.until(lambda: "return price + 2" in driver.text())
         await driver.press("f6", "backspace")
         await driver.type("1")

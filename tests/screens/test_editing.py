@@ -16,7 +16,7 @@ async def test_the_frame_tells_how_the_code_stands(tmp_path: Path, size: tuple[i
     async with solving(tmp_path, size=size) as driver:
         await driver.press("f6", "ctrl+end", "up", "end", "enter")
         await driver.until(lambda: "✔ parses" in driver.text())
-        assert "─ discount ─" in driver.text()
+        assert "─ F6 discount ─" in driver.text()
         await driver.type("return (price")
         await driver.until(lambda: "✘ line 4: '(' was never closed" in driver.text())
         assert "+1 −0" in driver.text()
