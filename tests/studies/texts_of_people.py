@@ -53,7 +53,16 @@ _TECHNICAL = {
 """Folders and modules whose literals are code, or words of other programs."""
 _OF_SOLVERS = {
     *("browsing.py", "replacing.py", "search_code.py", "tools.py", "transcripts.py", "verdict.py"),
-    *("failures.py", "judge.py", "rates.py", "score.py", "shell.py", "snippet.py", "splice.py", "testruns.py"),
+    *(
+        "failures.py",
+        "judge.py",
+        "rates.py",
+        "score.py",
+        "shell.py",
+        "snippet.py",
+        "splice.py",
+        "testruns.py",
+    ),
     *("source_text.py", "malformed.py", "index.py", "parsing.py", "searcher.py"),
 }
 """Modules whose texts are part of tools and their answers, which are compared byte by byte when replayed."""

@@ -276,7 +276,7 @@ def test_a_hard_link_is_a_copy(tmp_path):
 def test_copies_by_hard_links_count(tmp_path):
     links = [(entry(f"./top/{n}", HARD, "top/real"), b"") for n in range(20)]
     archive = tar_with(tmp_path / "x.tar.gz", (entry("top/real"), bytes(100)), *links)
-    with pytest.raises(SourceError, match="larger unpacked"):
+    with pytest.raises(SourceError, match="when unpacked"):
         unpack(archive, tmp_path / "into", most_bytes=1000)
     assert len(list((tmp_path / "into").rglob("*"))) < 12
 

@@ -130,7 +130,7 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
     def said(change: Callable[[dict[str, Any]], object]) -> str:
         return broken(task, change, answer=True)
 
-    assert "two runs or more" in said(lambda gist: gist.update(originals=gist["originals"][:1]))
+    assert "two or more runs" in said(lambda gist: gist.update(originals=gist["originals"][:1]))
     assert "'gist.trace' holds no trace" in said(lambda gist: gist["trace"].pop("functions"))
     assert "'gist.originals[0].status' has 'fine'" in said(
         lambda gist: gist["originals"][0].update(status="fine")
