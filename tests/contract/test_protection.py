@@ -105,7 +105,7 @@ def test_a_suite_that_can_not_be_held_to_it_is_not_protected_and_says_so(taken_i
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("os.chmod('.', 0o700)", "changes too much"),
+        ("os.chmod('.', 0o700)", "changes too many of its files"),
         ("(HERE / 'data/golden.txt').open('a').close()", "tests/test_b.py::test_b"),
     ],
 )

@@ -206,7 +206,7 @@ async def test_what_can_not_be_kept_is_told_and_asked_again(tmp_path: Path) -> N
         await until(pilot, lambda: "a = x - 1" in text_of(app))
         await pilot.press("3")
         await until(pilot, lambda: isinstance(app.screen, MessageDialog))
-        assert "can't be kept" in text_of(app)
+        assert "can't be saved" in text_of(app)
         await pilot.press("escape")
         await until(pilot, lambda: "Function 1 of 1" in text_of(app))
         await pilot.press("q")

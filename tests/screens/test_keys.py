@@ -270,12 +270,12 @@ async def test_the_palette_offers_what_can_be_done_here(tmp_path: Path) -> None:
         assert "$EDITOR" in offered(driver)
         assert "Definition" not in offered(driver)
         await driver.type("give up")
-        await driver.until(lambda: offered(driver)[0] == "Give up")
-        assert "End the attempt for good, with a reason" in driver.text()
+        await driver.until(lambda: offered(driver)[0] == "Give up this task")
+        assert "It ends and can't be resumed" in driver.text()
         await driver.press("enter")
         await driver.until_screen("ReasonDialog")
         await driver.press("escape", "ctrl+p")
-        assert offered(driver)[0] == "Give up"
+        assert offered(driver)[0] == "Give up this task"
         await driver.press("escape")
         driver.app.locations.used_commands.write_text("[broken")
         await driver.press("ctrl+p")

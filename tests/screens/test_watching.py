@@ -218,7 +218,7 @@ async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_wi
         await until(pilot, lambda: "Requested" in text_of(app))
         gate.set()
         await until(pilot, lambda: "✔ solved" in text_of(app))
-        await until(pilot, lambda: any("has ended before" in told.message for told in app._notifications))
+        await until(pilot, lambda: any("ended before" in told.message for told in app._notifications))
         assert not app.taken
     thread.join(60)
     assert not thread.is_alive()

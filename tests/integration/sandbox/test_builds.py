@@ -286,13 +286,13 @@ def test_links_bombs_and_damage_in_a_wheel(tmp_path):
     with zipfile.ZipFile(tmp_path / WHEEL, "w") as archive:
         archive.writestr(INFO, METADATA)
         archive.writestr(link, "/etc/passwd")
-    with pytest.raises(EnvironmentBuildError, match="no archive to unpack"):
+    with pytest.raises(EnvironmentBuildError, match="not an archive that can be unpacked"):
         check_wheel(tmp_path / WHEEL, "thing", "1.0")
     with zipfile.ZipFile(tmp_path / WHEEL, "w") as archive:
         archive.writestr(INFO, METADATA)
         archive.writestr("bomb", "")
         archive.getinfo("bomb").file_size = 2 << 30
-    with pytest.raises(EnvironmentBuildError, match="larger unpacked"):
+    with pytest.raises(EnvironmentBuildError, match="when unpacked"):
         check_wheel(tmp_path / WHEEL, "thing", "1.0")
     (tmp_path / WHEEL).write_bytes(b"PK\x03\x04 no archive")
     with pytest.raises(EnvironmentBuildError, match="damaged"):

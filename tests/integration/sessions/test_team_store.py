@@ -213,7 +213,7 @@ def test_a_worker_adds_and_changes_no_line(
             ask(server, statement, "wim")
     ask(server, "CREATE ROLE nobody_here LOGIN")
     choose(two.locations.config, server.url.replace("owner@", "nobody_here@"))
-    with pytest.raises(TeamStoreError, match="may read nothing"):
+    with pytest.raises(TeamStoreError, match="has no right to read anything"):
         two.sync()
 
 

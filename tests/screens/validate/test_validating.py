@@ -416,7 +416,7 @@ async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
         path.mkdir()
         await driver.press("1")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
-        assert "can't be kept" in driver.text()
+        assert "can't be saved" in driver.text()
         await driver.press("escape")
         assert driver.said.verdict is None
 

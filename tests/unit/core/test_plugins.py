@@ -48,7 +48,7 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
     file = task.folder / TASK_FILE
     file.write_text(file.read_text().replace(f'mode = "{task.mode}"', 'mode = "assertion"'))
     with pytest.raises(
-        TaskError, match=r"'mode' is 'assertion'.*'assertion' \(gistpoint\.kinds.*Ask whoever made"
+        TaskError, match=r"'mode' is 'assertion'.*'assertion' \(gistpoint\.kinds.*Ask the author"
     ):
         read_task(task.folder)
 

@@ -30,7 +30,7 @@ def test_an_sdist_is_fetched_without_running_its_code(shelf, tmp_path):
 
 def test_an_sdist_that_is_not_there(shelf, tmp_path):
     shelf.wheel("only", "1.0")
-    with pytest.raises(SourceError, match=r"only==3.0 can't be found: there is no version of only==3.0\. Is"):
+    with pytest.raises(SourceError, match=r"only==3.0 can't be found: there is no version of only==3.0\. Check"):
         Fetcher().fetch("only==3.0", tmp_path / "a")
     with pytest.raises(SourceError, match="no source distribution"):
         Fetcher().fetch("only==1.0", tmp_path / "b")
@@ -276,7 +276,7 @@ def test_a_hard_link_is_a_copy(tmp_path):
 def test_copies_by_hard_links_count(tmp_path):
     links = [(entry(f"./top/{n}", HARD, "top/real"), b"") for n in range(20)]
     archive = tar_with(tmp_path / "x.tar.gz", (entry("top/real"), bytes(100)), *links)
-    with pytest.raises(SourceError, match="larger unpacked"):
+    with pytest.raises(SourceError, match="when unpacked"):
         unpack(archive, tmp_path / "into", most_bytes=1000)
     assert len(list((tmp_path / "into").rglob("*"))) < 12
 

@@ -222,7 +222,7 @@ def test_other_backends_refuse_with_the_option_that_would_work(tmp_path: Path) -
 def test_a_path_that_is_not_absolute_is_refused_before_an_engine_is_asked(
     tmp_path: Path, workdir: str, python: str
 ) -> None:
-    with pytest.raises(SourceError, match="no absolute path"):
+    with pytest.raises(SourceError, match="not an absolute path"):
         fetch_image(ImageSpec("org/image", workdir, python), tmp_path)
 
 

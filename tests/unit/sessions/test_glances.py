@@ -65,7 +65,7 @@ def test_what_is_said_is_on_the_disk_and_can_be_taken_back(store: GlanceStore) -
 
 
 def test_no_person_has_the_name_of_a_model(store: GlanceStore) -> None:
-    with pytest.raises(GlanceError, match="that of a model"):
+    with pytest.raises(GlanceError, match="reserved for models"):
         reader(store, "model x")
     assert GlanceReader(store, "x", by_model=True).name == "model x"
 

@@ -174,7 +174,7 @@ def test_a_journal_that_was_cut_is_not_gone_on_with_unless_it_came_from_elsewher
     path.write_bytes(data[:size])
     for _ in range(2):
         if data[:size].count(b"\n") < 5:
-            with pytest.raises(AttemptError, match=r"can be read, but not resumed\. It was cut back"):
+            with pytest.raises(AttemptError, match=r"can be read, but not resumed\. It was cut off"):
                 JournalWriter(folder, FakeClock())
         assert path.read_bytes() == data[:size]
     head_path(folder).unlink()

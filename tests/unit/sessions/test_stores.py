@@ -170,7 +170,7 @@ def test_damaged_journals_are_listed_with_their_problem(store: AttemptStore, tas
     assert "Line 1 is not an event" in problems[names[0]]
     assert "breaks at line 4" in problems[names[1]]
     assert "It was cut off: it ends with event 0, but event 3 was stored." in problems[names[2]]
-    assert "It was cut back" in problems[names[3]]
+    assert "It was cut off" in problems[names[3]]
     assert problems[names[4]] == ""
     unfinished = store.unfinished(task.id, Enrolment())
     assert {s.attempt_id: bool(s.problem) for s in unfinished} == {names[4]: False, names[1]: True}

@@ -202,7 +202,7 @@ def test_a_run_of_another_program(tmp_path: Path) -> None:
     assert row.primary_s is None
     why = [run.why_not for run in found.runs if run.row is None]
     assert any("is ambiguous" in text for text in why)
-    assert any("none of this study's" in text for text in why)
+    assert any("does not belong to this study" in text for text in why)
     assert len(found.runs) == 3
 
 

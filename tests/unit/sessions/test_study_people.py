@@ -125,10 +125,10 @@ def test_the_course_of_a_study_has_one_direction(tmp_path: Path) -> None:
         preregistration(study)
     with pytest.raises(StudyError, match="open already"):
         open_for_people(study)
-    with pytest.raises(StudyError, match="Nothing has changed"):
+    with pytest.raises(StudyError, match="Nothing that belongs to the protocol has changed"):
         amend_study(study, AmendStudy(why="texts"))
     close_study(study)
-    with pytest.raises(StudyError, match="closed already"):
+    with pytest.raises(StudyError, match="already closed"):
         close_study(study)
     with pytest.raises(StudyError, match="nobody can be enrolled any more"):
         enrol_people(study, EnrolPeople())
@@ -184,7 +184,7 @@ def test_an_assignment_is_freed_once_and_not_after_its_end(tmp_path: Path) -> No
         return_assignment(study, ReturnAssignment(assignment=first.id, why=" "))
     assert return_assignment(study, ReturnAssignment(assignment=first.id, why=" it broke ")).id == first.id
     assert study.ledger.person("P1").returned[first.id].why == "it broke"
-    with pytest.raises(StudyError, match="returned already"):
+    with pytest.raises(StudyError, match="was already returned"):
         return_assignment(study, ReturnAssignment(assignment=first.id, why="x"))
     study.record("P1", person("P1"), StudyOperationKind.BEGUN, Begun(assignment=second.id, attempt="one"))
     ended = Finished(assignment=second.id, attempt="one", end="solved")
@@ -207,7 +207,7 @@ def test_who_is_erased_is_deleted_and_what_may_hold_copies_is_named(tmp_path: Pa
     assert left.erasure is not None
     assert left.erasure.logs
     assert list(study.ledger.people) == ["P2"]
-    with pytest.raises(StudyError, match="erased already"):
+    with pytest.raises(StudyError, match="already erased"):
         withdraw_person(study, ONE)
 
 
@@ -244,7 +244,7 @@ def test_an_attempt_is_excluded_and_taken_back_by_the_beginning_of_its_id(tmp_pa
     study = held.folder
     first = min(one.id for one in study.attempts())
     assert published_attempt(study, first).id == first
-    for named, said in ((first[:4], "beginning of 2"), ("", "no published"), ("zz", "no published")):
+    for named, said in ((first[:4], "beginning of 2"), ("", "not a published"), ("zz", "not a published")):
         with pytest.raises(StudyError, match=said):
             published_attempt(study, named)
     out = exclude_attempt(study, SettleAttempt(attempt=first, why="a fire"))

@@ -199,7 +199,7 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
         (["--model", "m"], "No task was given."),
         (["TASK"], "No model was given."),
         (["TASK", "--model", "builtin:magic"], "no built-in solver of this name"),
-        (["TASK", "--model", "m", "--base-url", "nonsense"], "not one of http or https"),
+        (["TASK", "--model", "m", "--base-url", "nonsense"], "not an http or https address"),
         (
             ["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--max-cost", "1"],
             "without a price",

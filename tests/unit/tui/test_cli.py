@@ -226,7 +226,7 @@ def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_resumed(
     journal = home / "data" / "attempts" / attempt_id / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     for damaged, said in (
-        (lines[:2], "It was cut back"),
+        (lines[:2], "It was cut off"),
         (
             [*lines[:2], lines[2].replace(b"list_directory", b"lost_directory"), *lines[3:]],
             "breaks at line 4",

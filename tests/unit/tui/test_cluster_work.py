@@ -121,7 +121,7 @@ def test_an_attempt_is_taken_in_once_and_only_goes_on(task: Task, home: Path) ->
     other = order_for(task, order.attempt)
     with pytest.raises(AttemptError, match="does not continue"):
         store.adopt(order.attempt, msgspec.json.decode(done(other).result, type=DeliveredAttempt).journal)
-    with pytest.raises(AttemptError, match="is not whole"):
+    with pytest.raises(AttemptError, match="is not complete"):
         store.adopt(order.attempt, delivered.journal + b"{")
 
 
@@ -162,7 +162,7 @@ def test_a_stopped_attempt_comes_back_as_it_is_and_goes_on_elsewhere(
 LIES: dict[str, Callable[[DeliveredAttempt], DeliveredAttempt]] = {
     "does not verify": lambda found: replaced(found, found.journal.replace(b'"seq":2', b'"seq":3')),
     "its last line is torn": lambda found: replaced(found, found.journal[:-1]),
-    "ended otherwise": lambda found: msgspec.structs.replace(found, problem="solved"),
+    "differs from its journal": lambda found: msgspec.structs.replace(found, problem="solved"),
     "without an attempt": lambda found: replaced(found, b""),
 }
 
@@ -201,7 +201,7 @@ def test_versions_have_to_agree() -> None:
     ],
 )
 def test_a_connection_that_anybody_can_read_is_warned_about(address: str, warned: bool) -> None:
-    assert ("neither encrypted nor guarded" in open_to_all(address)) is warned
+    assert ("neither encrypted nor protected" in open_to_all(address)) is warned
 
 
 def test_an_address_with_a_secret_is_not_sent() -> None:

@@ -123,7 +123,7 @@ def test_passes_from_before_are_asked_about_once(
     assert [one["attempt_id"] for one in said] == sorted(attempts)
     assert [one["confirmation"]["result"] for one in said] == ["confirmed", "confirmed"]
     assert cli.main(["attempt", "confirm", "--all"]) == 0
-    assert "has been asked about" in capsys.readouterr().out
+    assert "has already been checked" in capsys.readouterr().out
     assert len(confirmer.submitted) == 2
     assert cli.main(["attempt", "confirm"]) == 2
 

@@ -98,7 +98,7 @@ def test_consent_is_told_and_taken_back(home, only, capsys):
     assert "--withdraw-consent" in capsys.readouterr().out
     assert cli.main(["doctor", "--withdraw-consent", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unsandboxed_consent"] is False
-    with pytest.raises(SandboxUnavailableError, match="not agreed to"):
+    with pytest.raises(SandboxUnavailableError, match="has not been allowed"):
         object_graph.build_runner(IsolationChoice(sandbox="plain"), ask=lambda why: False)
     assert cli.main(["doctor", "--withdraw-consent"]) == 0
 

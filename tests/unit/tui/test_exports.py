@@ -167,7 +167,7 @@ def test_a_damaged_attempt_is_written_and_told(home: Path, task: Task, capsys: C
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:2]))
     for name in ("csv", "json"):
         assert cli.main(["attempt", "export", "--to", name]) == 1
-        assert "It was cut back" in capsys.readouterr().out
+        assert "It was cut off" in capsys.readouterr().out
 
 
 def test_tasks_go_to_another_harness_once_each(home: Path, task: Task, capsys: Captured) -> None:

@@ -63,7 +63,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         ),
         (["shop==1", "--workdir", "/testbed", "--entrypoint", f"pytest {TEST}"], "Name it with --image"),
         (["shop==1", "--pull", "--entrypoint", f"pytest {TEST}"], "Name it with --image"),
-        (["--entrypoint", f"pytest {TEST}"], "There is no source"),
+        (["--entrypoint", f"pytest {TEST}"], "No source was given"),
         (["--image", "org/image", "--workdir", "/a", "--", "./make", "test"], "is not an entrypoint"),
     ],
 )

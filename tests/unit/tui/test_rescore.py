@@ -265,7 +265,7 @@ def test_without_what_a_solver_left_there_is_no_verdict(task: Task, tmp_path: Pa
     (trial / "result.json").write_text(json.dumps(result), encoding="utf-8")
     code, (row,) = rescored(trial, task, capsys)
     assert (code, row["ours"]) == (0, None)
-    assert "kept nothing" in row["comparison"]
+    assert "kept none of" in row["comparison"]
     assert kept() == []
 
 

@@ -81,7 +81,7 @@ def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
         (["--host", "192.0.2.1", "--public-url", "http://lab.example"], "unencrypted"),
         (["--host", "0.0.0.0", "--behind-proxy"], "--public-url"),
         (["--public-url", "http://lab.example"], "unencrypted"),
-        (["--public-url", "https://lab.example/gistpoint"], "no path"),
+        (["--public-url", "https://lab.example/gistpoint"], "Leave the path out"),
         (["--cert", "c.pem"], "--key"),
         (["--cert", "c.pem", "--key", "k.pem", "--for", "P01=dear-tickets"], "not a certificate"),
         (["--host", "192.0.2.1", "--behind-proxy", "--for", "P01=dear-tickets"], "can't be listened on"),

@@ -145,7 +145,7 @@ def test_people_are_enrolled_with_codes_and_strata(say: Say, tmp_path: Path) -> 
     assert "gistpoint study join shop --code ANNA" in say(
         "enrol", "shop", "--code", "ANNA", "--stratum", "senior"
     )
-    assert "in the study already" in say("enrol", "shop", "--code", "anna", "--stratum", "senior", code=2)
+    assert "already in the study" in say("enrol", "shop", "--code", "anna", "--stratum", "senior", code=2)
     assert "is not a valid code" in say("enrol", "shop", "--code", "An na", "--stratum", "senior", code=2)
     people = Machine.at(tmp_path / "home").open(tmp_path / "shop").ledger.people
     assert {(who.stratum, who.role) for who in people.values()} == {
@@ -178,17 +178,17 @@ def test_a_simulated_study_takes_no_people(say: Say, tmp_path: Path) -> None:
 
 
 def test_an_amendment_needs_a_change_and_a_reason(say: Say, root: Path) -> None:
-    assert "Nothing has changed" in say("amend", "shop", "--why", "x", code=2)
+    assert "Nothing that belongs to the protocol has changed" in say("amend", "shop", "--why", "x", code=2)
     (root / "texts" / "rules.md").write_text("Paper is allowed.")
     assert "WRONG  protocol_changed" in say("audit", "shop", code=1)
     assert "needs a reason" in say("amend", "shop", "--why", " ", code=2)
-    assert "Consent is asked again" in say("amend", "shop", "--why", "paper was forgotten")
+    assert "Participants are asked for consent again" in say("amend", "shop", "--why", "paper was forgotten")
     assert "note  amended: The protocol was amended: paper was forgotten." in say("audit", "shop")
 
 
 def test_nobody_is_enrolled_after_the_end(say: Say, root: Path) -> None:
     assert "is closed. Next: gistpoint study report shop" in say("close", "shop")
-    assert "closed already" in say("close", "shop", code=2)
+    assert "already closed" in say("close", "shop", code=2)
     assert "is closed" in say("enrol", "shop", code=2)
 
 
@@ -199,7 +199,7 @@ def test_an_assignment_is_returned_unless_it_has_an_end(say: Say, root: Path, ma
     given = study.ledger.person(CODE).assignments[0]
     assert "0 assignments" in say("return", "shop", "zzzz", "--why", "x", code=2)
     assert "can be assigned to others" in say("return", "shop", given.id[:8], "--why", "the machine broke")
-    assert "returned already" in say("return", "shop", given.id, "--why", "x", code=2)
+    assert "was already returned" in say("return", "shop", given.id, "--why", "x", code=2)
     study.reload()
     assert study.ledger.person(CODE).returned[given.id].why == "the machine broke"
     assert next(study.local_attempts()).folder == attempt

@@ -90,7 +90,7 @@ def test_journals_are_runs_like_all_others(made: Path) -> None:
 
 def test_nothing_is_simulated_twice_into_one_folder(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["study", "simulate", str(made)]) == 2
-    assert "participants already" in capsys.readouterr().err
+    assert "already has participants" in capsys.readouterr().err
     assert cli.main(["study", "demo", str(made)]) == 2
     assert "not an empty folder" in capsys.readouterr().err
 

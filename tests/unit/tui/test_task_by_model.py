@@ -105,7 +105,7 @@ def test_a_model_makes_a_task_with_a_record_of_every_round(
     assert 0 <= part["subtlety"]["value"] <= 1
     original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
     assert replay_model_record(part["record"], original) == answer.targets[0]
-    with pytest.raises(TaskError, match="text is another"):
+    with pytest.raises(TaskError, match="text is different"):
         replay_model_record(part["record"], SourceTree.open(task.tree_path))
     prompt = requests[0]["messages"][0]["content"]
     assert "bug in a function located in shop/prices.py" in prompt
@@ -183,7 +183,7 @@ def test_a_cap_on_the_cost_needs_a_price(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["task", "new", "x", "--model", "m"], "removing needs none"),
+        (["task", "new", "x", "--model", "m"], "removing a body needs no model"),
         (["task", "new", "x", "--mode", "discovery", "--model", "m"], "needs --function"),
         ([*NEW], "No model was given"),
     ],

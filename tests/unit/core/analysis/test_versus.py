@@ -110,7 +110,7 @@ def test_a_model_is_put_beside_people_under_the_same_budgets() -> None:
     assert opponents(n, [alone, free]) == (free,)
     found = run("versus", study_data([*rows, attempt_row("B", "t1", condition="free", condition_key="0/0")]))
     assert [line[7] for line in found.tables[0].rows] == ["same", "differ"]
-    assert "Where settings differ" in found.notes[1]
+    assert "If settings differ" in found.notes[1]
 
 
 def test_no_shared_task_is_told() -> None:

@@ -533,7 +533,7 @@ def test_attempt_of_another_task_or_without_a_start_is_refused(tmp_path: Path) -
     attempt = Attempt(other.task, other.attempt.judge, b.memory, b.clock, events=b.memory.events)
     with pytest.raises(AttemptError, match="belongs to another task"):
         attempt.resume_process()
-    with pytest.raises(AttemptError, match="holds no start"):
+    with pytest.raises(AttemptError, match="does not contain the start"):
         Attempt(b.task, b.attempt.judge, b.memory, b.clock).resume_process()
 
 

@@ -169,7 +169,7 @@ def test_the_last_step_is_not_spent_on_a_save_that_leaves_none_for_the_call(tmp_
     case = gist_case(tmp_path, budgets=Budgets.of_steps(2))
     case.call("list_directory")
     case.attempt.edit(GIST_BUFFER, FAITHFUL)
-    with pytest.raises(AttemptError, match="One step is left"):
+    with pytest.raises(AttemptError, match="Only one step is left"):
         case.call("list_directory")
     assert case.steps == 1
     assert case.call("submit_gist").startswith("Execution fidelity 1")

@@ -183,7 +183,7 @@ ROW = json.dumps(made())
         (b"nonsense", [(1, "no JSON")]),
         (b"[3, null, \"x\"]", [(1, "not an object"), (1, "missing"), (1, "not an object")]),
         (f"[{ROW},\n{ROW[:-30]}".encode(), [None, (2, "does not end")]),
-        (f"[{ROW}".encode(), [None, (1, "ends within its list")]),
+        (f"[{ROW}".encode(), [None, (1, "ends in the middle of its list")]),
         (f"[\n{ROW[:-1]},}},\n{ROW}]".encode(), [(2, "no JSON"), None]),
         (f"[\n{ROW}\n{ROW}]".encode(), [None, (3, "no comma"), (3, "repeats the record of line 2")]),
         (f"[\n{ROW}]\n{ROW}".encode(), [None, (2, "follows the end")]),

@@ -28,7 +28,7 @@ def test_a_function_is_removed_without_a_model_and_corrupted_with_one() -> None:
     assert NewTask(source=SHOP, seed=3).settings(scripted)[1] is None
     with pytest.raises(UserError, match="--function"):
         NewTask(source=SHOP, mode="discovery").settings(scripted)
-    with pytest.raises(UserError, match="removing needs none"):
+    with pytest.raises(UserError, match="removing a body needs no model"):
         NewTask(source=SHOP, model=CorruptingModel(model="m")).settings(scripted)
     settings, model = NewTask(source=SHOP, mode="discovery", function="a.py::f").settings(scripted)
     assert model is not None

@@ -51,7 +51,7 @@ def test_a_form_that_attests_is_not_asked_twice() -> None:
         (
             "tasks_per_person = 2",
             "tasks_per_person = 0",
-            "'design.tasks_per_person' must be at least 1, and is 0",
+            "'design.tasks_per_person' must be at least 1, but is 0",
         ),
         (
             "tasks_per_person = 2",
@@ -92,11 +92,11 @@ def test_errors_name_the_file_and_the_key(old: str, new: str, words: str, tmp_pa
     [
         (
             '[protocol]\nprimary_contrast = ["alone", "alne"]',
-            "'alne', which is no condition or solver. Did you mean",
+            "'alne', which is not a condition or solver. Did you mean",
         ),
         ('[protocol]\nprimary_contrast = ["alone"]', "two different names"),
         ('[texts]\nfeedback = "all"', "sound TOML"),
-        ('[quality]\nexclude_on = ["aid_admited"]', "no flag. Did you mean 'aid_admitted'"),
+        ('[quality]\nexclude_on = ["aid_admited"]', "not a flag. Did you mean 'aid_admitted'"),
         ("[quality]\nflag_idle_share = nan", "'quality.flag_idle_share'"),
         ("[quality]\nflag_idle_share = 2", "'quality.flag_idle_share' must be at most 1"),
         (

@@ -130,8 +130,8 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
     def said(change: Callable[[dict[str, Any]], object]) -> str:
         return broken(task, change, answer=True)
 
-    assert "two runs or more" in said(lambda gist: gist.update(originals=gist["originals"][:1]))
-    assert "'gist.trace' holds no trace" in said(lambda gist: gist["trace"].pop("functions"))
+    assert "two or more runs" in said(lambda gist: gist.update(originals=gist["originals"][:1]))
+    assert "'gist.trace' does not contain a trace" in said(lambda gist: gist["trace"].pop("functions"))
     assert "'gist.originals[0].status' has 'fine'" in said(
         lambda gist: gist["originals"][0].update(status="fine")
     )
@@ -153,7 +153,7 @@ def test_a_repair_has_no_gist(tmp_path: Path) -> None:
     task = build_task(tmp_path)
     with pytest.raises(TaskError, match="is not a gist"):
         _ = gist_settings(task)
-    with pytest.raises(TaskError, match="of a repair"):
+    with pytest.raises(TaskError, match="belongs to a repair"):
         _ = gist_answer(read_answer(task))
 
 

@@ -167,7 +167,7 @@ def test_a_model_is_part_of_what_is_asked_for_and_removes_nothing() -> None:
     asked = CampaignSettings(CampaignMode.DISCOVERY, model="m", loop=LoopSettings(feedback_rounds=2))
     assert asked.to_json()["loop"]["feedback_rounds"] == 2
     assert "examples" not in asked.to_json()
-    with pytest.raises(UserError, match="removing needs none"):
+    with pytest.raises(UserError, match="removing a body needs no model"):
         CampaignSettings(CampaignMode.REMOVE, model="m")
 
 
