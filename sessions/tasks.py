@@ -82,20 +82,16 @@ class TaskStore:
         if path is not None and (path / TASK_FILE).is_file():
             return self._opened(path)
         known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
-        typed = name.casefold()
-        begun = [task for task in known if typed and task.id.startswith(typed)]
-        if not begun and self._demo is not None and (shipped := demo_named(name)):
+        begun = _begun_with(name, known)
+        shipped = demo_named(name) if self._demo is not None and not begun else None
+        if shipped is not None and self._demo is not None:
             return demo_task(shipped, self._demo)
         found = begun or tasks_called(name, known)
-        if len(found) == 1:
-            return read_task(found[0].folder)
-        if found:
-            what = "is the beginning of {} tasks' ids" if begun else "is the name of {} tasks"
-            raise TaskError(
-                f"{name} {what.format(len(found))}: {_candidates(found)}.",
-                hint="Give more of the id." if begun else "Give the two words, or the id.",
-            )
-        raise _unknown(name, known, demo=self._demo is not None)
+        if not found:
+            raise _unknown(name, known, demo=self._demo is not None)
+        if len(found) > 1:
+            raise _ambiguous(name, found, by_id=bool(begun))
+        return read_task(found[0].folder)
 
     def remove(self, task: Task) -> None:
         """Delete a task in the first folder, and record its id. Raises `TaskError` for a task elsewhere."""
@@ -189,6 +185,18 @@ def _candidates(tasks: Sequence[Task]) -> str:
     if len(tasks) > _LISTED:
         listed.append(f"and {len(tasks) - _LISTED} more")
     return ", ".join(listed)
+
+
+def _begun_with(typed: str, tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks whose id begins with what was typed; none if nothing was typed."""
+    beginning = typed.casefold()
+    return [task for task in tasks if beginning and task.id.startswith(beginning)]
+
+
+def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
+    what = f"is the beginning of {len(found)} tasks' ids" if by_id else f"is the name of {len(found)} tasks"
+    hint = "Give more of the id." if by_id else "Give the two words, or the id."
+    return TaskError(f"{name} {what}: {_candidates(found)}.", hint=hint)
 
 
 def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,8 +25,8 @@ def asked_s(process: int | str, *, without: int = 0) -> float:
     """
     asked, left_out = 0, str(without)
     with suppress(OSError):  # it has ended
-        for thread in os.listdir(f"/proc/{process}/task"):  # not `Path`: it is read after each key of a test
-            if thread != left_out:
-                with suppress(OSError), open(f"/proc/{process}/task/{thread}/schedstat", "rb", 0) as file:
-                    asked += sum(map(int, file.read().split()[:2]))
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            if thread.name != left_out:
+                with suppress(OSError):
+                    asked += sum(map(int, (thread / "schedstat").read_bytes().split()[:2]))
     return asked / 1e9

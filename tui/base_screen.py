@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, Protocol, cast
 
 from textual import events, on
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
-from gistpoint.tui.drafts import DraftPlace
-
-if TYPE_CHECKING:
-    from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.drafts import DraftPlace, UnsentTexts
 
 WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
 _NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
 BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
+
+
+class _TypingApp(Protocol):
+    """The part of the app that takes care of what is typed. The app's own class imports this module."""
+
+    drafts: UnsentTexts
+
+    def hold_keys(self) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called."""
+        ...
 
 
 class BaseScreen(Screen[ScreenResultType]):
@@ -92,7 +99,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     def hold_keys(self) -> Callable[[], None]:
         """Hold what is typed until the returned function is called, because a prompt is about to open."""
-        return cast("BaseApp", self.app).type_ahead.wait()
+        return cast("_TypingApp", self.app).hold_keys()
 
     @property
     def drafts_about(self) -> str:
@@ -101,7 +108,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     def draft(self, asked: str) -> DraftPlace:
         """Return the place of the texts that were typed in answer to a question and not sent."""
-        return cast("BaseApp", self.app).drafts.place(self.drafts_about, asked)
+        return cast("_TypingApp", self.app).drafts.place(self.drafts_about, asked)
 
     # Leaving
 

@@ -210,8 +210,8 @@ def _is_busy(pump: MessagePump) -> bool:
 
     An idle one waits for its next message; Textual and asyncio have no public property for that.
     """
-    queue = pump._message_queue
-    waits = bool(queue.ready_event._waiters)  # type: ignore[attr-defined]
+    queue: Any = pump._message_queue
+    waits = bool(queue.ready_event._waiters)
     return not (queue.empty() and waits)
 
 

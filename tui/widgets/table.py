@@ -282,24 +282,30 @@ class Table(Fitted, RecordList, Generic[Row]):
         none: Sequence[tuple[Any, ...]] = [()] * len(self.columns)
         texts = list(zip(*(one.texts for one in measured), strict=True)) or none
         widths = list(zip(*(one.widths for one in measured), strict=True)) or none
-        groups = [row for row in self.rows if isinstance(row, Heading)]
-        headings = [self._summary(row) for row in groups]
+        headings = [self._summary(row) for row in self.rows if isinstance(row, Heading)]
         needed = {*telling(self.columns, texts), self.column, self.group}
         wanted: list[Laid[Row]] = []
         for n, column in enumerate(self.columns):
-            if column not in needed:
-                continue
-            indent = len(_INDENT) if self._grouped and not wanted else 0
-            cells = [column.width, max(widths[n], default=0) + indent]
-            cells += [cell_len(summary[n]) for summary in headings]
-            if not wanted:  # the first column has the names of groups
-                cells += [cell_len(visible_line(f"- {row}"[:_LONGEST])) for row in groups]
-            cells += [cell_len(self._titled(column))] if self.HEAD else []
-            wanted.append((column, max(cells)))
+            if column in needed:
+                of_headings = [cell_len(summary[n]) for summary in headings]
+                widest = max([max(widths[n], default=0), *of_headings])
+                wanted.append((column, self._width_of(column, widest, first=not wanted)))
         wanted = [laid for laid in wanted if laid[1]]
         if self.SIDEWAYS or not wanted:
             return wanted
         return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
+
+    def _width_of(self, column: Column[Row], widest: int, *, first: bool) -> int:
+        """Return the width that a column needs for its widest text; the first has the names of groups."""
+        cells = [column.width, widest]
+        if first and self._grouped:
+            cells.append(widest + len(_INDENT))
+        if first:
+            groups = (row for row in self.rows if isinstance(row, Heading))
+            cells += [cell_len(visible_line(f"- {row}"[:_LONGEST])) for row in groups]
+        if self.HEAD:
+            cells.append(cell_len(self._titled(column)))
+        return max(cells)
 
     def _measure(self, rows: Sequence[Row]) -> list[Measured[Row]]:
         """Return the texts and widths of rows, of which only new ones are measured."""

@@ -30,7 +30,9 @@ def test_an_sdist_is_fetched_without_running_its_code(shelf, tmp_path):
 
 def test_an_sdist_that_is_not_there(shelf, tmp_path):
     shelf.wheel("only", "1.0")
-    with pytest.raises(SourceError, match=r"only==3.0 can't be found: there is no version of only==3.0\. Check"):
+    with pytest.raises(
+        SourceError, match=r"only==3.0 can't be found: there is no version of only==3.0\. Check"
+    ):
         Fetcher().fetch("only==3.0", tmp_path / "a")
     with pytest.raises(SourceError, match="no source distribution"):
         Fetcher().fetch("only==1.0", tmp_path / "b")
