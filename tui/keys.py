@@ -119,13 +119,13 @@ def shown_keys(keys: str) -> str:
 def keys_page() -> str:
     """Return the page of the user guide that lists every binding with its id, as Markdown."""
     words = [
-        f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |"
+        f"| {' '.join(f'`{_in_table(shown_key(name))}`' for name in word.keys.split())} | {word.meaning} |"
         for word in WORDS
     ]
     parts = [_PAGE_HEAD + "\n".join(words)]
     for scope in KeyScope:
         rows = [
-            f"| `{key.id}` | {shown_keys(key.keys)} | {key.description} | {key.tooltip} |"
+            f"| `{key.id}` | {_in_table(shown_keys(key.keys))} | {key.description} | {key.tooltip} |"
             for key in KEYS
             if key.scope is scope
         ]
@@ -134,6 +134,11 @@ def keys_page() -> str:
         )
         parts[-1] += "\n" + "\n".join(rows)
     return "\n\n".join(parts) + "\n"
+
+
+def _in_table(words: str) -> str:
+    """Return the text of a cell of a Markdown table."""
+    return words.replace("|", "\\|")
 
 
 SCOPE_WORDS = {

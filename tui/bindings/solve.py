@@ -35,11 +35,11 @@ SOLVE_KEYS: tuple[Key, ...] = (
     _panes("pane.editor", "f6,alt+5", "pane('editor')", "Editor", "Write the function", priority=True),
     _panes("pane.results", "f7,alt+6", "pane('results')", "Results", "Every answer so far", priority=True),
     _panes(
-        "pane.beside",
+        "pane.side",
         "vertical_line,alt+vertical_line",
-        "beside",
-        "Beside or below",
-        "The editor beside the code, or below it",
+        "side",
+        "Side or below",
+        "The editor next to the code, or below it",
     ),
     _panes("pane.notes", "f8,alt+7", "pane('notes')", "Notes", "Notes to yourself, kept", priority=True),
     _attempt(

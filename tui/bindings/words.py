@@ -109,7 +109,7 @@ WORDS: tuple[KeyWord, ...] = (
         "a smaller pane, a larger one",
         "split.smaller split.larger",
     ),
-    KeyWord("vertical_line alt+vertical_line", "panes beside or below each other", "pane.beside"),
+    KeyWord("vertical_line alt+vertical_line", "panes next to each other, or below", "pane.side"),
     KeyWord("y", "copy", "view.copy home.copy"),
     KeyWord("T", "tour", "home.tour"),
     KeyWord("colon", "a command in words", "pane.command"),

@@ -528,6 +528,7 @@ class LineView(LineCanvas):
 
         A cursor that was placed before the width was known is shown.
         """
+        # before the lines are wrapped again: that may limit the offset, and so note another place
         top, seen = self._top, self._cursor_seen
         if self.wrap:
             self._fold()

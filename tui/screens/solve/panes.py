@@ -22,13 +22,13 @@ from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.splitter import Splits
 
 WIDE, VERY_WIDE = 110, 150
-"""The widths, in cells, from which the files stay visible and from which the editor fits beside the code."""
+"""The widths, in cells, from which the files stay visible and from which the editor fits next to the code."""
 HIGH = 34
 """The height, in cells, from which results or editor stay visible below the text being read."""
 EDITOR_COLUMNS = 100
-"""The fewest columns of an editor beside the code: a line of code, its number and the frame."""
+"""The fewest columns of an editor next to the code: a line of code, its number and the frame."""
 CODE_COLUMNS = 70
-"""The fewest columns of the code beside the editor; otherwise the files are hidden."""
+"""The fewest columns of the code next to the editor; otherwise the files are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class PaneArea(Splits):
     The files are at the left. Of the rest, the upper part shows the text being read, and the lower part
     shows results or editor, whichever was used last. Both parts have the whole width, so that no line is
     wrapped again when one of them opens or closes. In a small terminal, one pane is shown at a time. On
-    request, the editor is beside the code. A pane is mounted when it is first shown.
+    request, the editor is next to the code. A pane is mounted when it is first shown.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class PaneArea(Splits):
     ) -> None:
         """`read` are the reading panes, with the results last. `first` is the name of the pane to show first.
 
-        Without `first`, all panes are mounted at once, and the editor is beside the code. `made` is called
+        Without `first`, all panes are mounted at once, and the editor is next to the code. `made` is called
         with each pane that is mounted later.
         """
         super().__init__(id="work")
@@ -168,8 +168,8 @@ class PaneArea(Splits):
         """Whether the editor was used after the results."""
         self.editing = not first
         """Whether the editor was opened."""
-        self.beside = not first
-        """Whether the editor is beside the code, if there is room, rather than below it."""
+        self.at_side = not first
+        """Whether the editor is next to the code, if there is room, rather than below it."""
         self.brief_alone = False
         """Whether only the brief is visible."""
 
@@ -234,43 +234,44 @@ class PaneArea(Splits):
         self.lay_out()
 
     def turn_editor(self) -> str:
-        """Put the editor beside the code, or below it. Return a notice if that is not visible yet."""
-        self.beside = not self.beside
+        """Put the editor next to the code, or below it. Return a notice if that is not visible yet."""
+        self.at_side = not self.at_side
         self.lay_out()
         if self.app.size.width < VERY_WIDE:
-            return f"There is room for the editor beside the code from {VERY_WIDE} columns on."
-        where = "beside" if self.beside else "below"
+            return f"There is room for the editor next to the code from {VERY_WIDE} columns on."
+        where = "next to" if self.at_side else "below"
         return "" if self.editing else f"The editor will open {where} the code."
 
     def lay_out(self) -> None:
         """Show as many panes as fit, among them the one requested last."""
-        wide, high, beside = self._fitting()
-        self._files.display = self._region == "files" or (
-            wide and not (beside and self._files_are_in_the_way)
-        )
-        if beside:
+        wide, high, at_side = self._fitting()
+        files_fit = wide and not (at_side and self._files_are_in_the_way)
+        self._files.display = files_fit or self._region == "files"
+        if at_side:
+            # the column keeps what is read and the results, whatever is used next
             self._editor.display = self._column.display = True
         elif high:
             self._editor.display, self._column.display = self._writing, not self._repeated
         else:
             self._editor.display = self._region == "editor"
             self._column.display = self._region == "reading" or (wide and self._region == "files")
+        # an empty container would take half of a narrow terminal from the files
         self._divided.display = self._editor.display or self._column.display
-        with_results = high and (beside or not self._writing)
+        with_results = high and (at_side or not self._writing)
         self._lay_out_reading(high=high, with_results=with_results)
-        self._set_classes({"-wide": wide, "-beside": beside, "-with-results": with_results})
+        self._set_classes({"-wide": wide, "-at-side": at_side, "-with-results": with_results})
         if self.is_mounted:
-            self._fit_all(beside=beside)
+            self._fit_all(at_side=at_side)
 
     def _fitting(self) -> tuple[bool, bool, bool]:
-        """Return whether the screen is wide, whether it is high as well, and whether the editor is beside."""
+        """Return whether the screen is wide, whether it is also high, and whether the editor is aside."""
         size = self.app.size
         wide = size.width >= WIDE and not self.brief_alone
-        return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_beside
+        return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_side
 
     @property
-    def _wants_beside(self) -> bool:
-        return self.beside and self.editing
+    def _wants_side(self) -> bool:
+        return self.at_side and self.editing
 
     @property
     def _repeated(self) -> bool:
@@ -279,7 +280,7 @@ class PaneArea(Splits):
 
     @property
     def _files_are_in_the_way(self) -> bool:
-        """Whether files, code and editor don't fit beside one another. Nobody writes while watching."""
+        """Whether files, code and editor don't fit next to one another. Nobody writes while watching."""
         needed = self._files.width_needed + CODE_COLUMNS + EDITOR_COLUMNS
         return bool(self._first) and self.app.size.width < needed
 
@@ -289,17 +290,18 @@ class PaneArea(Splits):
                 # without an update while unmounted, because all widgets below would be styled twice
                 self.set_class(needed, name, update=self.is_mounted)
 
-    def _fit_all(self, *, beside: bool) -> None:
+    def _fit_all(self, *, at_side: bool) -> None:
         """Give each region the size that its content needs."""
         files = self._files.width_needed if self.has_class("-wide") else 0
         self.natural = {"files": files} if files else {}
         room = self.app.size.width - (files if self._files.display else 0)
         editor = max(EDITOR_COLUMNS, room * 3 // 5)
-        self._divided.natural = {"editor": editor} if beside and self._first else {}
-        self._divided.turn(vertical=not beside)
+        self._divided.natural = {"editor": editor} if at_side and self._first else {}
+        self._divided.turn(vertical=not at_side)
         results = self._read[-1]
         if isinstance(results, StatePane):
-            results.set_room(room - (editor if beside else 0))
+            results.set_room(room - (editor if at_side else 0))
+        # the innermost first, so that a frame moved outside is limited by what is inside
         for splits in (self._column, self._divided, self):
             splits.fit()
 

@@ -150,6 +150,7 @@ class ResultsPane(StatePane):
         self._draw_frame()
 
     def _draw_fold(self) -> None:
+        # a hidden widget would keep the focus, and with it the keys
         had_focus = self.answer.has_focus
         self.set_class(self.folded, "-folded")
         self.answer.display = self.page == "answer" and not self.folded

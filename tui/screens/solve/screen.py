@@ -182,7 +182,7 @@ class SolveScreen(BaseScreen[How]):
         if state.pending is not None:
             self.controller.finish_pending()
         if self._play is not None:
-            self.area.beside = True  # what is submitted stays visible next to its answer
+            self.area.at_side = True  # what is submitted stays visible next to its answer
             self.controller.play(*self._play)
             self.console.say(_PLAYING)
 
@@ -296,8 +296,8 @@ class SolveScreen(BaseScreen[How]):
         if pane == "editor":
             self.editor.show_writing()
 
-    def action_beside(self) -> None:
-        """Put the editor beside the code, or below it."""
+    def action_side(self) -> None:
+        """Put the editor next to the code, or below it."""
         if notice := self.area.turn_editor():
             self.app.notify(notice)
 
