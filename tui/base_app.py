@@ -104,10 +104,7 @@ class BaseApp(App[object]):
         self.crashes: list[Exception] = []
         """The unexpected exceptions so far."""
         self._given_up: Sequence[Screen[Any]] | None = None
-        """The screens closed after an unexpected exception, until the user has read the report.
-
-        None at all other times.
-        """
+        """The screens that an unexpected exception closed, until its report was read; None at other times."""
         self._input_counts_from = 0.0
         """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
         self._ground: Screen[Any] | None = None

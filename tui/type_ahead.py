@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual import events
+from textual._queue import Queue
 from textual.app import App
 from textual.errors import NoWidget
 from textual.message import Message
@@ -210,7 +211,7 @@ def _is_busy(pump: MessagePump) -> bool:
 
     An idle one waits for its next message; Textual and asyncio have no public property for that.
     """
-    queue: Any = pump._message_queue
+    queue: Queue[Message | None] = pump._message_queue
     waits = bool(queue.ready_event._waiters)
     return not (queue.empty() and waits)
 

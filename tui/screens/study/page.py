@@ -111,7 +111,7 @@ class StudyPage(BaseScreen[str]):
     def action_no_task(self) -> None:
         """Explain that only an open task can be given up, and which key leaves the study."""
         key = shown_key(key_named("study.withdraw").keys.split(",")[0])
-        self.notify(f"No task is open. {key} leaves the study for good.")
+        self.app.notify(f"No task is open. {key} leaves the study for good.")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer withdrawing only to participants, and the first answer only if there is one."""
