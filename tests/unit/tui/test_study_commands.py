@@ -83,7 +83,7 @@ def mentions(text: str, *folders: Path) -> list[Path]:
 def test_each_template_makes_a_study_that_can_open(say: Say, template: str) -> None:
     assert "4 tasks" in say("new", "Mine 1", "--tasks", "demo", "--template", template)
     assert "is open" in say("open", "Mine 1")
-    assert "open already" in say("open", "Mine 1", code=2)
+    assert "already open" in say("open", "Mine 1", code=2)
     assert "clean" in say("audit", "Mine 1")
 
 
