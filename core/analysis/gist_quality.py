@@ -28,7 +28,8 @@ MOCKED = (
 )
 BY_TASK = (
     "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and"
-    " tasks, and next to them are those that treat all attempts as independent."
+    " tasks, and next to them are those that treat all attempts as independent. The paper prints"
+    " neither."
 )
 
 

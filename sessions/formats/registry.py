@@ -132,9 +132,7 @@ def _recognised_by_content(probe: FileProbe) -> Format:
     hints = [hint or f"{_known()} With --as FORMAT it is read as one of them."]
     hints += map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])
     where = probe.name or "The file"
-    raise NoRunError(
-        f"{where} is in no format that is known here: it looks like {shape}.", hint=" ".join(hints)
-    )
+    raise NoRunError(f"{where} is in no known format: it looks like {shape}.", hint=" ".join(hints))
 
 
 _certain_before: dict[str, Format] = {}

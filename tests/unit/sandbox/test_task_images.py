@@ -143,7 +143,7 @@ def test_images_that_can_not_run_as_they_are_are_refused() -> None:
     for where, attrs, said in (
         (engine, {"Os": "windows"}, "for windows/amd64"),
         (engine, {"Architecture": "s390x"}, "for linux/s390x"),
-        (arm, {}, "of another architecture"),
+        (arm, {}, "has another architecture"),
         (engine, {"Config": {"Volumes": {"/testbed": {}}}}, "keeps /testbed in volumes"),
     ):
         with pytest.raises(EngineError, match=said):

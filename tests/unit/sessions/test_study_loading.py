@@ -148,7 +148,7 @@ def test_runs_of_models_are_matched_to_tasks(tmp_path: Path) -> None:
     assert all(row.solver == "model-x" and row.counted and row.solved for row in found.rows)
     why = {run.name: run.why_not for run in found.runs if run.row is None}
     assert why["runs/x/a-person/journal.jsonl"] == "It is an attempt by a person, not a model's."
-    assert "no format that is known" in why["runs/x/notes.txt"]
+    assert "in no known format" in why["runs/x/notes.txt"]
     assert len(why) == 2
     assert found.notes == ()
     keys = {row.budget_key for row in loaded.data.rows if row.mode == "remove"}

@@ -123,7 +123,7 @@ def test_the_course_of_a_study_has_one_direction(tmp_path: Path) -> None:
     open_for_people(study)
     with pytest.raises(StudyError, match="too late to register"):
         preregistration(study)
-    with pytest.raises(StudyError, match="open already"):
+    with pytest.raises(StudyError, match="already open"):
         open_for_people(study)
     with pytest.raises(StudyError, match="Nothing that belongs to the protocol has changed"):
         amend_study(study, AmendStudy(why="texts"))

@@ -83,7 +83,7 @@ def mentions(text: str, *folders: Path) -> list[Path]:
 def test_each_template_makes_a_study_that_can_open(say: Say, template: str) -> None:
     assert "4 tasks" in say("new", "Mine 1", "--tasks", "demo", "--template", template)
     assert "is open" in say("open", "Mine 1")
-    assert "open already" in say("open", "Mine 1", code=2)
+    assert "already open" in say("open", "Mine 1", code=2)
     assert "clean" in say("audit", "Mine 1")
 
 
@@ -207,7 +207,7 @@ def test_an_assignment_is_returned_unless_it_has_an_end(say: Say, root: Path, ma
     study.reload()
     take_part(study, machine, "P2", end="solved")
     ended = study.ledger.person("P2").assignments[0]
-    assert "has an end" in say("return", "shop", ended.id, "--why", "x", code=2)
+    assert "has ended" in say("return", "shop", ended.id, "--why", "x", code=2)
 
 
 def test_sync_publishes_and_can_be_repeated(say: Say, root: Path, machine: Machine) -> None:

@@ -170,7 +170,7 @@ def test_harness_failures_are_counted_by_the_journal_and_given_back_three_times(
         assert f"this is number {number} of at most 3" in b.submit(REPAIR)
     assert (b.left, fold(b.memory.events).given_back) == (Remaining(16, 4), 3)
     assert "score" not in types(b.memory.events)
-    assert "so it counts" in b.submit(REPAIR)
+    assert "so this one counts" in b.submit(REPAIR)
     assert b.left == Remaining(15, 3)
     assert b.attempt.state.last is not None
     assert (b.attempt.state.last.status, b.attempt.state.last.score) == ("crashed", 0.0)

@@ -79,4 +79,4 @@ def test_a_hand_in_is_given_back_three_times() -> None:
     assert (charged.counts, charged.status, charged.solved) == (True, RunStatus.CRASHED, False)
     assert charged.score is not None
     assert charged.score.error is not None
-    assert "so it counts" in charged.score.error.evidence
+    assert "so this one counts" in charged.score.error.evidence

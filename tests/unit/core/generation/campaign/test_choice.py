@@ -206,7 +206,7 @@ def test_an_unknown_metric_is_refused_with_those_that_there_are() -> None:
 
 
 def test_what_belongs_to_groups_needs_groups() -> None:
-    with pytest.raises(UserError, match="makes none"):
+    with pytest.raises(UserError, match="makes no groups"):
         CampaignSettings(CampaignMode.DISCOVERY, groups=GroupRules((3,)))
     with pytest.raises(UserError, match="exclude each other"):
         CampaignSettings(
