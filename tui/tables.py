@@ -126,8 +126,8 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
     has_ranks = any(column.rank for column, _ in wanted)
     need = _least_of
     while len(kept) > 1:
-        needs_comfort = has_ranks and not wanted[kept[-1]][0].rank
-        need = _comfortable if needs_comfort else _least_of
+        must_read_well = has_ranks and not wanted[kept[-1]][0].rank
+        need = _comfortable if must_read_well else _least_of
         if sum(need(wanted[n]) + gap for n in kept) - gap <= room:
             break
         kept.pop()

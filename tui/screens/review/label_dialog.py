@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.annotations.labels import Label
+from gistpoint.sessions.annotations.labels import Label as StepLabel
 from gistpoint.tui.screens.dialogs.ask import Choices, PickDialog
 
 _NARROWEST = 20
@@ -43,7 +43,7 @@ class LabelDialog(PickDialog):
 
     CSS_PATH = "../dialogs/dialogs.tcss"
 
-    def __init__(self, title: str, labels: Mapping[str, Label]) -> None:
+    def __init__(self, title: str, labels: Mapping[str, StepLabel]) -> None:
         """`labels` are the labels by the answers for them."""
         choices = [
             (answer, f"{label.key or ' '}  {label.name}: {label.description}")

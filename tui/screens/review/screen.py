@@ -260,7 +260,7 @@ class ReviewScreen(BaseScreen[None]):
     def fit_steps(self) -> None:
         """Give the list of steps the width that its titles need, once for each run and terminal width.
 
-        It would otherwise move, and the text beside it wrap anew, while the reviewer scrolls.
+        It would otherwise move while the reviewer scrolls, and the text next to it would wrap differently.
         """
         width, steps = self.size.width, self.steps
         if self._fitted == (self.run.name, width) or not steps.knows_sight or width < WIDE:

@@ -145,14 +145,8 @@ class SolveScreen(BaseScreen[How]):
         """Lay out budgets, panes and console."""
         yield BudgetBar(title_in_attempt(self._attempt.task, self._attempt.state.header))
         yield pane_tabs(self.kind.panes)
-        read = (
-            BriefPane(self._attempt.brief),
-            self.code,
-            *self.kind.own_panes,
-            self.notes_pane,
-            self.results,
-        )
-        files = FilesPane(self._attempt.state.of_kind.unit)
+        files, brief = FilesPane(self._attempt.state.of_kind.unit), BriefPane(self._attempt.brief)
+        read = (brief, self.code, *self.kind.own_panes, self.notes_pane, self.results)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:
             yield Plain(_BRIEF_FIRST, id="brief-first")
@@ -218,8 +212,7 @@ class SolveScreen(BaseScreen[How]):
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.backend)
-        question = self.query(IdleQuestion)
-        if question:
+        if question := self.query(IdleQuestion):
             question.first().update_from(state.doubt, clock)
         elif state.doubt:
             self.mount(IdleQuestion(state.doubt, clock), before=self.run_line)
@@ -308,16 +301,14 @@ class SolveScreen(BaseScreen[How]):
 
     def action_find(self) -> None:
         """Search in the focused text, or else in the one being read."""
-        view = self.area.text_meant(self.focused)
         if not allowed(self._attempt.state, "search"):
             self.app.notify("Searching in the text shown is disabled in this study.")
-        elif view is not None:
+        elif (view := self.area.text_meant(self.focused)) is not None:
             find_in(view)
 
     def action_wrap(self) -> None:
         """Switch between wrapping and scrolling the long lines of the text being read."""
-        view = self.area.text_meant(self.focused)
-        if view is not None:
+        if (view := self.area.text_meant(self.focused)) is not None:
             view.action_toggle_wrap()
 
     def action_rule(self) -> None:
@@ -435,8 +426,7 @@ class SolveScreen(BaseScreen[How]):
         await self.results.show_call(call_id)
         first = (call.text or "").split("\n")[0]
         self.console.say(f"{'✘ ' if call.refused else ''}{first}")
-        shown = shown_sources(call)
-        if shown is not None:
+        if (shown := shown_sources(call)) is not None:
             await self.area.make("code")
             self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)
         already_in_place = place == self._pane and not call.refused
@@ -506,8 +496,7 @@ class SolveScreen(BaseScreen[How]):
         if not isinstance(place, NamedPlace):
             return
         state = self._attempt.state
-        found = shown_at(state, place)
-        if found is not None:
+        if (found := shown_at(state, place)) is not None:
             shown, line = found
             await self.area.make("code")
             self.code.show(shown, line=line)
@@ -534,8 +523,7 @@ class SolveScreen(BaseScreen[How]):
     @on(Tree.NodeHighlighted, "#known")
     def show_price(self) -> None:
         """Show the price of opening the row at the cursor."""
-        place = self.query_one(FilesPane).tree_view.place
-        if self._pane == "files" and place is not None:
+        if self._pane == "files" and (place := self.query_one(FilesPane).tree_view.place) is not None:
             self.console.say(self._asking.price_at(place.name))
 
     # Leaving the attempt
