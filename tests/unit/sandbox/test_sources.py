@@ -30,7 +30,9 @@ def test_an_sdist_is_fetched_without_running_its_code(shelf, tmp_path):
 
 def test_an_sdist_that_is_not_there(shelf, tmp_path):
     shelf.wheel("only", "1.0")
-    with pytest.raises(SourceError, match=r"only==3.0 can't be found: there is no version of only==3.0\. Check"):
+    with pytest.raises(
+        SourceError, match=r"only==3.0 can't be found: there is no version of only==3.0\. Check"
+    ):
         Fetcher().fetch("only==3.0", tmp_path / "a")
     with pytest.raises(SourceError, match="no source distribution"):
         Fetcher().fetch("only==1.0", tmp_path / "b")
@@ -289,7 +291,7 @@ def test_of_an_archive_with_too_many_files_none_is_written(tmp_path, kind):
                 archive.writestr(f"top/{n}", "")
     else:
         tar_with(tmp_path / "x.tar.gz", *((entry(f"top/{n}"), b"") for n in range(101)))
-    with pytest.raises(SourceError, match=r"larger unpacked|more than 100 members"):
+    with pytest.raises(SourceError, match=r"when unpacked|more than 100 members"):
         unpack(tmp_path / f"x.{kind}", tmp_path / "into", most_files=100)
     assert list((tmp_path / "into").iterdir()) == []
 
