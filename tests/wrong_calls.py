@@ -37,7 +37,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("task", "new", "x", "--model", "m"), 2, "--model corrupts a function; removing a body needs no model."),
     (("task", "new", "x", "--max-suite-seconds", "-1"), 2, "--max-suite-seconds: must be a number above 0"),
     (("task", "new", ""), 2, "An argument is empty"),
-    (("task", "new", "git+https://x.invalid/z"), 2, "needs a commit after an @: 'git+https://x.invalid/z'"),
+    (("task", "new", "git+https://x.invalid/z"), 2, "with a commit after an @: 'git+https://x.invalid/z'"),
     (("task", "new", "./nowhere"), 2, "There is no such folder: './nowhere'"),
     (("task", "generate", "--functions", ""), 2, "--functions is empty"),
     (

@@ -17,13 +17,7 @@ READING_KEYS: tuple[Key, ...] = (
     _reading("code.previous_match", "N", "previous_match", "Previous match", "Go to the previous match"),
     _reading("find.before", "up", "step(-1)", "Match before", "To the previous match, while you type"),
     _reading("find.after", "down", "step(1)", "Next match", "To the next match, while you type"),
-    _reading(
-        "find.end",
-        "escape",
-        "end_search",
-        "Close the find bar, without marks",
-        "Close the find bar, and mark nothing",
-    ),
+    _reading("find.end", "escape", "end_search", "End the search", "Close the find bar, without marks"),
     _panes(
         "split.smaller",
         "left_curly_bracket,alt+left_curly_bracket",

@@ -184,6 +184,6 @@ def test_only_an_attempt_that_a_run_can_let_go_of_is_taken_over(home: Home) -> N
         assert run_to_take_from(untouched, home.runs, live=True).name == "r"
     assert "in a run" in why_not(with_header(actor="person"))
     assert "in a run" in why_not(with_header(solver={"kind": "mcp"}))
-    assert "one reply" in why_not(with_header(solver=solver | {"setting": "static"}))
+    assert "single reply" in why_not(with_header(solver=solver | {"setting": "static"}))
     assert "is gone" in why_not(with_header(solver=solver | {"run": "../r"}))
     assert why_not(structs.replace(state, ending=Ending("solved"))) == "The attempt has ended."

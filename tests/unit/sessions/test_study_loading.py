@@ -97,7 +97,7 @@ def test_a_suspicious_pass_waits_for_a_reviewer(tmp_path: Path) -> None:
     suspicious = REPAIR.replace("    return", "    import gc\n    gc.collect(0)\n    return")
     attempt = held.attempt("P01", held.tasks[1], suspicious)
     assert not held.row(attempt).solved
-    assert any("to be read" in problem for problem in held.load().data.problems)
+    assert any("A reviewer must read" in problem for problem in held.load().data.problems)
     store = ReviewStore(held.folder.root / "reviews", held.clock)
     accept_attempt(Reviewer(store, "reviewer"), attempt)
     assert held.row(attempt).solved

@@ -178,7 +178,7 @@ def test_an_assignment_is_freed_once_and_not_after_its_end(tmp_path: Path) -> No
     given = tuple((f"{place}-of-P1", task, "alone", place) for place, task in enumerate(study.tasks, start=1))
     study.record("P1", person("P1"), StudyOperationKind.PLANNED, Planned(slot=1, assignments=given))
     first, second = study.ledger.person("P1").assignments
-    with pytest.raises(StudyError, match="beginning of 0"):
+    with pytest.raises(StudyError, match="beginning of the ids of 0"):
         return_assignment(study, ReturnAssignment(assignment="zzz", why="x"))
     with pytest.raises(StudyError, match="needs a reason"):
         return_assignment(study, ReturnAssignment(assignment=first.id, why=" "))
