@@ -63,7 +63,7 @@ async def test_the_row_of_a_run_that_was_stopped_is_marked(tmp_path: Path) -> No
         await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.until(lambda: "✘  2  submit_attempt" in driver.text())
-        assert "·  1  read_file" in driver.text()
+        assert "·  1  Read README.md, 1 line" in driver.text()
 
 
 async def test_the_last_tool_uses_are_asked_about(tmp_path: Path) -> None:
