@@ -76,26 +76,28 @@ class TaskStore:
         a demo task, a title, or the two words that stand for a task. An archive is added to the store. All
         commands find tasks by this function alone (decision 128).
         """
-        path = existing_path(name)
+        if task := self._at(existing_path(name)):
+            return task
+        known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
+        typed = name.casefold()
+        begun = [task for task in known if typed and task.id.startswith(typed)]
+        # An id comes before a name, because scripts use ids.
+        if not begun and self._demo is not None and (shipped := demo_named(name)):
+            return demo_task(shipped, self._demo)
+        found = begun or tasks_called(name, known)
+        if not found:
+            raise _unknown(name, known, demo=self._demo is not None)
+        if len(found) > 1:
+            raise _ambiguous(name, found, by_id=bool(begun))
+        return read_task(found[0].folder)
+
+    def _at(self, path: Path | None) -> Task | None:
+        """Return the task in a folder or an archive; None if the path is neither."""
         if path is not None and path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
         if path is not None and (path / TASK_FILE).is_file():
             return self._opened(path)
-        known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
-        typed = name.casefold()
-        begun = [task for task in known if typed and task.id.startswith(typed)]
-        if not begun and self._demo is not None and (shipped := demo_named(name)):
-            return demo_task(shipped, self._demo)
-        found = begun or tasks_called(name, known)
-        if len(found) == 1:
-            return read_task(found[0].folder)
-        if found:
-            what = "is the beginning of {} tasks' ids" if begun else "is the name of {} tasks"
-            raise TaskError(
-                f"{name} {what.format(len(found))}: {_candidates(found)}.",
-                hint="Give more of the id." if begun else "Give the two words, or the id.",
-            )
-        raise _unknown(name, known, demo=self._demo is not None)
+        return None
 
     def remove(self, task: Task) -> None:
         """Delete a task in the first folder, and record its id. Raises `TaskError` for a task elsewhere."""
@@ -189,6 +191,13 @@ def _candidates(tasks: Sequence[Task]) -> str:
     if len(tasks) > _LISTED:
         listed.append(f"and {len(tasks) - _LISTED} more")
     return ", ".join(listed)
+
+
+def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
+    """Return the error for a name of several tasks, or with `by_id` for the beginning of several ids."""
+    what = f"the beginning of {len(found)} tasks' ids" if by_id else f"the name of {len(found)} tasks"
+    hint = "Give more of the id." if by_id else "Give the two words, or the id."
+    return TaskError(f"{name} is {what}: {_candidates(found)}.", hint=hint)
 
 
 def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
