@@ -76,15 +76,13 @@ class TaskStore:
         a demo task, a title, or the two words that stand for a task. An archive is added to the store. All
         commands find tasks by this function alone (decision 128).
         """
-        path = existing_path(name)
-        if path is not None and path.name.endswith(".tar.zst") and path.is_file():
-            return self.add(path)
-        if path is not None and (path / TASK_FILE).is_file():
-            return self._opened(path)
+        if task := self._at(existing_path(name)):
+            return task
         known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
-        begun = _begun_with(name, known)
-        shipped = demo_named(name) if self._demo is not None and not begun else None
-        if shipped is not None and self._demo is not None:
+        typed = name.casefold()
+        begun = [task for task in known if typed and task.id.startswith(typed)]
+        # An id comes before a name, because scripts use ids.
+        if not begun and self._demo is not None and (shipped := demo_named(name)):
             return demo_task(shipped, self._demo)
         found = begun or tasks_called(name, known)
         if not found:
@@ -92,6 +90,14 @@ class TaskStore:
         if len(found) > 1:
             raise _ambiguous(name, found, by_id=bool(begun))
         return read_task(found[0].folder)
+
+    def _at(self, path: Path | None) -> Task | None:
+        """Return the task in a folder or an archive; None if the path is neither."""
+        if path is not None and path.name.endswith(".tar.zst") and path.is_file():
+            return self.add(path)
+        if path is not None and (path / TASK_FILE).is_file():
+            return self._opened(path)
+        return None
 
     def remove(self, task: Task) -> None:
         """Delete a task in the first folder, and record its id. Raises `TaskError` for a task elsewhere."""
@@ -187,16 +193,11 @@ def _candidates(tasks: Sequence[Task]) -> str:
     return ", ".join(listed)
 
 
-def _begun_with(typed: str, tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks whose id begins with what was typed; none if nothing was typed."""
-    beginning = typed.casefold()
-    return [task for task in tasks if beginning and task.id.startswith(beginning)]
-
-
 def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
-    what = f"is the beginning of {len(found)} tasks' ids" if by_id else f"is the name of {len(found)} tasks"
+    """Return the error for a name of several tasks, or with `by_id` for the beginning of several ids."""
+    what = f"the beginning of {len(found)} tasks' ids" if by_id else f"the name of {len(found)} tasks"
     hint = "Give more of the id." if by_id else "Give the two words, or the id."
-    return TaskError(f"{name} {what}: {_candidates(found)}.", hint=hint)
+    return TaskError(f"{name} is {what}: {_candidates(found)}.", hint=hint)
 
 
 def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
