@@ -39,7 +39,7 @@ from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
 from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen
-from gistpoint.tui.drafts import Drafts
+from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
 from gistpoint.tui.starting import START_S, resume_collecting
@@ -111,7 +111,7 @@ class BaseApp(App[object]):
         self._input_counts_from = 0.0
         """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
         self._ground: Screen[Any] | None = None
-        self.drafts = Drafts()
+        self.drafts = UnsentTexts()
         self.type_ahead = TypeAhead(self, self._deliver)
         self.add_mode(self.DEFAULT_MODE, self._make_bottom_screen)
 

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
-from gistpoint.tui.drafts import DraftPlace
+from gistpoint.tui.drafts import DraftPlace, UnsentTexts
 
-if TYPE_CHECKING:
-    from gistpoint.tui.base_app import BaseApp
+
+class _HoldsKeys(Protocol):
+    def wait(self) -> Callable[[], None]: ...
+
+
+class _App(Protocol):
+    """What a screen needs of its app, which knows the screens."""
+
+    drafts: UnsentTexts
+
+    @property
+    def type_ahead(self) -> _HoldsKeys: ...
+
 
 WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
@@ -57,7 +68,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     def hold_keys(self) -> Callable[[], None]:
         """Hold what is typed until the returned function is called, because a prompt is about to open."""
-        return cast("BaseApp", self.app).type_ahead.wait()
+        return cast("_App", self.app).type_ahead.wait()
 
     @property
     def drafts_about(self) -> str:
@@ -66,7 +77,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     def draft(self, asked: str) -> DraftPlace:
         """Return the place of the texts that were typed in answer to a question and not sent."""
-        return cast("BaseApp", self.app).drafts.place(self.drafts_about, asked)
+        return cast("_App", self.app).drafts.place(self.drafts_about, asked)
 
     # Leaving
 

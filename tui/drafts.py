@@ -18,7 +18,7 @@ class DraftPlace(Protocol):
         ...
 
 
-class Drafts:
+class UnsentTexts:
     """The unsent texts of a program, which outlive dialogs and screens (decision 126).
 
     They are not written to the disk, where the erasure of a participant would have to look for them.
