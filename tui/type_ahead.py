@@ -52,7 +52,7 @@ class TypeAhead:
         self._app, self._deliver = app, deliver
         self._held: deque[UserInput] = deque()
         self._at_once: list[UserInput] = []
-        """The events that represent the one being followed, and so come before those that are held."""
+        """The events that the one being followed has caused, which come before those that are held."""
         self._marker: Followed | None = None
         """The marker of the event that is being followed; None if there is none."""
         self._source: Widget | None = None
@@ -84,7 +84,7 @@ class TypeAhead:
             await self._pass_on(event)
 
     def at_once(self, event: UserInput) -> None:
-        """Have an event delivered before those that are held: the event being followed represents it."""
+        """Have an event delivered before those that are held: the event being followed has caused it."""
         self._at_once.append(event)
 
     def wait(self) -> Callable[[], None]:

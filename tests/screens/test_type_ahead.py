@@ -42,7 +42,7 @@ PANE_KEYS = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "edito
 OPENERS = {
     "home": {"home.filter"},
     "code": {"solve.search", "code.line", "view.find", "code.outline", "pane.notes", "pane.console"},
-    "files": {"solve.search", "pane.editor", "attempt.end", "attempt.pause"},
+    "files": {"solve.search", "attempt.end", "attempt.pause"},
     "step": {"review.search", "review.label", "review.comment", "go.number"},
     "overview": {"validate.filter", "judge.comment"},
 }
