@@ -145,7 +145,7 @@ def test_who_only_looks_does_not_keep_anybody_from_going_on(store: AttemptStore,
 def test_unknown_and_ambiguous_ids_are_told(store: AttemptStore, task: Task) -> None:
     for _ in range(2):
         store.start(task, judge_of(task), Enrolment()).close()
-    with pytest.raises(AttemptError, match="the beginning of 2 attempts"):
+    with pytest.raises(AttemptError, match="2 attempts have ids that begin with"):
         store.folder("0")
     for name in ("zzz", "", "../attempts", "/"):
         with pytest.raises(AttemptError, match="There is no attempt"):
