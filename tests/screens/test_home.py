@@ -51,7 +51,9 @@ async def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
         assert isinstance(driver.screen, HomeScreen)
 
 
-async def test_tasks_are_filtered_and_sorted_and_their_titles_hide_what_is_to_be_found(tmp_path: Path) -> None:
+async def test_tasks_are_filtered_and_sorted_and_their_titles_hide_what_is_to_be_found(
+    tmp_path: Path,
+) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     async with driving(services, clock, size=LARGE) as driver:

@@ -10,7 +10,7 @@ from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.sessions.annotations.labels import DEFAULT
 from gistpoint.sessions.runs import opening
-from gistpoint.tui.screens.review.label_dialog import LabelChoices, LabelDialog
+from gistpoint.tui.screens.review.annotations import LabelChoices, LabelDialog
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
 LARGE = (160, 48)
