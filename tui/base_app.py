@@ -256,6 +256,10 @@ class BaseApp(App[object]):
         if not isinstance(event, events.InputEvent | events.Paste):
             await super().on_event(event)
             return
+        if isinstance(event, events.InputEvent):
+            for screen in self.screen_stack:
+                if isinstance(screen, BaseScreen):
+                    screen.input_happened(event.time)
         if event.is_forwarded:
             # A key that no widget has used comes back. It means nothing to a screen opened meanwhile.
             if not isinstance(event, events.Key) or self.type_ahead.was_typed_on(self.screen):
@@ -264,10 +268,6 @@ class BaseApp(App[object]):
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             # For Alt and a letter, a terminal sends Escape and the letter, which a field would insert.
             event.character = None
-        if isinstance(event, events.InputEvent):
-            for screen in self.screen_stack:
-                if isinstance(screen, BaseScreen):
-                    screen.input_happened(event.time)
         await self.type_ahead.take(event)
 
     async def _deliver(self, event: events.Event) -> None:
