@@ -39,8 +39,8 @@ def word_name(task_id: str) -> str:
             parts.append(letters[index])
         first, second, digit = "".join(parts[:2]), "".join(parts[2:5]), parts[5]
         if not {first, second} & _REFUSED:
-            break
-    return f"{first}-{second} {digit}"
+            return f"{first}-{second} {digit}"
+    raise AssertionError(f"no pronounceable words for {task_id}")
 
 
 def shown_name(text: str) -> str:
