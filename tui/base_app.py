@@ -252,7 +252,7 @@ class BaseApp(App[object]):
         self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
-        """Record the user's activity, then handle the event when those before it have had their effect."""
+        """Record the user's activity, and handle each event once the earlier ones have had their effect."""
         if not isinstance(event, events.InputEvent | events.Paste):
             await super().on_event(event)
             return
@@ -261,7 +261,7 @@ class BaseApp(App[object]):
                 if isinstance(screen, BaseScreen):
                     screen.input_happened(event.time)
         if event.is_forwarded:
-            # A key that no widget has used comes back. It means nothing to a screen opened meanwhile.
+            # A key that no widget has used comes back; a screen opened meanwhile must not get it.
             if not isinstance(event, events.Key) or self.type_ahead.was_typed_on(self.screen):
                 await self._deliver(event)
             return
@@ -284,11 +284,11 @@ class BaseApp(App[object]):
         return self.type_ahead.wait()
 
     async def on_followed(self, message: Followed) -> None:
-        """Hand over the events that were held meanwhile."""
+        """Report the arrival of its marker to the type-ahead, which may then deliver the held events."""
         await self.type_ahead.passed(message)
 
     def simulate_key(self, key: str) -> None:
-        """Act as if a key had been pressed, before the keys that were pressed after the click on it."""
+        """Act as if a clicked key had been pressed, ahead of the keys pressed since the click."""
         event = events.Key(key, None)
         self.type_ahead.at_once(event)
         self.post_message(event)

@@ -18,7 +18,7 @@ BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 
 class _TypingApp(Protocol):
-    """The part of the app that takes care of what is typed. The app's own class imports this module."""
+    """The app's interface for typed input: a protocol, because the app's module imports this one."""
 
     drafts: UnsentTexts
 
@@ -54,9 +54,9 @@ class BaseScreen(Screen[ScreenResultType]):
     def _compositor_refresh(self) -> None:
         """Draw the screen, or have the screen on top draw what has changed below it.
 
-        Textual also keeps the changed regions of a screen below, and marks it to be drawn again. Every later
-        change would then repeat them, the whole screen among them: 37 kB a second below a dialog, because of
-        a clock. When the dialog closes, the screen is drawn as a whole anyway.
+        Textual also keeps the changed regions of a covered screen, and marks that screen to be drawn again.
+        Every later change would then draw all these regions again, up to the whole screen: a clock below a
+        dialog would send 37 kB a second. When the dialog closes, the screen is drawn as a whole anyway.
         """
         changed = self._compositor._dirty_regions
         if self.app.screen is not self and self in self.app._background_screens:
@@ -93,7 +93,7 @@ class BaseScreen(Screen[ScreenResultType]):
         self._at_keys.append(do)
 
     def typed(self, event: events.Key) -> None:
-        """Announce a key that is about to take effect."""
+        """Call the functions of `when_typed` with a key that is about to take effect."""
         for do in self._at_keys:
             do(event)
 
@@ -103,7 +103,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     @property
     def drafts_about(self) -> str:
-        """What the texts typed into this screen's dialogs are about, such as an attempt or a run."""
+        """The subject of the texts typed into this screen's dialogs, such as the id of an attempt."""
         return type(self).__name__
 
     def draft(self, asked: str) -> DraftPlace:

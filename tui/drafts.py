@@ -1,4 +1,4 @@
-"""Texts that were typed into a dialog or a line and not sent, which the same question offers again."""
+"""Keeps texts that were typed into a dialog or line but not sent; the same question offers them again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Protocol
 
 
 class DraftPlace(Protocol):
-    """The place of the unsent texts of one question."""
+    """The place where the unsent texts for one question are kept."""
 
     def read(self) -> Mapping[str, str]:
         """Return the texts by the names of their fields; empty if there are none."""
         ...
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Replace the texts. Without any, the question starts afresh."""
+        """Replace the texts, given by the names of their fields. If all are empty, none are kept."""
         ...
 
 
 class UnsentTexts:
-    """The unsent texts of a program, which outlive dialogs and screens (decision 126).
+    """The texts typed but not sent since the program began; they outlive dialogs and screens (decision 126).
 
     They are not written to the disk, where the erasure of a participant would have to look for them.
     """
@@ -28,7 +28,7 @@ class UnsentTexts:
         self._kept: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def place(self, about: str, asked: str) -> DraftPlace:
-        """Return the place for a question. `about` names an attempt, a run or a screen."""
+        """Return the place for the question `asked`. `about` names an attempt, a run or a screen."""
         return _InMemory(self._kept, (about, asked))
 
 

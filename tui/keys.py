@@ -137,7 +137,7 @@ def keys_page() -> str:
 
 
 def _in_table(words: str) -> str:
-    """Return the text of a cell of a Markdown table."""
+    """Return a text for a cell of a Markdown table, with `|` escaped."""
     return words.replace("|", "\\|")
 
 

@@ -21,7 +21,7 @@ _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[
 _AROUND = re.compile(r" *\d+- ")
 """Matches a line around one found by a search, up to its text."""
 _SECONDS = 0.2
-"""The time for finding a pattern in all lines of an answer. The keyboard waits meanwhile."""
+"""The time in seconds for finding a pattern in all lines of an answer. The keyboard waits meanwhile."""
 _LONGEST = 2_000
 """Longer lines are not searched."""
 
@@ -129,7 +129,7 @@ def parts_of_hits(
     """Return the parts of a search's answer to be styled, by the index of the line, from 0.
 
     These are the matches of the pattern, the paths, and the lines around matching ones. Empty for any other
-    answer. Matches are left out if the pattern takes too long.
+    answer, and if the search found nothing. Matches are left out if the pattern takes too long.
     """
     pattern = call.arguments.get("pattern")
     places = places_in_answer(call)
@@ -150,7 +150,11 @@ def parts_of_hits(
 
 
 def _matcher(pattern: str) -> Callable[[str, int], list[tuple[int, int]]]:
-    """Return a function that finds a pattern in a line from a column on, within a time for all lines."""
+    """Return a function that finds the matches of a pattern in a line, from a column on.
+
+    The function returns the start and end column of each match. It finds none if the pattern is invalid, if
+    the line is too long, or once `_SECONDS` have passed.
+    """
     import regex
 
     try:
@@ -163,7 +167,7 @@ def _matcher(pattern: str) -> Callable[[str, int], list[tuple[int, int]]]:
         left = until - monotonic()
         if left <= 0 or len(line) > _LONGEST:
             return []
-        code = line[column:]  # `^` is the start of the code
+        code = line[column:]  # so that `^` matches at the start of the code
         try:
             spans = [match.span() for match in compiled.finditer(code, timeout=left)]
         except TimeoutError:

@@ -90,15 +90,16 @@ class Column(Generic[Row]):
 # Widths
 
 _READABLE = 36
-"""The cells that a long text needs to be easy to read."""
+"""The width in cells that a long text needs to be easy to read."""
 Laid = tuple[Column[Row], int]
 """A column and its width in cells."""
 
 
 def telling(columns: Sequence[Column[Row]], cells: Sequence[Sequence[str]]) -> list[Column[Row]]:
-    """Return the columns that say something: not those that are empty or repeat a more important one.
+    """Return the columns without those that are empty or repeat a more important one.
 
-    `cells` are the texts of each column, in the order of the rows. A column of numbers repeats no other:
+    `cells` are the texts of each column, in the order of the rows; without rows, all columns are returned. A
+    column with a fixed width never counts as empty. A column of numbers never counts as a repetition, because
     equal numbers mean different things.
     """
     if not cells or not cells[0]:
@@ -246,7 +247,7 @@ def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], boo
 
 
 def _names_of(column: Column[Row]) -> tuple[str, ...]:
-    """Return the names of a column in queries: `end_reason`, since a blank would end the name."""
+    """Return a column's names in queries, such as `end_reason`, since a blank would end the name."""
     return (column.name.lower().replace(" ", "_"), *column.former_names)
 
 
@@ -313,8 +314,8 @@ def arranged(
     """Return the matching rows in their own order or a column's, with a heading before each group.
 
     A group of one row has no heading, which would repeat the row. Groups are in the order of the column's
-    summary or, if it has none, of their names. Without a column, the largest is first. The rows of groups
-    that are `folded` are hidden.
+    summary or, if it has none, of their names. Without a column, the largest is first. The rows of a
+    group are left out if `folded` returns true for its name.
     """
     kept = [row for row in rows if query.matches(row)]
     if column is not None:

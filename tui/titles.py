@@ -1,4 +1,4 @@
-"""The word for a task's mode, the same on every screen and in every list. Titles: `core/kinds/titles.py`."""
+"""Names a task's mode, the same on every screen and in every list; titles are in `core/kinds/titles.py`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Type-ahead: what is typed after a key goes to what that key opens, however slow the machine.
+"""Ensures that what is typed after a key goes to what that key opens, however slow the machine.
 
 Textual passes each key at once to the widget that has the focus. The key then climbs from queue to queue up
 to the app, which runs its action. Keys that are typed quickly would all reach the widget that had the focus
-before the first of them, and a search pattern would be obeyed as a row of commands (decision 126).
+before the first of them, and a search pattern would be executed as a series of commands (decision 126).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROUNDS_FROM_SOURCE = 2
 _QUIET_ROUNDS = 3
 """The rounds in a row that must leave screen and focus unchanged.
 
-A command of the palette needs most: field, palette, callback, command, screen.
+A command of the palette needs the most: field, palette, callback, command, screen.
 """
 _LOOK_S = 0.05
 """The seconds after which a marker that has not arrived is looked for; its widget may have been removed."""
@@ -52,7 +52,7 @@ class TypeAhead:
         self._app, self._deliver = app, deliver
         self._held: deque[UserInput] = deque()
         self._at_once: list[UserInput] = []
-        """The events that the one being followed has caused, which come before those that are held."""
+        """The events caused by the event that is being followed; they are delivered before the held ones."""
         self._marker: Followed | None = None
         """The marker of the event that is being followed; None if there is none."""
         self._source: Widget | None = None
@@ -70,7 +70,7 @@ class TypeAhead:
         return self._marker is not None or self._waiting > 0
 
     def was_typed_on(self, screen: Screen[Any]) -> bool:
-        """Return whether the latest event was handed to a screen."""
+        """Return whether the latest event was handed to this screen; also true before the first event."""
         return self._typed_on in (None, screen)
 
     async def take(self, event: UserInput) -> None:
@@ -104,13 +104,13 @@ class TypeAhead:
         return done
 
     def forget(self) -> None:
-        """Drop the held events, and hold no more: they were meant for what is closed after a crash."""
+        """Drop the held events, and stop waiting: a crash closes the screens that they were meant for."""
         self._held.clear()
         self._at_once.clear()
         self._marker, self._waiting = None, 0
 
     async def passed(self, marker: Followed) -> None:
-        """Go on when a marker has arrived at the app: with another round, or with the held events."""
+        """Handle the arrival of a marker: send another one or, after enough quiet rounds, the held events."""
         if marker is not self._marker:
             return
         self._rounds += 1
@@ -135,7 +135,7 @@ class TypeAhead:
             self._follow(source)
 
     def _widget_of(self, event: UserInput) -> Widget | None:
-        """Return the widget that gets an event."""
+        """Return the widget that gets an event; None if there is none."""
         if not isinstance(event, events.MouseEvent):
             return _screen_and_focus(self._app)[1]
         if self._app.mouse_captured is not None:
@@ -151,7 +151,7 @@ class TypeAhead:
         self._send()
 
     def _send(self) -> None:
-        """Send a marker through the queues of all who may still act on the event."""
+        """Send a marker through the queues of all widgets that may still act on the event."""
         source = self._source if self._rounds < _ROUNDS_FROM_SOURCE else None
         screen, focused = _screen_and_focus(self._app)
         start = next(
@@ -159,7 +159,7 @@ class TypeAhead:
         )
         self._path = tuple(start.ancestors_with_self)
         marker = self._marker = Followed()
-        # Textual ends the way of a message at its sender, which would be whatever runs at the moment.
+        # Textual stops a message at its sender, which by default is whatever is running at the moment.
         marker.set_sender(self._app)
         # Nothing can come from an idle widget: the marker climbs from the first busy one, like any message.
         next(filter(_is_busy, self._path), self._app).post_message(marker)
@@ -185,9 +185,9 @@ class TypeAhead:
 
 
 def _may_open(event: UserInput, source: Widget | None) -> bool:
-    """Return whether an event can change what gets the next one.
+    """Return whether an event can change which widget gets the next one.
 
-    Text that is typed into a field can't, nor can a key that moves a cursor: held down, it is not slowed.
+    Text typed into a field can't. Nor can a key that moves a cursor, which is thus not slowed when held down.
     """
     match event:
         case events.Key(key=key) if key in _MOVES and source is not None:
@@ -209,7 +209,7 @@ def _screen_and_focus(app: App[Any]) -> tuple[Screen[Any] | None, Widget | None]
 def _is_busy(pump: MessagePump) -> bool:
     """Return whether a widget has messages to handle, or is handling one.
 
-    An idle one waits for its next message; Textual and asyncio have no public property for that.
+    An idle widget waits for its next message; Textual and asyncio have no public property for that.
     """
     queue: Queue[Message | None] = pump._message_queue
     waits = bool(queue.ready_event._waiters)

@@ -61,7 +61,7 @@ class JobLines:
     """Prints a line to standard error for each job that has ended or halted."""
 
     def __init__(self, run: AgentRun, titled: TaskTitles, *, quiet: bool = False) -> None:
-        """`titled` returns the titles of tasks.
+        """`titled` returns the title of a task by its id.
 
         With `quiet`, nothing is printed, because another program reads the output.
         """
@@ -104,7 +104,7 @@ class JobLines:
 
 
 def _task(row: JobRow) -> str:
-    """Return the beginning of a task's id with its title, which several tasks may have."""
+    """Return the beginning of a task's id, with its title if it has one; several tasks may share a title."""
     short = row.job.job.task[:12]
     return short if row.title in ("", short) else f"{short} {row.title}"
 
@@ -124,7 +124,7 @@ class JobTable:
     """A table on the terminal with the jobs at work and counts by status, drawn several times a second."""
 
     def __init__(self, run: AgentRun, titled: TaskTitles) -> None:
-        """`titled` returns the titles of tasks."""
+        """`titled` returns the title of a task by its id."""
         self._run, self._titled = run, titled
         self._live: Live | None = None
         self._drawn_at = 0.0
@@ -216,7 +216,7 @@ class JobTable:
 
 
 def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
-    """Return the columns that fit into a width, with their widths, as on the screen that watches a run."""
+    """Return the columns that fit into `width` cells, with their widths, as the screen for a run does."""
     cells = [[column.shown(row) for row in rows] for column in COLUMNS]
     shown = telling(COLUMNS, cells)
     wanted = [

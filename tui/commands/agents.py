@@ -331,7 +331,7 @@ def _counted(value: float | None, form: str = ",.0f") -> str:
 
 
 def _attempt_columns(titled: TaskTitles) -> tuple[Column[AttemptFigures], ...]:
-    """Return the columns for a run's attempts, with the titles of their tasks for those who run it."""
+    """Return the columns for a run's attempts. `titled` returns the author's title of a task by its id."""
     first: tuple[Column[AttemptFigures], ...] = (
         Column("task", lambda r: r.task[:12]),
         Column("title", lambda r: titled(r.task)),

@@ -235,13 +235,13 @@ def _actor(summary: AttemptSummary) -> str:
 
 
 def task_named(name: str) -> Task:
-    """Return the task of the user or of the demo with a name. Raises `TaskError` if there is none."""
+    """Return the user's or demo's task with a name. Raises `TaskError` if there is none or more than one."""
     locations = Locations.of_user()
     return TaskStore(locations.tasks, demo=locations.demo).find(name)
 
 
 def task_titles() -> TaskTitles:
-    """Return the titles of the tasks of the user and of the demo, for their authors."""
+    """Return the titles of the user's and the demo's tasks as authors see them; call it with a task's id."""
     locations = Locations.of_user()
     return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
 

@@ -136,7 +136,7 @@ class CommandParser(argparse.ArgumentParser):
                 group.description = description
 
     def _group_help(self) -> str:
-        """Return the help of a word that begins many commands, short enough for a small screen."""
+        """Return the help of a group of commands: the common ones explained, the rare ones by name only."""
         explained = {name: text for name, text in self.commands().items() if name not in self.rare}
         width = max(map(len, explained))
         named = textwrap.fill(", ".join(self.rare), shutil.get_terminal_size().columns - 2)

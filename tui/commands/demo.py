@@ -43,7 +43,7 @@ def demo(wanted: DemoRequest) -> int:
     """Open the demo, attempt one of its tasks, or play an attempt. Return the exit code.
 
     If no task is named and there is no terminal, the tasks of the demo are printed. Raises `UserError` if a
-    speed is given, and nothing is played.
+    speed is given although nothing is to be played.
     """
     if wanted.speed is not None and not wanted.play:
         raise UserError("--speed is how fast a recorded attempt is played.", hint="Add --play.")

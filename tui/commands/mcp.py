@@ -158,7 +158,7 @@ def _print(wanted: ServeTools, client: str) -> int:
 def _repeated(wanted: ServeTools, task: Task) -> list[str]:
     """Return the words of this command without `--print`.
 
-    A path is made absolute; any other name is replaced with the task's id.
+    The path of a task is made absolute; any other name of a task is replaced with its id.
     """
     given_path = existing_path(wanted.serve.task)
     words = ["mcp", task.id if given_path is None else str(given_path.absolute())]

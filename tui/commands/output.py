@@ -118,7 +118,7 @@ def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
     """Print a table with a row for each record.
 
     On a terminal, columns that are empty or repeat another are left out, as on screens. Other output keeps
-    them, so that scripts can count on their places.
+    them, so that scripts can rely on the position of a column.
     """
     rows = list(rows)
     if sys.stdout.isatty():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
-"""What a terminal gets before and after a match."""
+"""The codes that a terminal gets before and after a match."""
 _MOST_UNREAD = 5
 """The most files of a folder that a search reports by name because it could not read them."""
 _CONTINUED = "\n" + " " * 13
@@ -339,7 +339,7 @@ def search(wanted: SearchRuns) -> int:
                 rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place, **error})
             printed = len(found.lines)
             found.add([hit])
-            # A line is printed after its last match, which has to be marked, too.
+            # A line is printed only after its last match was found, because all its matches are marked.
             if not wanted.json and len(found.lines) > printed > 0:
                 _print_line(found.lines[printed - 1])
     if wanted.json:
@@ -352,7 +352,7 @@ def search(wanted: SearchRuns) -> int:
 
 
 def _print_line(found: FoundLine) -> None:
-    """Print a found line with its place, and the error of the traceback around it."""
+    """Print a found line with its place, and with the error of the traceback that contains it, if any."""
     hit, error = found.first, found.first.error
     place = "" if hit.step is None else f":{hit.step + 1}"
     start, line = f"{hit.run}{place}:{found.part}: ", hit.line
@@ -370,8 +370,9 @@ def _print_line(found: FoundLine) -> None:
 def _print_unread(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
     """Print which files were not searched, and return the exit code.
 
-    Each named file is reported. In a folder, the first few are, and their number: a folder of runs may hold
-    many other files, and what was found in the runs is no less true for them.
+    Each file named in `paths` is reported. Of the files in folders, only the first few are, along with the
+    number of all, because a folder of runs may contain many other files. These don't change the exit code,
+    since the hits in the runs are valid all the same.
     """
     named = [item for item in problems if item.name in paths]
     others = [item for item in problems if item.name not in paths]

@@ -271,10 +271,10 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
 
 
 def _task_names(text: str, store: TaskStore) -> Iterator[str]:
-    """Yield the names of tasks in a text that separates them by commas, which titles may contain as well.
+    """Yield the names of tasks from a text that separates them with commas, which titles may contain as well.
 
-    A name is the shortest run of parts that a task has. A part that begins no name is yielded alone, so that
-    the error names it.
+    A name is the shortest sequence of parts that names a task. A part that begins no such sequence is
+    yielded alone, so that the error message can quote it.
     """
     parts = text.split(",")
     while parts:

@@ -166,7 +166,7 @@ def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tup
 
 
 def _decisions(table: tuple[TaskProgress, ...]) -> tuple[Column[TaskProgress], ...]:
-    """Return a column with the decisions in force; none if nothing is decided."""
+    """Return a column with the decisions in force; an empty tuple if no task is decided."""
     if all(row.decided is None for row in table):
         return ()
     return (

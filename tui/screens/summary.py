@@ -127,7 +127,7 @@ def result_lines(
 
 
 def next_words(offered: Collection[AfterSummary]) -> str:
-    """Return the keys for what can follow, home last."""
+    """Return a line of the keys for what can follow, with the key for home last."""
     keys = [key_named(f"summary.{one}") for one in ("review", "task") if one in offered]
     keys.append(key_named("summary.home"))
     return " · ".join(f"{shown_key(key.keys)} {key.description.lower()}" for key in keys)

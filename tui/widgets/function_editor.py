@@ -470,7 +470,7 @@ class FunctionEditor(WritingArea):
             self.scroll_to(x=0, animate=False, force=True)
 
     def on_resize(self) -> None:
-        """Scroll back to the start of the lines: an editor that is opened has no width yet."""
+        """Scroll back to the start of the lines, since a newly opened editor has had no width until now."""
         self.call_after_refresh(self._scroll_back)
 
     # Drawing

@@ -24,7 +24,7 @@ KNOWN, UNKNOWN = "●", "○"
 _PRICE = "  −1"
 """The price of an unknown node in a narrow tree."""
 _SIGN = 2
-"""The cells of the sign before a node that can be opened."""
+"""The width in cells of the symbol before a node that can be opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         return Text.assemble(label, Text(price, style=style + Style.parse("italic").rich_style))
 
     def _row_width(self, node: TreeNode[TreeEntry], price: int) -> int:
-        """Return the width of a node's row: guides, the sign of a node with children, label and price."""
+        """Return the width in cells of a node's row, with its label and a price of `price` cells."""
         level, above = 0, node.parent
         while above is not None:
             level, above = level + 1, above.parent
@@ -214,7 +214,7 @@ class KnowledgeTree(Tree[TreeEntry]):
 
     @property
     def width_needed(self) -> int:
-        """The width in cells that shows the visible rows, each with its price, and the scroll bar."""
+        """The width in cells needed for the visible rows, each with a price, and the scroll bar."""
         shown = [node for node in _walk(self.root) if node.parent is None or node.parent.is_expanded]
         rows = (self._row_width(node, len(_PRICE)) for node in shown)
         return max(rows, default=0) + self.styles.scrollbar_size_vertical

@@ -340,7 +340,7 @@ class LineView(LineCanvas):
 
     def _note_sight(self) -> None:
         """Note the place at the top, and whether the cursor is visible, for when the size changes."""
-        if not self.size:  # hidden: it is to be shown again at this place
+        if not self.size:  # hidden: keep the place to return to
             return
         top = round(self.scroll_y)
         if top < len(self.rows):
@@ -528,7 +528,7 @@ class LineView(LineCanvas):
 
         A cursor that was placed before the width was known is shown.
         """
-        # before the lines are wrapped again: that may limit the offset, and so note another place
+        # read first, because wrapping the lines again may limit the offset, and so note a different place
         top, seen = self._top, self._cursor_seen
         if self.wrap:
             self._fold()

@@ -31,7 +31,7 @@ _OUTPUT = re.compile(
     r"\.py\b|^E |^\s*(?:File \"|Traceback |>>> |\.\.\. )"
     r"|^\w*(?:Error|Exception|Failed)\b|^(?:assert|python|pytest) "
 )
-"""Matches a line of what a program printed, or of a command; such lines stay as they are."""
+"""Matches a line of a program's output or of a command; such lines stay as they are."""
 _HEAD = 3
 """The lines of a block that show whether it is code, output or prose."""
 _BEGINS = re.compile(r"\s*(?:[-*+•:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
@@ -104,7 +104,8 @@ def _block(block: list[tuple[int, str]], language: str) -> list[DrawnLine]:
 def _continues(paragraph: str, before: str, line: str) -> bool:
     """Return whether a line of prose continues a paragraph, whose last line is `before`.
 
-    A short line ends a paragraph; other margins and signs of a list begin one.
+    A short line ends a paragraph; a different margin or the symbol of a list begins one. The output of a
+    program is never continued.
     """
     if not line.strip() or _OUTPUT.search(before) or _OUTPUT.search(line):
         return False

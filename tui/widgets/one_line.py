@@ -14,8 +14,8 @@ END = 40
 class OneLine(Widget):
     """A widget of one line, whose end is drawn separately.
 
-    A clock there changes every second. Drawing the whole line would send 45 kB a minute over a slow
-    connection, and a part of a widget is always drawn from its beginning.
+    The end may contain a clock, which changes every second: drawing the whole line each time would send
+    45 kB a minute. Textual draws any part of a widget from its beginning, so the end is a separate widget.
     """
 
     DEFAULT_CSS = """
@@ -33,7 +33,7 @@ class OneLine(Widget):
         yield LineEnd()
 
     def render(self) -> Content:
-        """Return the line, padded to the width; its end lies behind `LineEnd`."""
+        """Return the line, padded to the width; `LineEnd` covers its end."""
         line = self.line()
         return line.pad_right(max(0, self.content_size.width - line.cell_length))
 
@@ -51,7 +51,7 @@ class OneLine(Widget):
 
 
 class LineEnd(Widget):
-    """The last cells of a line."""
+    """The widget that draws the last cells of a line."""
 
     ALLOW_SELECT = False
 
@@ -62,7 +62,7 @@ class LineEnd(Widget):
 
 
 def split(line: Content) -> tuple[Content, Content]:
-    """Return a line without its last `END` cells, and these cells; half a wide character is a blank."""
+    """Return a line without its last `END` cells, and those cells; half a wide character becomes a blank."""
     text = line.plain
     place = max(0, len(text) - END)
     while cell_len(text[place:]) > END:

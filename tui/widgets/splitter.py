@@ -56,7 +56,7 @@ class Splits(Container):
         self._direction = "vertical" if vertical else "horizontal"
         self._dragged: tuple[Widget, Widget] | None = None
         self.natural: Mapping[str, int] = {}
-        """The widths in cells, by id of the pane, that panes in a row have until others are chosen."""
+        """The widths in cells that panes in a row have until the user resizes them, by the pane's id."""
 
     def turn(self, *, vertical: bool) -> None:
         """Lay the panes out in a column or in a row."""

@@ -35,11 +35,14 @@ _LONGEST = 500
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts of a cell, which is visible without colours."""
 _INDENT = "  "
-"""What precedes the rows of a group below its heading. A row that is alone in its group has none."""
+"""The indent of the rows below the heading of a group. A row that is alone in its group has none."""
 
 
 class Measured(NamedTuple, Generic[Row]):
-    """The texts of a record's cells, with their widths. The record is kept: its `id` must stay its own."""
+    """The texts of a record's cells, with their widths in cells.
+
+    The record is kept, so that no other object gets its `id`, by which the texts are looked up.
+    """
 
     row: Row
     texts: tuple[str, ...]
@@ -104,7 +107,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self._summaries: dict[str, tuple[Sequence[Row], tuple[str, ...]]] = {}
         """The texts of each heading, with the rows that they summarise, by the name of the group."""
         self._laid: tuple[int, list[Laid[Row]]] | None = None
-        """The columns with their widths, and the room for which they were laid out; None if outdated."""
+        """The width for which columns were laid out, and the columns with their widths; None if outdated."""
 
     # Rows
 
@@ -296,7 +299,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
 
     def _width_of(self, column: Column[Row], widest: int, *, first: bool) -> int:
-        """Return the width that a column needs for its widest text; the first has the names of groups."""
+        """Return the width that a column needs for its widest text; the first also shows names of groups."""
         cells = [column.width, widest]
         if first and self._grouped:
             cells.append(widest + len(_INDENT))
@@ -308,7 +311,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return max(cells)
 
     def _measure(self, rows: Sequence[Row]) -> list[Measured[Row]]:
-        """Return the texts and widths of rows, of which only new ones are measured."""
+        """Return the texts and widths of rows; only new rows are measured."""
         if self._measured_columns is not self.columns or len(self._measured) > 2 * len(rows) + _LONGEST:
             self._measured, self._measured_columns = {}, self.columns
         found = []
@@ -322,7 +325,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _summary(self, heading: Heading) -> tuple[str, ...]:
-        """Return the texts of a heading by column; empty for the column by which the rows are grouped."""
+        """Return a heading's text for each column; empty for columns without a summary and that of groups."""
         rows, texts = self._summaries.get(heading.group, ((), ()))
         same_rows = len(rows) == len(heading.rows) and all(map(is_, rows, heading.rows))
         if texts and same_rows:
@@ -376,7 +379,7 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @staticmethod
     def _cell(column: Column[Row], content: str, cells: int) -> str:
-        """Return the text of a cell, cut where it matters least, or padded."""
+        """Return the text of a cell, padded or cut to `cells` cells; `keeps_end` cuts it in the middle."""
         text = visible_line(content)
         text = shortened(text, cells) if column.keeps_end else text
         return fitted_cells(text, max(1, cells), right=column.right)

@@ -106,7 +106,7 @@ class TextView(CodeView):
         return super().gutter_width() + (1 if self._places and not self.numbers else 0)
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Return the gutter of a line, with that blank."""
+        """Return the gutter of a line, with a blank after its symbol if lines name places."""
         found = super().line_gutter(line, continued=continued)
         return [*found, (" ", "")] if self._places and not self.numbers else found
 

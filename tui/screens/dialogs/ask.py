@@ -46,14 +46,14 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     enter_answers = True
     """Whether Enter in a field presses the first button."""
     _replaces = False
-    """Whether typing replaces what was typed before and is offered again; otherwise it continues it."""
+    """Whether typing replaces a draft that is offered again, rather than continuing it."""
     _above: Sequence[Widget] = ()
     """The widgets that show the subject of the question."""
 
     def __init__(self, title: str, *, asked: str = "", drafts: DraftPlace | None = None) -> None:
         """`asked` identifies the question among those of its screen; by default, the title does.
 
-        `drafts` is the place of what was typed and not sent; by default, the screen below has one.
+        `drafts` is the place of what was typed but not sent; by default, the screen below provides it.
         """
         super().__init__()
         self._title, self._asked = title, asked or title
@@ -77,9 +77,9 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Offer what was typed when the same question was asked before.
+        """Offer again what was typed earlier, but not sent, for the same question.
 
-        The subclass has filled its fields: Textual calls its handler first.
+        By now, the subclass has filled its fields, because Textual calls a subclass's handler first.
         """
         if self._drafts is None:
             stack = self.app.screen_stack
@@ -102,12 +102,12 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         if self._drafts is None or self._is_left:
             return
         texts = {name: field.value for name, field in self._fields().items()}
-        # a text that the dialog itself has offered may be another one next time
+        # An unchanged text is not a draft: the dialog may offer a different one next time.
         typed = {name: text for name, text in texts.items() if text != self._first_texts.get(name)}
         self._drafts.write(typed)
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Close the dialog if it is on top. An answer uses what was typed; Escape keeps it."""
+        """Close the dialog if it is on top. An answer deletes the draft that it uses; Escape keeps it."""
         if result is not None and self.is_active and self._drafts is not None and self.uses_drafts(result):
             self._drafts.write({})
         return super().dismiss(result)
@@ -117,12 +117,12 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         return True
 
     def _fields(self) -> dict[str, Input]:
-        """Return the fields by their ids, or by their numbers if they have none."""
+        """Return the input fields by their ids; the key of a field without an id is its index."""
         return {field.id or str(number): field for number, field in enumerate(self.query(Input))}
 
     @property
     def title_in_help(self) -> str:
-        """The question, which is what the help is about."""
+        """The dialog's title, which is also the title of its help."""
         return self._title
 
     def takes(self, event: events.Event) -> bool:
@@ -252,7 +252,7 @@ class TextDialog(Dialog[str]):
         asked: str = "",
         drafts: DraftPlace | None = None,
     ) -> None:
-        """`replaces` means that typing replaces what was typed before and not sent."""
+        """With `replaces`, typing replaces a draft that is offered again."""
         super().__init__(title, asked=asked, drafts=drafts)
         self._label, self._value, self._placeholder, self._yes = label, value, placeholder, yes
         self._replaces = replaces
@@ -437,7 +437,7 @@ class PickDialog(Dialog[str]):
 
 
 class CommentDialog(TextDialog):
-    """A field for a comment."""
+    """A dialog with a field for a comment."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class GlanceScreen(BaseScreen[None]):
         self._looked_ms = 0
         self._line = 0
         self._words = ""
-        """The words of the answer that was taken back."""
+        """The text of the answer that was taken back."""
         self._answered: list[BlindItem] = []
         """The functions read since the screen was opened, whose answers can be taken back."""
 
@@ -152,7 +152,7 @@ class GlanceScreen(BaseScreen[None]):
 
     @property
     def drafts_about(self) -> str:
-        """The function that is being read."""
+        """The function that is being read, with its task; the screen's default if none is left."""
         return f"reading of {self._item.task} {self._item.function}" if self._left else super().drafts_about
 
     def action_take_back(self) -> None:

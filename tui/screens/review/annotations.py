@@ -44,7 +44,7 @@ def _bound_characters() -> set[str]:
 
 
 class LabelChoices(Choices):
-    """Labels with their meanings. A line that is too long is continued below its own beginning."""
+    """A list of labels with their meanings; a meaning that is too long is wrapped with a hanging indent."""
 
     _wrapped_at = 0
 
@@ -57,7 +57,7 @@ class LabelChoices(Choices):
         return Content(f"{mark}{key}  " + f"\n{indent}".join(lines))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Wrap the labels to a new width. That changes the height, which must not wrap them once more."""
+        """Wrap the labels to a new width. A change of the height alone, which wrapping causes, is ignored."""
         if event.size.width != self._wrapped_at:
             self._wrapped_at = event.size.width
             for number in range(self.option_count):
@@ -65,12 +65,12 @@ class LabelChoices(Choices):
 
 
 class LabelDialog(PickDialog):
-    """Labels to choose from. A label's key picks it, other characters filter the list."""
+    """A dialog to choose a label. A label's key picks it; other characters filter the list."""
 
     CSS_PATH = "../dialogs/dialogs.tcss"
 
     def __init__(self, title: str, labels: Mapping[str, StepLabel]) -> None:
-        """`labels` are the labels by the answers for them."""
+        """`labels` maps the answer that the dialog returns for each label to the label."""
         choices = [
             (answer, f"{label.key or ' '}  {label.name}: {label.description}")
             for answer, label in labels.items()

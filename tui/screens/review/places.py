@@ -176,7 +176,7 @@ class PlacesScreen(BaseScreen[None]):
         framed(self.table, f"Lines {count}{'' if batch.finished else ' …'}", more or self._unread_words())
 
     def _unread_words(self) -> str:
-        """Return how many runs could not be searched, with the first reason; empty if all were."""
+        """Return how many runs could not be read, with the reason for the first; empty if there are none."""
         reasons = list(self._unread.values())
         return f"{plural(len(reasons), 'run')} could not be read: {reasons[0]}" if reasons else ""
 

@@ -62,7 +62,7 @@ def _task_text(row: RunRow) -> str:
 
 
 def _outcome(row: RunRow) -> str:
-    """Return whether the run solved its task as far as it is recorded, or what is wrong with its file."""
+    """Return a run's outcome as text, or `hidden`; if its file is cut off or damaged, with that problem."""
     if row.listed.problem:
         return f"! {row.listed.problem}"
     words = "hidden" if row.hides else _recorded_outcome(row.header)
@@ -101,7 +101,7 @@ def _seen(row: RunRow) -> float | None:
 
 
 def _verdict(row: RunRow) -> str:
-    """Return the reviewer's own verdict in their words."""
+    """Return the reviewer's own verdict in words; empty if there is none."""
     given = row.review.verdict if row.review is not None else None
     return given.in_words if given is not None else ""
 
@@ -164,7 +164,10 @@ def known_outcomes(rows: Sequence[RunRow]) -> list[AttemptResult]:
 
 
 def _share_solved(rows: Sequence[RunRow]) -> Summary:
-    """Return how many runs with an outcome were solved, as a range if some still need a review."""
+    """Return the share of solved runs, and a text about it: a range if some runs still need a review.
+
+    Only runs with a known outcome count. Without such runs, return -1 and an empty text.
+    """
     outcomes = known_outcomes(rows)
     least, more = outcomes.count(AttemptResult.SOLVED), outcomes.count(AttemptResult.TO_BE_READ)
     if not outcomes:

@@ -169,7 +169,7 @@ def _filled(
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
     listed = replace(row.listed, header=header)
-    # That a file was cut off explains its other faults.
+    # The warning that the file was cut off is preferred, because it explains the other ones.
     warning = next(filter(says_cut, document.warnings), next(iter(document.warnings), ""))
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
 

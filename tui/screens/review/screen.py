@@ -81,8 +81,7 @@ class ReviewScreen(BaseScreen[None]):
     ) -> None:
         """`runs` are the names in the list from which the run was chosen, `found` are hits to continue from.
 
-        `begun` is the run if it was opened ahead of the screen. `title` is what is known of the run before:
-        it is shown until the run is open.
+        `begun` is the run if it was opened ahead of the screen. `title` is shown until the run is open.
         """
         super().__init__()
         self.settings = settings
@@ -253,14 +252,14 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RowsRead)
     def rows_read(self) -> None:
-        """Draw the rows that were read. The first ones decide how wide the list is."""
+        """Draw the rows that have been read; the first ones determine the width of the list."""
         self.steps.rows_read()
         self.fit_steps()
 
     def fit_steps(self) -> None:
         """Give the list of steps the width that its titles need, once for each run and terminal width.
 
-        It would otherwise move while the reviewer scrolls, and the text next to it would wrap differently.
+        If the width followed every title, scrolling would move the list and rewrap the text next to it.
         """
         width, steps = self.size.width, self.steps
         if self._fitted == (self.run.name, width) or not steps.knows_sight or width < WIDE:
@@ -469,7 +468,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @property
     def drafts_about(self) -> str:
-        """The run that is open."""
+        """The name of the open run."""
         return self.run.name
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:

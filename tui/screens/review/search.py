@@ -189,12 +189,12 @@ _RUN: Column[FoundLine] = Column(
 
 
 def step_words(found: FoundLine) -> str:
-    """Return the number of the step of a line; empty for a line of the header."""
+    """Return the number of a line's step, from 1, as text; empty for a line of the header."""
     return "" if found.first.step is None else str(found.first.step + 1)
 
 
 def _line_marks(found: FoundLine) -> list[tuple[int, int]]:
-    """Return the places of the matches in a line without its indent."""
+    """Return the start and the end of each match in a line, counted without the line's indent."""
     line = found.first.line
     indent = len(line) - len(line.lstrip())
     return [(max(0, start - indent), max(0, end - indent)) for start, end in found.spans]
@@ -220,7 +220,7 @@ LINE_COLUMNS: tuple[Column[FoundLine], ...] = (
         style=lambda found: "$text-error",
     ),
 )
-"""The columns of a list of found lines, without the run. The error is that of the traceback around a line."""
+"""The columns of a list of found lines, except the run. The error is from the traceback around a line."""
 
 
 class HitList(Table["FoundLine"]):
@@ -485,7 +485,10 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
 def hits_in_all(
     runs: Sequence[str], query: Query, cancel: CancelToken, unread: dict[str, str] | None = None
 ) -> Iterator[Hit]:
-    """Yield the hits in the runs with these names. The runs that can't be read are added to `unread`."""
+    """Yield the hits in the runs with these names. Raises `CancelledError` once `cancel` is set.
+
+    If a run can't be read, the reason is stored in `unread` under the run's name.
+    """
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
     from gistpoint.sessions.runs.searching_files import Sieve

@@ -58,7 +58,7 @@ class ReviewScreens(Protocol):
         found: FoundHits | None = None,
         title: str = "",
     ) -> Screen[None]:
-        """Return the screen for a run. `runs` are the names in its list, `found` hits to continue from.
+        """Return the screen for a run. `runs` are the names in its list, `found` are hits to continue from.
 
         `title` is shown until the run is open.
         """

@@ -173,7 +173,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
         self.fit()
 
     def uses_drafts(self, result: GivenVerdict) -> bool:
-        """Return whether the answer has the note; the verdict of a key has none."""
+        """Return whether the answer includes the note, which a verdict given by a key does not."""
         return not result.words
 
     @property

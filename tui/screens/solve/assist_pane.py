@@ -67,7 +67,7 @@ class AssistPane(StatePane):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place of the question that is not asked yet."""
+        """The place where a question that was typed but not sent is kept."""
         return cast("BaseScreen[object]", self.screen).draft("assist")
 
     @on(Input.Changed, "#assist-line")

@@ -126,7 +126,7 @@ class Console(Vertical):
         self.post_message(CallAsked(SEARCH, {"pattern": pattern}, priced=True))
 
     def _end_search(self) -> None:
-        """Make the line accept calls again, and restore the call that was being typed, and the focus."""
+        """Make the line accept calls again, and restore the focus and the call that was being typed."""
         self._take(patterns=False)
         self._offer_again()
         if self._before is not None and self._before.is_attached:
@@ -135,26 +135,26 @@ class Console(Vertical):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place of the unsent text of the line, which is another one for patterns."""
+        """The place where the line's unsent text is kept: one for calls, another for search patterns."""
         return cast("BaseScreen[object]", self.screen).draft("search" if self.searching else "call")
 
     def _put_away(self) -> None:
-        """Empty the line, whose text is kept for the next time."""
+        """Empty the line, and keep its text in order to offer it next time."""
         self._drafts.write({_LINE: self.line.value})
         with self.prevent(Input.Changed):
             self.line.value = ""
 
     def _offer_again(self) -> None:
-        """Fill the line with the text that was put away. What is typed replaces it."""
+        """Fill the line with the text that was kept, selected so that typing replaces it."""
         self.line.value = self._drafts.read().get(_LINE, "")
         self.line.select_all()
 
     def on_descendant_focus(self) -> None:
-        """Offer the call that was typed and not made."""
+        """Offer the call that was typed but not made."""
         self.opened()
 
     def opened(self) -> None:
-        """Offer the call that was typed and not made, also if the line has the focus already."""
+        """Offer the call that was typed but not made, even if the line has the focus already."""
         if not self.line.value and not self.searching:
             self._offer_again()
 
@@ -164,7 +164,7 @@ class Console(Vertical):
         self.hint.update(text.replace("\n", " "))
 
     def shows(self, text: str) -> bool:
-        """Return whether a text is above the line now."""
+        """Return whether a text is currently displayed above the line."""
         return self._shown_words == text
 
     def unsay(self, start: str) -> None:
@@ -195,7 +195,8 @@ class Console(Vertical):
         """Show the price of the typed call, or how to call its tool."""
         event.stop()
         self.refresh_bindings()
-        if event.value == self.line.value:  # a later key may have put it away, or changed what it is
+        # Otherwise, a later key has already emptied the line, or switched it between calls and patterns.
+        if event.value == self.line.value:
             self._drafts.write({_LINE: event.value})
         self.explain_line(event.value.strip())
 
@@ -317,7 +318,7 @@ class Console(Vertical):
         return super().check_action(action, parameters)
 
     def action_back_out(self) -> None:
-        """Clear the line, and end the search. The text is offered again by the same key."""
+        """Clear the line, and end a search. The text is offered again when the line is next opened."""
         self._put_away()
         if self.searching:
             self._end_search()

@@ -134,7 +134,7 @@ class AttemptController:
         self._yields = False
         self._waiting: Callable[[], None] | None = None
         self._holding: set[Callable[[], None]] = set()
-        """Functions that let go of the user's keys, which wait for what an action is about to open."""
+        """Functions that release the user's keys, which are held for what an action is about to open."""
         self._failing = Failing()
         self._progress_at = 0.0
         self._affordances: dict[str, int] = {}
@@ -220,12 +220,16 @@ class AttemptController:
             waiting()
 
     def _wait_with(self, do: Callable[[], None]) -> None:
-        """Have an action wait for the end of the call. It replaces the one that waits already."""
+        """Make an action wait for the end of the call, in place of an action that is already waiting."""
         self._let_keys_go()
         self._waiting = self._before_keys(do)
 
     def _before_keys(self, do: Callable[[], object]) -> Callable[[], None]:
-        """Return `do` for a later call, and hold the keys until then: they are meant for what it opens."""
+        """Hold the keys, and return a function that calls `do` and then releases them.
+
+        The keys are meant for what `do` opens. Once the controller is closed, nothing is held, and the
+        returned function does nothing.
+        """
         if self._closed:
             return lambda: None
         let_go = self._hold_keys()

@@ -165,7 +165,7 @@ class Interruptions:
     # Ending the attempt
 
     def end(self) -> None:
-        """Ask for the reason, then give up the task. If no call was made, it is recorded as skipped."""
+        """Ask for the reason, then give up the task, or record it as skipped if no call was made."""
         skipping = not self._attempt.state.calls
         text = "The attempt ends and can't be resumed. Please give the reason: it is part of the result."
         if skipping:

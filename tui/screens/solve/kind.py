@@ -296,21 +296,21 @@ class CallAsking:
         self._place: NamedPlace | None = None
         """The place that the last call was made to show."""
         self._offered: tuple[str, Mapping[str, str]] | None = None
-        """The call that is made when it is asked for again, while the console shows its price."""
+        """The call that is made if it is requested again while the console shows its price."""
         self._offer = ""
-        """The text of that offer."""
+        """The text with the price of the offered call."""
         self._shown_at = 0.0
-        """The time at which it was shown, in seconds on the clock of Textual's events."""
+        """The time at which the price was shown, in seconds on the clock of Textual's events."""
         self._key: events.Key | None = None
         """The key that is taking effect; None before the first one."""
         self._offered_at: events.Key | None = None
-        """The key that was answered by the offer."""
+        """The key that led to the offer."""
         screen.when_typed(self._typed)
 
     def ask(self, tool: str, arguments: Mapping[str, str], *, priced: bool = True) -> None:
         """Call a tool, after a question if that spends the last of a budget.
 
-        Without `priced`, only show the price the first time. If the tool can't be called now, show why.
+        Without `priced`, the first request only shows the price. If the tool can't be called now, show why.
         """
         if priced or self.is_confirmed(tool, arguments, CALLS, spelled(tool, arguments)):
             self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
@@ -369,25 +369,26 @@ class CallAsking:
         self._kind.ready(partial(self.when_free, self._submit))
 
     def ask_for(self, place: NamedPlace) -> None:
-        """Offer to show a place at its price. The second time, make the call."""
+        """Show the price of reading a place; when asked a second time, make the call."""
         tool, arguments = call_for(place)
         if self.is_confirmed(tool, arguments, _OPENS, place.name):
             self._place = place
             self.ask(tool, arguments)
 
     def is_confirmed(self, tool: str, arguments: Mapping[str, str], words: str, what: str) -> bool:
-        """Return whether a call is asked for again while its price is shown; otherwise, show the price.
+        """Return whether a call was requested again while its price was shown; otherwise, show the price.
 
-        A call that is impossible now needs no price: asking for it shows why, at no cost.
+        A call that is impossible now counts as confirmed: making it shows why, at no cost. `words` is the
+        template of the text with the price, and `what` describes the call.
         """
         console = self._screen.query_one(Console)
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
             return True
         if self._offered == (tool, arguments) and console.shows(self._offer):
-            key = self._key if self._key is not self._offered_at else None  # a click is no key
+            key = self._key if self._key is not self._offered_at else None  # no new key means a click
             if key is not None and key.time <= self._shown_at:
-                return False  # typed before the price could be read, as the second letter of `off`
+                return False  # typed before the price could be read, like the second `f` of `off`
             self.withdraw()
             return True
         price = price_words(self._attempt.price(offered), self._attempt.state)
@@ -397,7 +398,7 @@ class CallAsking:
         return False
 
     def _typed(self, event: events.Key) -> None:
-        """Withdraw an offer when another key is typed than the one that was answered by it."""
+        """Withdraw an offer when a key other than the one that led to it is typed."""
         if self._key is not None and event.key != self._key.key:
             self.withdraw()
         self._key = event

@@ -24,7 +24,7 @@ from gistpoint.tui.widgets.splitter import Splits
 WIDE, VERY_WIDE = 110, 150
 """The widths, in cells, from which the files stay visible and from which the editor fits next to the code."""
 HIGH = 34
-"""The height, in cells, from which results or editor stay visible below the text being read."""
+"""The height, in cells, from which the results or the editor stay visible below the text being read."""
 EDITOR_COLUMNS = 100
 """The fewest columns of an editor next to the code: a line of code, its number and the frame."""
 CODE_COLUMNS = 70
@@ -61,10 +61,10 @@ def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
 
 
 class CallAsked(Message):
-    """Asks the screen to call a tool.
+    """A message that asks the screen to call a tool.
 
-    `priced` means that the solver saw the price first. Otherwise the screen shows it, and calls the tool
-    when it is asked again.
+    `priced` means that the solver has seen the price. Otherwise, the screen shows the price, and calls the
+    tool when it is asked a second time.
     """
 
     def __init__(self, tool: str, arguments: Mapping[str, str], *, priced: bool = False) -> None:
@@ -79,9 +79,10 @@ class SubmitAsked(Message):
 
 
 class SourceAsked(Message):
-    """Asks the screen to show a file or function (`path::qualname`): free if known, or else by a call.
+    """A message that asks the screen to show a file or function (`path::qualname`).
 
-    `priced` means that the solver saw the price of that call.
+    A known one is shown free of charge, any other one by a call. `priced` means that the solver has seen the
+    price of that call.
     """
 
     def __init__(self, name: str, *, priced: bool = False) -> None:
@@ -104,7 +105,7 @@ class StatePane(Vertical):
     """A pane that shows a part of the attempt's state."""
 
     width_needed = 0
-    """The width in cells that the content needs, with the frame; 0 if it takes what is there."""
+    """The width in cells that the content needs, with the frame; 0 if it adapts to any width."""
 
     def set_room(self, width: int) -> None:
         """Arrange the parts for a width in cells, before they are drawn."""
@@ -119,15 +120,15 @@ class BriefRead(Message):
 
 
 class RoomNeeded(Message):
-    """A message that the content of a pane now needs another width."""
+    """A message that the content of a pane now needs a different width."""
 
 
 class PaneArea(Splits):
-    """The regions of the screen, arranged by what is done: reading or writing (decision 127).
+    """The regions of the solve screen, arranged for reading or for writing (decision 127).
 
     The files are at the left. Of the rest, the upper part shows the text being read, and the lower part
-    shows results or editor, whichever was used last. Both parts have the whole width, so that no line is
-    wrapped again when one of them opens or closes. In a small terminal, one pane is shown at a time. On
+    shows the results or the editor, whichever was used last. Both parts have the whole width, so that no line
+    is wrapped again when one of them opens or closes. In a small terminal, one pane is shown at a time. On
     request, the editor is next to the code. A pane is mounted when it is first shown.
     """
 
@@ -165,7 +166,7 @@ class PaneArea(Splits):
         self.current = self._upper
         """The name of the current reading pane."""
         self._writing = False
-        """Whether the editor was used after the results."""
+        """Whether the editor was used more recently than the results."""
         self.editing = not first
         """Whether the editor was opened."""
         self.at_side = not first
@@ -234,7 +235,10 @@ class PaneArea(Splits):
         self.lay_out()
 
     def turn_editor(self) -> str:
-        """Put the editor next to the code, or below it. Return a notice if that is not visible yet."""
+        """Put the editor next to the code, or below it.
+
+        Return a notice if that is not visible yet; otherwise, an empty text.
+        """
         self.at_side = not self.at_side
         self.lay_out()
         if self.app.size.width < VERY_WIDE:
@@ -248,7 +252,7 @@ class PaneArea(Splits):
         files_fit = wide and not (at_side and self._files_are_in_the_way)
         self._files.display = files_fit or self._region == "files"
         if at_side:
-            # the column keeps what is read and the results, whatever is used next
+            # the column with the read text and the results stays visible, whatever is used next
             self._editor.display = self._column.display = True
         elif high:
             self._editor.display, self._column.display = self._writing, not self._repeated
@@ -264,7 +268,7 @@ class PaneArea(Splits):
             self._fit_all(at_side=at_side)
 
     def _fitting(self) -> tuple[bool, bool, bool]:
-        """Return whether the screen is wide, whether it is also high, and whether the editor is aside."""
+        """Return whether the screen is wide, whether it is high too, whether the editor is at the side."""
         size = self.app.size
         wide = size.width >= WIDE and not self.brief_alone
         return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_side
@@ -275,12 +279,12 @@ class PaneArea(Splits):
 
     @property
     def _repeated(self) -> bool:
-        """Whether the code above the editor would be what the editor holds, and was not asked for."""
+        """Whether the code pane would only repeat the function in the editor, which is in use."""
         return self._region == "editor" and self._upper == "code" and self.repeats()
 
     @property
     def _files_are_in_the_way(self) -> bool:
-        """Whether files, code and editor don't fit next to one another. Nobody writes while watching."""
+        """Whether files, code and editor don't fit side by side; never while watching, when nobody writes."""
         needed = self._files.width_needed + CODE_COLUMNS + EDITOR_COLUMNS
         return bool(self._first) and self.app.size.width < needed
 
@@ -301,7 +305,7 @@ class PaneArea(Splits):
         results = self._read[-1]
         if isinstance(results, StatePane):
             results.set_room(room - (editor if at_side else 0))
-        # the innermost first, so that a frame moved outside is limited by what is inside
+        # the innermost first, because the sizes of inner panes limit how far an outer frame can be moved
         for splits in (self._column, self._divided, self):
             splits.fit()
 

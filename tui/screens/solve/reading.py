@@ -82,7 +82,7 @@ class FilesPane(StatePane):
 
     @on(Tree.NodeExpanded)
     def _fit(self) -> None:
-        """Ask for the width that the rows need. It only grows, so that the code is not wrapped again."""
+        """Ask for the width that the rows need. The width only grows, to avoid wrapping the code again."""
         if not self.tree_view.is_mounted:
             return
         needed = min(max(self.width_needed, self.tree_view.width_needed + _FRAME), _MOST_COLUMNS)

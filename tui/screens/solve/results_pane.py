@@ -74,7 +74,7 @@ class ResultsPane(StatePane):
         self.answer.wrap = True
 
     def on_resize(self, event: events.Resize) -> None:
-        """Arrange list and answer again after a frame was moved."""
+        """Arrange the list and the answer again after a frame was moved."""
         self.set_room(event.size.width)
 
     def set_room(self, width: int) -> None:
@@ -116,7 +116,7 @@ class ResultsPane(StatePane):
     def read(self, event: OptionList.OptionSelected) -> None:
         """Focus the page, with the cursor on the first place that an answer names.
 
-        Show a folded answer in the code pane.
+        If the answer is folded, show its source in the code pane instead.
         """
         event.stop()
         shown = shown_sources(self._chosen) if self._chosen is not None and self.folded else None
@@ -183,7 +183,7 @@ class ResultsPane(StatePane):
         ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer turning pages if there are several, and folding if the code pane shows the answer."""
+        """Offer to turn pages if there are several, and to fold the answer if the code pane shows it."""
         if action == "fold":
             return self._chosen is not None and bool(read_words(self._chosen))
         return len(self._available()) > 1 if action == "page" else super().check_action(action, parameters)

@@ -128,7 +128,7 @@ class SolveScreen(BaseScreen[How]):
 
     @property
     def drafts_about(self) -> str:
-        """The attempt."""
+        """The attempt's id."""
         return self._attempt.state.attempt_id
 
     @property
@@ -165,7 +165,7 @@ class SolveScreen(BaseScreen[How]):
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
-        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views none
+        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views no pane
         if last_source(state) is not None:
             await self._show_pane("code")
         await self.action_pane(pane)

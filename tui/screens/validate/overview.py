@@ -35,7 +35,7 @@ _MOST_ROWS = 6
 _BETWEEN = 4
 """The number of cells between two blocks."""
 _OBVIOUS = 0.5
-"""The share of blind readings that name the fault above which a task is shown as obvious."""
+"""The share of blind readings naming the fault above which a task is shown as obvious."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines",
@@ -156,7 +156,7 @@ def head(task: Task, mode: str) -> Line:
 
 
 def about_validators(validations: Sequence[Validation], width: int) -> list[Line]:
-    """Return lines on the verdicts and comments of all validators, and on the decision; often empty."""
+    """Return lines on all validators' verdicts and comments, and on the decision; empty if there are none."""
     found: list[Line] = []
     for validation in validations:
         verdict, decision = validation.verdict, validation.adjudication

@@ -137,7 +137,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
 
 
 class QueueList(Table[QueueRow]):
-    """The table of tasks: seen mark, verdict, title and function."""
+    """The table of tasks: a mark for seen ones, the verdict, the title and the function."""
 
     HEAD, MARGIN, GAP = 0, 1, 1
 

@@ -540,7 +540,7 @@ class ValidateScreen(BaseScreen[None]):
 
 
 class _CommentDraft:
-    """The comment on a task that is not given yet. It is on the disk, and outlives the program."""
+    """The unsent comment on a task. It is kept on the disk, and outlives the program."""
 
     def __init__(
         self, session: ValidationSession, task: Task, tries: Callable[[Callable[[], object]], bool]

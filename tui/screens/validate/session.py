@@ -244,7 +244,7 @@ class ValidationSession:
 
 
 def _needs_decision(row: TaskProgress) -> bool:
-    """Return whether validators disagree on a task or want to discuss it; decided tasks can be revised."""
+    """Return whether validators disagree on a task or want to discuss it, or a decision can be revised."""
     return row.decided is not None or row.standing in (TaskStatus.DISPUTED, TaskStatus.DISCUSSION)
 
 
