@@ -92,7 +92,7 @@ PAGES: dict[str, tuple[Callable[[Machine, Path], Screen[Any]], tuple[str, ...]]]
         lambda m, r: ReadyPage(
             "Training task 1 of 2: a repair",
             CODE,
-            ["This task is for practice.", "You have 16 tool uses, 4 submissions and no limit of time."],
+            ["This task is for practice.", "You have 16 tool uses, 4 submissions and no time limit."],
             resume=False,
             may_skip=True,
         ),
