@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 def whole_seconds(ms: float) -> int:
     """Return the completed seconds of a duration in milliseconds; 0 if it is negative.
 
-    All lengths of time are cut in this way, as a running clock has to: otherwise, a list would show another
-    time than the screen of the same attempt.
+    All durations are rounded down like this, as a running clock must be. Otherwise, a list would show a
+    different time from the screen of the same attempt.
     """
     return max(0, round(ms) // 1000)
 
 
 def duration(ms: float) -> str:
-    """Return a duration in milliseconds as `m:ss`, or `h:mm:ss` from an hour on; `0:00` if negative."""
+    """Return a duration in milliseconds as `m:ss`, or `h:mm:ss` from one hour up; `0:00` if negative."""
     seconds = whole_seconds(ms)
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -81,7 +81,7 @@ class TaskStore:
         known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
         typed = name.casefold()
         begun = [task for task in known if typed and task.id.startswith(typed)]
-        # An id comes before a name, because scripts use ids.
+        # Ids take precedence over names, because scripts use ids.
         if not begun and self._demo is not None and (shipped := demo_named(name)):
             return demo_task(shipped, self._demo)
         found = begun or tasks_called(name, known)
@@ -92,7 +92,7 @@ class TaskStore:
         return read_task(found[0].folder)
 
     def _at(self, path: Path | None) -> Task | None:
-        """Return the task in a folder or an archive; None if the path is neither."""
+        """Return the task in a folder or an archive; None if the path is None or neither."""
         if path is not None and path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
         if path is not None and (path / TASK_FILE).is_file():
@@ -168,7 +168,7 @@ class TaskStore:
 
 
 class TaskTitles:
-    """Authors' titles of tasks by id, for lists that know only ids. Tasks are read when one is needed."""
+    """Authors' titles of tasks by id, for lists that know only ids. Tasks are read for the first title."""
 
     def __init__(self, store: TaskStore) -> None:
         self._store = store
@@ -182,11 +182,11 @@ class TaskTitles:
 
 
 _LISTED = 5
-"""The most candidates in a message."""
+"""The largest number of candidates in a message."""
 
 
 def _candidates(tasks: Sequence[Task]) -> str:
-    """Return the tasks that a name may mean, each by its two words, its id and its title."""
+    """Return the tasks that a name may mean in words: the name, id and title of each of the first ones."""
     listed = [f"{word_name(task.id)} ({task.short_id}, {author_title(task)})" for task in tasks[:_LISTED]]
     if len(tasks) > _LISTED:
         listed.append(f"and {len(tasks) - _LISTED} more")
@@ -194,14 +194,14 @@ def _candidates(tasks: Sequence[Task]) -> str:
 
 
 def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
-    """Return the error for a name of several tasks, or with `by_id` for the beginning of several ids."""
+    """Return the error for a name that several tasks have; with `by_id`, it is the beginning of their ids."""
     what = f"the beginning of {len(found)} tasks' ids" if by_id else f"the name of {len(found)} tasks"
     hint = "Give more of the id." if by_id else "Give the two words, or the id."
     return TaskError(f"{name} is {what}: {_candidates(found)}.", hint=hint)
 
 
 def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
-    """Return the error for a name that no task has, with those that may be meant."""
+    """Return the error for a name that no task has, with similar titles or names."""
     hint = "`gistpoint task list` shows all tasks."
     alike = tasks_like(name, known)
     if alike:
@@ -260,7 +260,7 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
 
 
 def existing_path(name: str) -> Path | None:
-    """Return the path with a name; None if there is none, as for a title that is too long to be a path."""
+    """Return the existing path with a name; None if none exists, or if the name can't be a path."""
     path = path_of(name)
     try:
         return path if path.exists() else None
@@ -289,7 +289,7 @@ def _read(entry: Task | BrokenTask) -> Task | str:
 
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#|(?<=[0-9a-f]{12})#")
-"""The beginning of a comment. A `#` within a title is none: it counts definitions of the same name."""
+"""The beginning of a comment. A `#` within a title does not begin one: it numbers definitions of one name."""
 
 
 def _listed(path: Path, store: TaskStore) -> list[Task | str]:

@@ -133,7 +133,7 @@ def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> It
 
 
 def _handover_message(text: str, calls: Sequence[AttemptCall], note: str) -> ChatMessage:
-    """Return a message with a person's calls and note, filled into `text`."""
+    """Return `text` as a user's message, with a person's own calls and note filled in."""
     own = [call for call in calls if not call.requested]
     parts = [f"{call.tool} {json.dumps(dict(call.arguments))}\n{call.text or ''}" for call in own]
     values = {

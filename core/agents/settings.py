@@ -25,7 +25,7 @@ CUT_OFF = "cut-off"
 AGAIN = "again"
 HANDOVER = "handover"
 _REPLIES = (NO_CALL, CUT_OFF, AGAIN, HANDOVER)
-"""The texts that answer a reply, in each version."""
+"""The names, without a version, of the texts that answer a model's reply."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The possible system prompts, the newest first."""
@@ -49,9 +49,9 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def prompt_hashes(version: int = TEXT_VERSION) -> dict[str, str]:
-    """Return the hash of each text of a version by name; those of the kinds of task come last.
+    """Return the hashes of the texts of a version, by the texts' names; those of the task kinds come last.
 
-    Version 1 has the texts that it always had, so that its settings keep their digest.
+    Version 1 keeps exactly the texts that it has always had, so that its settings keep their digest.
     """
     names = [f"{stem}-{version}" for stem in ("agent", *_REPLIES)]
     texts = {name: prompt_text(name) for name in names}
@@ -95,13 +95,13 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     loop_version: int = LOOP_VERSION
 
     def __post_init__(self) -> None:
-        """Name the prompts, unless they are given, as in the settings of a stored run."""
+        """Set the hashes of the prompts, unless they are given, as in the settings of a stored run."""
         if not self.prompts:
             version = 1 if self.system == "agent-1" else TEXT_VERSION
             msgspec.structs.force_setattr(self, "prompts", prompt_hashes(version))
 
     def reply_text(self, stem: str) -> str:
-        """Return a text that answers a reply, in the version with which the run began."""
+        """Return the text `stem` that answers a model's reply, in the version with which the run began."""
         version = 1 if f"{stem}-1" in self.prompts else TEXT_VERSION
         return prompt_text(f"{stem}-{version}")
 

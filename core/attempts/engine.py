@@ -172,7 +172,10 @@ class Attempt:
 
     @property
     def brief(self) -> str:
-        """The brief with which the attempt was started, even if its task has got another one since."""
+        """The brief with which the attempt was started, even if the task's brief has changed since then.
+
+        If the journal does not contain it, this is the task's current brief.
+        """
         return self.state.header.brief or self._harness.brief(self.task)
 
     @property

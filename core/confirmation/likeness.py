@@ -1,7 +1,8 @@
 """Compares two answers to one call by the plain data in them, and not by any `__eq__` (decision 131).
 
-What an honest repair may do otherwise does not count: the order of dictionaries and sets, the last digits of
-floats, attributes that only one of two objects has, the text of an exception, and what can only be called.
+Differences that an honest repair may cause do not count: the order of dictionaries and sets, the last digits
+of floats, attributes that only one of two objects has, the texts of exceptions, and functions, which could
+only be compared by calling them.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ _ABSENT = object()
 
 
 def same_data(request: Message, first: Message, second: Message) -> bool:
-    """Whether two answers to one request hold the same data, as do the arguments after the call.
+    """Whether two answers to one request hold the same data, and the arguments after the call do too.
 
-    Answers that can't be compared, such as a call-back or none at all, are the same.
+    Answers that can't be compared, such as a call-back or a missing answer, count as the same. Malformed ones
+    never do.
     """
     if not _UNANSWERED.isdisjoint((first.get("re"), second.get("re"))):
         return True
@@ -47,7 +49,7 @@ class _Comparison:
         self.given: Mapping[str, Any] = given
         self.heaps = {**given, **first.get("heap", {})}, {**given, **second.get("heap", {})}
         self.seen: set[tuple[int, int]] = set()
-        """The numbers of the pairs of objects that have been compared, or are being compared."""
+        """Pairs of the numbers of two objects that have been, or are being, compared."""
 
     def is_same(self) -> bool:
         if not self.all_same(*self.roots):
@@ -78,14 +80,14 @@ class _Comparison:
         return compare(self, first, second, depth + 1)
 
     def can_be_called(self, value: Any) -> bool:
-        """Whether a value may be a function, of which only calls could be compared."""
+        """Whether a value may be a function, which could only be compared by calling it."""
         if _tag(value) != "#":
             return _tag(value) in _CALLABLE
         nodes = (heap.get(str(value[1])) for heap in self.heaps)
         return any(node is not None and node[0] == "function" for node in nodes)
 
     def same_member(self, member: Any, other: Any, depth: int) -> bool:
-        """Whether a member of an enumeration whose class extends a built-in one has a plain value."""
+        """Whether the enumeration of `member` extends a built-in class, and its value is like `other`."""
         return bool(member[3]) and self.same(member[2], other, depth)
 
     # Objects
@@ -110,7 +112,7 @@ class _Comparison:
         if one[1] != other[1]:
             return False
         held, found = one[2], other[2]
-        # What only one of them has may be a cache, or be set when it is first needed.
+        # An attribute that only one of them has may be a cache, or may be set only when it is needed.
         common = held.keys() & found.keys()
         if not all(self.same(held[name], found[name], depth) for name in common):
             return False
@@ -132,7 +134,7 @@ class _Comparison:
         return bool(one[1] == other[1] or one[5] == other[5])
 
     def same_pairs(self, first: Sequence[Any], second: Sequence[Any], depth: int) -> bool:
-        """Whether two lists of a dictionary's pairs have the same pairs, in any order."""
+        """Whether two lists of a dictionary's keys and values have the same pairs, in any order."""
         return self.same_members(first, second, depth, self.all_same)
 
     def same_members(
@@ -145,7 +147,7 @@ class _Comparison:
         """Whether two collections without an order have the same members, as compared by `same`."""
         left, same = list(second), same or self.same
         for part in first:
-            # The first one left is mostly the right one, because most collections keep their order.
+            # The first member left usually matches, because most collections keep their order.
             place = next((n for n, other in enumerate(left) if self.tried(same, part, other, depth)), None)
             if place is None:
                 return False
@@ -153,7 +155,7 @@ class _Comparison:
         return not left
 
     def tried(self, same: Callable[[Any, Any, int], bool], first: Any, second: Any, depth: int) -> bool:
-        """Whether two values are the same; if not, nothing that was compared for it is remembered."""
+        """Whether `same` finds two values the same; if not, the pairs that it has compared are forgotten."""
         before = set(self.seen)
         found = same(first, second, depth)
         if not found:
@@ -166,7 +168,7 @@ def _tag(value: Any) -> str:
 
 
 def _as_plain(node: Sequence[Any]) -> Sequence[Any]:
-    """Return the node of an object whose class extends a built-in one as a node of that."""
+    """Return an object's node as that of the built-in class that its class extends; other nodes unchanged."""
     return [node[3], node[4]] if node[0] == "object" and node[3] else node
 
 
@@ -198,10 +200,10 @@ _VALUES: Mapping[str, _Compare] = {
     "t": _same_inside,
     "z": _same_set,
     **dict.fromkeys(("c", "s", "m", "e", "x", "mp", "v", "w"), _same_by_parts),
-    # Two functions made in the call: only their calls could be compared.
+    # Two functions that were made in the call could only be compared by calling them.
     **dict.fromkeys(("p", "a"), lambda *_: True),
 }
-"""By the tag of a value, a function that compares two of them; other tags are compared as text."""
+"""For each tag, a function that compares two values with it; values with other tags are compared as text."""
 _NODES: Mapping[str, _Compare] = {
     "list": _same_inside,
     "deque": _same_inside,
@@ -212,4 +214,4 @@ _NODES: Mapping[str, _Compare] = {
     "object": _Comparison.same_instances,
     "exception": _Comparison.same_exceptions,
 }
-"""By the kind of a node, a function that compares two of them; other kinds, such as locks, are the same."""
+"""For each kind, a function that compares two nodes of it; nodes of other kinds, such as locks, are equal."""

@@ -155,7 +155,10 @@ _KEPT = re.compile(r'(?<=\["[#a]", )-\d{10,}(?=[],])|(?<=")-\d{10,}(?=": )')
 
 
 def kept_numbers(reply: Message) -> list[str]:
-    """Return the numbers of the objects in an answer that the submission keeps, in the answer's own order."""
+    """Return the numbers of the objects in an answer that the submission keeps, each once.
+
+    They are ordered by their first place in the answer's JSON text with sorted keys.
+    """
     text = json.dumps({name: reply.get(name) for name in ("roots", "heap")}, sort_keys=True)
     return list(dict.fromkeys(_KEPT.findall(text)))
 

@@ -63,7 +63,10 @@ def demo_tasks() -> tuple[DemoTask, ...]:
 
 
 def demo_named(name: str) -> str:
-    """Return the name of the demo's task with a name or title, in whatever case; empty if there is none."""
+    """Return the name of the demo's task with this name or title; empty if there is none.
+
+    Case, blanks and punctuation don't matter.
+    """
     wanted = folded_name(name)
     return next((t.name for t in demo_tasks() if wanted in map(folded_name, (t.name, t.title))), "")
 
@@ -89,9 +92,10 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 
 def demo_task(name: str, into: Path) -> Task:
-    """Return a task of the demo by a name, an alias, a title or at least four characters of its id.
+    """Return the demo's task with this name, alias or title, or with an id that begins with `name`.
 
-    Raises `TaskError`, which lists the names, if there is no such task.
+    The beginning of an id needs at least four characters. The demo is unpacked below `into` if necessary.
+    Raises `TaskError`, which lists the names, if there is no such task or if several have the title.
     """
     from gistpoint.core.kinds.folder import read_task
     from gistpoint.core.kinds.titles import tasks_called

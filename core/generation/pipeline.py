@@ -226,7 +226,7 @@ class SourceResult:
     tasks: list[str] = field(default_factory=list)
     """Ids of the tasks, in the order in which they were accepted."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Their titles for their author, by id."""
+    """The tasks' titles for their author, by id."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.

@@ -51,7 +51,7 @@ class KeptTask:
     replaces: str = ""
     """The id of the task that it replaces."""
     title: str = ""
-    """The title for its author."""
+    """The task's title for its author."""
 
 
 @dataclass(frozen=True, slots=True)

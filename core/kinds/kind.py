@@ -300,21 +300,21 @@ class TaskKind(ABC, Generic[J]):
         return f"A task of the mode {task.mode}."
 
     def title(self, task: Task, name: str) -> str:
-        """Return the title of a task for its solver, who may not learn its source.
+        """Return the title of a task for its solver, who must not learn its source.
 
-        `name` are the two words and the digit that stand for the task.
+        `name` consists of the two words and the digit that stand for the task.
         """
         return f"{str(task.mode).capitalize()} {name}"
 
     def subject(self, task: Task) -> str:
-        """Return what a task is about, after its library, in titles for authors, validators and reviewers.
+        """Return what follows the library in a task's title for authors, validators and reviewers.
 
         It names nothing that a solver has to find, because authors also solve the tasks of their lists.
         """
         return str(task.mode)
 
     def answered(self, task: Task, functions: Sequence[str]) -> str:
-        """Return what a task is about, in titles for those who know its answer.
+        """Return what follows the library in a task's title for those who know its answer.
 
         `functions` are those of the answer, as `path::qualname`; empty if they are not known.
         """

@@ -1,4 +1,4 @@
-"""The titles of tasks, one function for each audience, and the names that find tasks (decision 128).
+"""The titles of tasks for each audience, and the names by which tasks are found (decision 128).
 
 Nothing here is stored: titles follow from a task, and its kind decides what they may say (`TaskKind`).
 """
@@ -19,11 +19,11 @@ from gistpoint.core.tasks.names import DEMO_LIBRARY, folded_name, shown_name, wo
 
 
 class Circumstances(Protocol):
-    """What is known about an attempt: its enrolment, or the header of its journal."""
+    """The facts about an attempt that determine its title: its enrolment, or the header of its journal."""
 
     @property
     def actor(self) -> str:
-        """Who makes the attempt: `person`, `model` ..."""
+        """Who makes the attempt, such as `person` or `model`."""
         ...
 
     @property
@@ -33,27 +33,28 @@ class Circumstances(Protocol):
 
     @property
     def study(self) -> str | None:
-        """The study to which the attempt belongs; None for none."""
+        """The study to which the attempt belongs; None if it belongs to none."""
         ...
 
 
 def solver_title(task: Task) -> str:
-    """Return a task's title for the solver of an attempt that counts: kind, two words and a digit, failures.
+    """Return a task's title for the solver of an attempt that counts.
 
-    It contains nothing of the source. The demo's tasks have titles of their own, for every audience.
+    It contains the kind, the two words with the digit, and the number of failing tests of a repair, but
+    nothing of the source. The demo's tasks have fixed titles, which are the same for every audience.
     """
     return demo_title(task) or kind_of(task).title(task, word_name(task.id))
 
 
 def author_title(task: Task) -> str:
-    """Return a task's title for authors, validators and reviewers: its library, and what its brief says."""
+    """Return a task's title for authors, validators and reviewers: its library, and what it is about."""
     return demo_title(task) or f"{_library(task)} · {kind_of(task).subject(task)}"
 
 
 def answer_title(task: Task, functions: Sequence[str]) -> str:
     """Return a task's title for those who know its answer: the library and the functions.
 
-    `functions` are those of the answer, as `path::qualname`; without any, the title is the author's.
+    `functions` are those of the answer, as `path::qualname`; if it is empty, the title is the author's.
     """
     if title := demo_title(task):
         return title
@@ -61,10 +62,10 @@ def answer_title(task: Task, functions: Sequence[str]) -> str:
 
 
 def title_in_attempt(task: Task, attempt: Circumstances) -> str:
-    """Return a task's title while it is attempted: the solver's, unless the attempt can't count.
+    """Return a task's title during an attempt: the solver's, or the author's if the attempt can't count.
 
-    The attempts of a study show the solver's title whatever their role, because training is done before the
-    same faces. A model always gets it.
+    Attempts in a study show the solver's title whatever their role, so that training looks like the rest of
+    the study. A model always gets the solver's title.
     """
     counts = attempt.role == Role.BASELINE or attempt.study is not None or attempt.actor == MODEL
     return solver_title(task) if counts else author_title(task)
@@ -76,7 +77,10 @@ def titled_id(task: Task) -> str:
 
 
 def searched_words(task: Task, title: str = "") -> str:
-    """Return the text in which filters of lists search: the shown title, the two words and the id."""
+    """Return the text that the filters of lists search: the title shown, the two words and the id.
+
+    If `title` is empty, the author's title is used.
+    """
     return f"{title or author_title(task)} {word_name(task.id)} {task.id}"
 
 
@@ -84,7 +88,7 @@ def tasks_called(name: str, tasks: Iterable[Task]) -> list[Task]:
     """Return the tasks with a name: a title for any audience, or the two words, with or without the digit.
 
     Case, blanks and punctuation don't matter, so `tavo-lumen-4` needs no quotes in a shell. Titles that name
-    functions of the answer are compared last, because they need a file of each task.
+    functions of the answer are compared only if nothing else matches, because they need a file of each task.
     """
     wanted = folded_name(name)
     if not wanted:
@@ -98,7 +102,7 @@ def tasks_called(name: str, tasks: Iterable[Task]) -> list[Task]:
 
 
 def tasks_like(name: str, tasks: Iterable[Task]) -> list[Task]:
-    """Return the tasks with a title that contains the words of a name."""
+    """Return the tasks whose author's title contains a name; case, blanks and punctuation don't matter."""
     wanted = folded_name(name)
     return [task for task in tasks if wanted and wanted in folded_name(author_title(task))]
 
@@ -131,7 +135,7 @@ def demo_title(task: Task) -> str:
 
 @cache
 def _demo_titles() -> dict[tuple[str, bool], str]:
-    """Return the titles by mode, and by whether several functions are corrupted."""
-    # The recipe is read as data: the room of the demo imports kinds, and not the other way round.
+    """Return the titles of the demo's tasks, by mode and by whether several functions are corrupted."""
+    # The recipe is read as data, because the demo imports the kinds, which must not import the demo.
     recipe = json.loads(files("gistpoint.core.demo").joinpath("recipe.json").read_text(encoding="utf-8"))
     return {(task["mode"], len(task["targets"]) > 1): task["title"] for task in reversed(recipe["tasks"])}

@@ -137,7 +137,7 @@ def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[
 
 
 def _igraph() -> Any:
-    """Import igraph, which is slow to load and needed only here.
+    """Import and return igraph, which is slow to load and needed only here.
 
     If matplotlib is installed, igraph loads all of it in order to draw graphs, which takes longer than
     everything else here. So igraph is imported as if matplotlib were missing.

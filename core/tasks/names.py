@@ -1,4 +1,4 @@
-"""The parts of tasks' names: two words made from an id, and texts from outside made fit for a line."""
+"""The parts of tasks' names and titles: words made from an id, and texts from outside, fitted to one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNWANTED = (
 """Words that the syllables can form and that nobody wants as a name."""
 _REFUSED = frozenset(re.findall(r"\w+", _UNWANTED))
 _LONGEST = 40
-"""The most characters of a library's or a function's name in a title."""
+"""The largest number of characters of a library's or a function's name in a title."""
 _WORDS = re.compile(r"\w+")
 
 
@@ -28,8 +28,8 @@ _WORDS = re.compile(r"\w+")
 def word_name(task_id: str) -> str:
     """Return the two pronounceable words and the digit that stand for a task, such as `tavo-lumen 4`.
 
-    They depend on the id alone, so a task has the same name everywhere, and reveal nothing about it. There
-    are 258 million names; see decision 128 for how rarely two tasks share one.
+    They depend only on the id, so the task has the same name everywhere, and they reveal nothing about the
+    task. There are 258 million names; see decision 128 for how rarely two tasks share one.
     """
     for attempt in range(100):
         drawn = int.from_bytes(sha256(f"name {attempt} of task {task_id}".encode()).digest())
@@ -44,15 +44,15 @@ def word_name(task_id: str) -> str:
 
 
 def shown_name(text: str) -> str:
-    """Return a name from outside for a title: one line, bounded, with control characters as glyphs."""
+    """Return a name from outside for a title: shortened, on one line, and with control characters visible."""
     return shortened(visible_line(text), _LONGEST)
 
 
 def folded_name(text: str) -> str:
-    """Return what remains of a name if case, blanks and punctuation do not matter."""
+    """Return a name for comparison: its words in lower case, joined with blanks, without punctuation."""
     return " ".join(_WORDS.findall(text.casefold()))
 
 
 def fails(count: int) -> str:
-    """Return the number of failing tests for a title: `15 fail`, `1 fails`."""
+    """Return the number of failing tests in the words of a title, such as `15 fail` or `1 fails`."""
     return f"{count} {'fails' if count == 1 else 'fail'}"

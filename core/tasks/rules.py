@@ -1,7 +1,7 @@
-"""The rules of solvers: one versioned text for people and models.
+"""The rules for solvers, in one versioned text for people and models.
 
-The rules differ only in the words of `FACES`, which name what one of them sees: keys and a window, or tools
-and replies (decision 130).
+The rules for people and for models differ only in the words in `FACES`, which name what a reader works with:
+keys and a window, or tools and replies (decision 130).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RULES = "rules-2"
 
 
 class Face(StrEnum):
-    """Who reads the rules."""
+    """A kind of reader of the rules."""
 
     PERSON = "person"
     MODEL = "model"
@@ -50,7 +50,7 @@ FACES: Mapping[str, Mapping[Face, Mapping[str, str]]] = {
         },
     },
 }
-"""The words of each version of the rules that differ between a person and a model."""
+"""The words that differ between a person and a model: by version of the rules, by reader and by field."""
 
 
 def rules_text(face: Face, name: str = RULES) -> str:
@@ -60,6 +60,6 @@ def rules_text(face: Face, name: str = RULES) -> str:
 
 
 def not_allowed(face: Face, name: str = RULES) -> str:
-    """Return the sentence of the rules on what is not allowed, for a place that has no room for all."""
+    """Return only the rules' paragraph on what is not allowed, for a place without room for all the rules."""
     rules = rules_text(face, name)
     return rules.partition("NOT ALLOWED\n\n")[2].partition("\n")[0]

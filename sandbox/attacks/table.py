@@ -62,7 +62,7 @@ class AttackEvidence(StrEnum):
     CHANGED = "changed"
     """A failing test was mistaken for a passing test, because pytest read files that are not the task's."""
     CONFIRMED = "confirmed"
-    """Answers that are forged were confirmed, in a process that holds neither tests nor pytest."""
+    """Forged answers were confirmed, although their process has neither the tests nor pytest."""
     EXECUTED = "executed"
     """Code ran in a place that forbids execution."""
 

@@ -127,7 +127,7 @@ def test_it(n):
 """,
 }
 ANSWERED = f"{ATTACKED}::f"
-"""The function whose answers are forged."""
+"""The function whose answers are forged, as `path::qualname`."""
 ANSWERED_TESTS = tuple(f"tests/test_mod.py::test_it[{n}]" for n in (1, 2, 3))
 _LINES = 3000
 """The number of lines in a file in which a command may look for code to run."""
@@ -181,12 +181,12 @@ class AnswerTrial(Protocol):
     """Tries whether a tree with a forged function would be confirmed on one backend."""
 
     def passes(self, submitted: SourceTree) -> tuple[bool, str]:
-        """Return whether it would be confirmed, and a detail."""
+        """Return whether `submitted` would be confirmed, and a detail, such as how many tests fail."""
         ...
 
 
 AnswerTrials = Callable[[Backend, EnvironmentSource, SourceTree], AnswerTrial]
-"""Makes the trial of a backend, with the tree of the true function (`ANSWERED`)."""
+"""A function that makes the trial for a backend, from the tree with the true function (`ANSWERED`)."""
 
 
 def self_test(
@@ -197,7 +197,8 @@ def self_test(
 ) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
     """Try every attack on every backend; yield each attack with its findings by the backend's name.
 
-    `answers` makes what tries the forged answers.
+    `answers` makes the trial of forged answers for a backend. An attack of this kind that can't be tried
+    counts as one that has reached its goal.
     """
     environments = EnvironmentStore(cache)
     with staged() as stage:
@@ -214,7 +215,7 @@ def self_test(
                         trials[name] = answers(backend, environments, tree)
                     tried[name] = try_answer(backend, attack, trials[name], tree)
                 except InfrastructureError as error:
-                    # What can't be tried must not look as if it had been stopped.
+                    # An attack that can't be tried must not look as if it had been stopped.
                     tried[name] = AttackFinding(
                         attack, name, attack.expected(backend), reached=True, detail=str(error)
                     )
@@ -222,12 +223,12 @@ def self_test(
 
 
 def answered_tree(base: Path) -> SourceTree:
-    """Return the tree of the function whose answers are forged, with its tests, in a file below `base`."""
+    """Pack the function whose answers are forged and its tests into a file below `base`; return the tree."""
     return _packed(_ANSWERED, base / "suites", "answered")
 
 
 def try_answer(backend: Backend, attack: Attack, trial: AnswerTrial, tree: SourceTree) -> AttackFinding:
-    """Try an attack on confirmation in a trial on `tree`, and return the finding."""
+    """Try an attack on confirmation in place of the true function in `tree`, and return the finding."""
     reached, detail = trial.passes(tree.with_files({ATTACKED: source_of(attack).encode()}))
     return AttackFinding(attack, backend.name, attack.expected(backend), reached, detail)
 

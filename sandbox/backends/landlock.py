@@ -128,7 +128,10 @@ class LandlockBackend:
         return {"version": self._interface, "filter": program.hex(), **rules}
 
     def _rules_of_machine(self, runtime: Runtime) -> Mapping[str, _ByFolder]:
-        """Return the rules for the machine's own files, which are thousands and the same for every run."""
+        """Return the rules for the machine's own files, by right (`read` or `list`).
+
+        There are thousands of these rules, the same for every run, so they are made only once.
+        """
         rules = self._of_machine.get(runtime.key)
         if rules is None:
             read = [Path(part.path) for part in runtime.parts if not part.link]

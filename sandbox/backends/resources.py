@@ -56,7 +56,7 @@ def _parent(pid: str) -> int | None:
         return None
     finally:
         os.close(file)
-    # The name of the process comes before, and may itself have spaces and brackets.
+    # The name of the process precedes these fields, and may itself contain spaces and brackets.
     fields = text[text.rfind(b")") + 1 :].split(maxsplit=2)
     return int(fields[1]) if len(fields) > 1 else None
 

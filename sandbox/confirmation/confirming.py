@@ -65,7 +65,7 @@ _CHANGES_DETAIL = "The tests pass only because of a change that the true functio
 _RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
 _OTHER_DATA = "answers a call of a failing test differently from the true function"
 _MOST_OTHERWISE = 20
-"""The largest number of calls with other data that are put to the true function once more."""
+"""The largest number of calls with other data that are put to the true function a second time."""
 _NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
@@ -153,7 +153,7 @@ class SandboxConfirmer:
                 case.original,
                 submitted,
                 task.environment,
-                # A function inside another can't be called by itself, but the one around it can.
+                # The outermost functions, because a function inside another can't be called on its own.
                 list(map(str, case.targets)),
                 controls.tests,
                 test_files=task.suite.test_files,
@@ -163,7 +163,7 @@ class SandboxConfirmer:
         except (InfrastructureError, NotConfirmableError):
             return found
         example = report.example
-        # A call of a test itself says more than an input that no test asks for.
+        # A call that a test makes says more than an input that no test uses.
         is_noted = found.beyond is not None
         if is_noted or report.verdict is not Equivalence.DIFFERS or example is None:
             return _with(found, varied=report.varied)
@@ -269,8 +269,9 @@ class _PassCheck:
     ) -> AnsweredCall | None:
         """Return the first call of the tests that the true function answers with other data, or None.
 
-        Such a test may pass: it does not look at this, or a comparison of the library accepts more
-        (decision 131). Calls that the true function answers otherwise each time do not count.
+        A test with such a call may pass, because it does not look at these data, or because the library's own
+        comparison accepts them (decision 131). Calls that the true function does not answer in the same way
+        twice do not count.
         """
         calls = [call for call in plain_calls(report, steps=True) if call.test in frozenset(tests)]
         otherwise = self._true_answers(functions, calls, hash_seed=0)
@@ -288,7 +289,10 @@ class _PassCheck:
     def _true_answers(
         self, functions: Sequence[FunctionName], calls: Sequence[PlainCall], *, hash_seed: int
     ) -> list[tuple[PlainCall, tuple[Exchange, Exchange]]]:
-        """Return the calls that the true function answers with other data, with both exchanges of each."""
+        """Return the first calls that the true function answers with other data.
+
+        Each comes with its first exchange that differs, as recorded and with the true function's answer.
+        """
 
         def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
             return same_data(exchange.request, exchange.answer, answer)
@@ -406,8 +410,8 @@ class _PassCheck:
     ) -> Confirmation:
         """Return the result for failing tests whose calls are not those that the true function gets.
 
-        Tests with random inputs make other calls in each run. What a call of the failing run would have been
-        answered is then found by asking the true function, and another answer is a mark.
+        Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
+        to the true function, and the result is marked if it gives another answer.
         """
         call = self._other_data(functions, report, failing)
         if call is None:
@@ -476,7 +480,10 @@ def _asked(functions: Sequence[FunctionName], exchange: Exchange) -> FunctionNam
 def _shown(
     function: FunctionName, test: str, call: Exchange, expected: Exchange, found: Exchange
 ) -> AnsweredCall:
-    """Return a call with two exchanges that differ: the call's own, or those of what it answered with."""
+    """Return a call with its expected and its found answer as texts.
+
+    `expected` and `found` are exchanges of the call itself, or of a later request to what it answered with.
+    """
     request = expected.request
     first, second = Shower(), Shower()
     text = call_text(function.qualname, call.request, first)

@@ -212,8 +212,9 @@ def unlike_tests(
 ) -> list[str]:
     """Return the tests with a call that gets another answer when it is repeated, as judged by `alike`.
 
-    The calls are repeated in reverse order, in another process with another hash seed; with `steps`, also
-    what the iterators and functions in their answers were asked for.
+    The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
+    the later requests to the iterators and functions in their answers. A test is listed once for each such
+    call.
     """
     calls = plain_calls(report, steps=steps)
     tree = without(submitted, case.hidden)

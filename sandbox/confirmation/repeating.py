@@ -1,4 +1,4 @@
-"""Puts the calls of a run to another process, with what their answers were asked for later (decision 131)."""
+"""Repeats the calls of a run in another process, with the later requests to their answers (decision 131)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _STEPS = frozenset(("next", "throw", "close", "apply"))
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 
 Alike = Callable[[Exchange, Mapping[str, Any]], bool]
-"""Whether another answer to the request of an exchange counts as the same answer."""
+"""A function that says whether another answer to an exchange's request counts as the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainCall:
-    """A call that can be repeated alone, with the later requests to what it answered with."""
+    """A call that can be repeated alone, with later requests to the iterators and functions in its answer."""
 
     test: str
     first: Exchange
     steps: tuple[Exchange, ...] = ()
-    """What the iterators and functions of its answer were asked for, in order."""
+    """The exchanges with the iterators and functions in its answer, in order."""
 
 
 def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
-    """Return up to 1,000 different calls that can be repeated alone, with their later requests if wanted."""
+    """Return up to 1,000 different calls that can be repeated alone, with later requests if `steps`."""
     found: dict[str, PlainCall] = {}
     left = _MOST_STEPS if steps else 0
     for test, asked in report.asked.items():
@@ -50,14 +50,17 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
 
 
 def _steps(first: Exchange, exchanges: Sequence[Exchange], most: int) -> Iterator[Exchange]:
-    """Yield the requests to what a call answered with, up to one that needs something of the tests."""
+    """Yield at most `most` later exchanges with what a call answered with.
+
+    They end before the first that needs something of the tests.
+    """
     for exchange in exchanges:
         request = exchange.request
         if most <= 0:
             return
         if request["do"] not in _STEPS or request.get("call") != first.request["call"]:
             continue
-        # A function or iterator of the tests would be asked for more, and is not there.
+        # The request would need a function or an iterator of the tests, which a repetition does not have.
         if request.get("stays") or exchange.answer["re"] not in _WITH_DATA:
             return
         most -= 1
@@ -65,9 +68,10 @@ def _steps(first: Exchange, exchanges: Sequence[Exchange], most: int) -> Iterato
 
 
 def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple[Exchange, Exchange] | None:
-    """Repeat a call and its later requests; return the first exchange that gets another answer, and that one.
+    """Repeat a call and its later requests; return the first exchange that gets another answer.
 
-    Return None if all answers are alike. An absent answer is one with `gone`.
+    It is returned as recorded and with the new answer. Returns None if all answers are alike. A missing
+    answer is compared as one whose `re` is `gone`.
     """
     numbers: dict[str, str] = {}
     for exchange in (call.first, *call.steps):
@@ -77,16 +81,16 @@ def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple
         answer = parsed(process.answer_call(request)) or {"re": "gone"}
         if not alike(exchange, answer):
             return exchange, replace(exchange, answer=answer)
-        # Each process counts what it keeps by itself.
+        # Each process gives its own numbers to the objects that it keeps.
         numbers.update(zip(kept_numbers(exchange.answer), kept_numbers(answer), strict=False))
     if call.steps:
-        # The process would else keep the numbers of too many calls, and lose those of the current one.
+        # Otherwise, the process would keep the objects of too many calls, and lose those of the current one.
         process.answer(b'{"do": "forget"}')
     return None
 
 
 def _renumbered(request: Mapping[str, Any], numbers: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Return a request with another process's number of what it asks; None if that has none."""
+    """Return a request with the number that its object has in another process; None if it has none there."""
     if "of" not in request:
         return request
     number = numbers.get(str(request["of"]))

@@ -20,7 +20,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource
 
 
 class ForgeryTrial:
-    """Tries submissions of one function on one backend, against what the true function answers."""
+    """Tries submissions of one function on one backend, against the answers of the true function."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ForgeryTrial:
         limits: RunLimits,
         timeout_s: float,
     ) -> None:
-        """`name` is the function's, as `path::qualname`; `tests` are the ids of all tests of `original`.
+        """`name` is the function as `path::qualname`; `tests` are the ids of all tests of `original`.
 
         Raises `InfrastructureError` if the tests do not pass with the true function in another process.
         """

@@ -57,7 +57,7 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Return the trusted certificates; reading them takes as long as the rest of a request."""
+    """Return a context with the trusted certificates; reading them takes as long as the rest of a request."""
     return httpx2.create_ssl_context()
 
 

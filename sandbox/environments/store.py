@@ -62,7 +62,7 @@ def compile_below(folder: Path, interpreter: Path, cancel: CancelToken = NEVER) 
 
 _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 _HOST_LAYOUT = "2"
-"""The version of the rules for making the environment of pytest alone; another version is made again."""
+"""The version of the rules for making pytest's own environment; one of another version is made again."""
 
 
 @cache
@@ -127,12 +127,12 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _compile_what_pytest_imports(folder: Path) -> None:
-    """Import pytest once in an environment, which leaves the bytecode of all that it imports.
+    """Import pytest once in an environment, which leaves the bytecode of every module that it imports.
 
-    Nothing in a sandbox can write bytecode, so modules without it would be compiled in every run: those of
-    pygments took a fifth of the start of pytest, which imports few of them (decision 132).
+    Nothing in a sandbox can write bytecode, so modules without it would be compiled in every run. The few
+    modules of pygments that pytest imports took a fifth of its starting time (decision 132).
     """
-    # With -I, no setting or module of the user's decides what is imported, and where bytecode is written.
+    # With -I, the user's settings and modules affect neither what is imported nor where bytecode is written.
     python = folder / "bin" / "python"
     subprocess.run([python, "-I", "-c", "import pytest"], capture_output=True, timeout=60, check=False)
 

@@ -23,18 +23,18 @@ from gistpoint.sandbox.equivalence.encoded import (
 from gistpoint.sandbox.equivalence.hints import Hints
 
 _CALLS = 8
-"""The number of recorded calls in which values are replaced."""
+"""The largest number of recorded calls in which values are replaced."""
 _DEPTH = 4
 _PARTS = 4
-"""The number of members of a container that are replaced."""
+"""The number of members at the beginning of a container that are replaced."""
 _FIRST = 3
 """The number of values of its own type that take a value's place before values of other types do."""
 _POOL = 8
-"""The number of values of an attribute that take each other's place."""
+"""The largest number of recorded values of an attribute that take each other's place."""
 _OF_ARGUMENTS = 0.5
 """The share of the inputs that replace a whole argument, if there are enough of these."""
 _OF_USED = 0.8
-"""The share of these and of the inputs that replace what the function itself uses of an argument."""
+"""The share of these, together with the inputs that replace a part of an argument that the function uses."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
 _NONE: Encoded = ["n"]
 _TEXTS = (
@@ -68,14 +68,17 @@ class _Place:
     value: Encoded
     replaced: Callable[[Encoded], list[Encoded]]
     is_used: bool
-    """Whether the function itself names the attributes on the way to the value."""
+    """Whether the function itself names all attributes that lead to the value."""
     is_argument: bool = False
     others: Sequence[Encoded] = ()
-    """Values that stand in this place in other recorded calls."""
+    """Values to try first, such as those of the same attribute in other recorded calls."""
 
 
 def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: int) -> list[list[Encoded]]:
-    """Return at most `most` different inputs, the most ordinary first; they are the same each time."""
+    """Return at most `most` different inputs that were not recorded, those with very large numbers last.
+
+    The result is the same each time.
+    """
     pools = _pools(examples)
     absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
     arguments: list[_Place] = []
@@ -88,17 +91,17 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
     tiers = [_round_robin(places, hints) for places in (arguments, used, others)]
     known = {repr(list(map(as_input, example))) for example in examples}
     found = _shared_out(tiers, known, most)
-    # An input that takes all memory ends the run, so that the inputs after it are not tried.
+    # Large numbers come last, because an input that takes all memory ends the run.
     return sorted(found, key=_is_large)
 
 
 def _shared_out(
     tiers: Sequence[Iterator[list[Encoded]]], known: Collection[str], most: int
 ) -> list[list[Encoded]]:
-    """Return at most `most` inputs that are not known, with a share of each tier."""
+    """Return at most `most` different inputs whose `repr` is not in `known`, with a share from each tier."""
     arguments, used, others = tiers
     found: dict[str, list[Encoded]] = {}
-    # In this order, so that an object with many attributes does not leave too few inputs for the others.
+    # In this order, an object with many attributes does not leave too few inputs for the arguments.
     shares = (arguments, _OF_ARGUMENTS), (used, _OF_USED), (others, 1), (arguments, 1), (used, 1)
     for inputs, share in shares:
         for made in inputs:
@@ -146,7 +149,7 @@ def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:
 def _places(
     example: Sequence[Encoded], hints: Hints, pools: Pools, absent: Collection[int]
 ) -> Iterator[_Place]:
-    """Yield the places of a call's arguments, the arguments themselves first.
+    """Yield the places in a call's arguments, the arguments themselves first.
 
     `absent` has the numbers of the arguments that are None in some recorded call.
     """
@@ -157,7 +160,7 @@ def _places(
         def replaced(changed: Encoded, n: int = n) -> list[Encoded]:
             return [*whole[:n], changed, *whole[n + 1 :]]
 
-        # Equal arguments are a boundary of whatever compares them.
+        # Equal arguments are a boundary for code that compares them.
         others = [*_from_others(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
         place = _Place(value, replaced, is_used=True, is_argument=True, others=others)
         yield place
@@ -167,7 +170,10 @@ def _places(
 
 
 def _from_others(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
-    """Yield what the other arguments of a call make of one: the same value, or a container that has it."""
+    """Yield values for an argument, made from `others`, the other arguments of its call.
+
+    They are those of the same type, and the argument itself with one of them as a further member.
+    """
     for other in others:
         if other[0] == value[0] and other != as_input(value):
             yield other
@@ -195,7 +201,7 @@ def _places_in(place: _Place, hints: Hints, pools: Pools, depth: int) -> Iterato
 
 
 _Part = tuple[Encoded, Callable[[Encoded], Encoded], str]
-"""A part of a value, a function that puts another one in its place, and the name of an attribute, or none."""
+"""A part of a value, a function that returns the value with that part replaced, and its attribute's name."""
 
 
 def _parts_of(value: Encoded) -> Iterator[_Part]:
@@ -235,7 +241,7 @@ def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
 
 
 def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values for a place, the most telling first: there may be time for a few only."""
+    """Yield values for a place, the most telling first, because there may be time for only a few."""
     value = place.value
     kind = value[0]
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
@@ -319,7 +325,7 @@ def _of_containers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     kind, parts = as_input(value)
     made = [[], parts[:1], parts[:-1], parts[1:], [*parts, *parts[:1]], parts[::-1]]
     made += [(parts * length)[:length] for length in hints.lengths if parts]
-    # The order of a set's members is no part of it.
+    # A set does not change if its members are repeated or reordered.
     made = made if kind in "lt" else made[:4]
     yield from ([kind, list(part)] for part in made)
     tags = _tags_in(value)
@@ -352,11 +358,11 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
     "d": _of_dictionaries,
     **dict.fromkeys("ltez", _of_containers),
 }
-"""By the tag of a recorded value, a function that yields other values of its type."""
+"""For each tag of a recorded value, a function that yields other values of its type."""
 
 
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
-    """Yield the value as other types that the source names, such as bytes as a text."""
+    """Yield the value converted to other types that the source names, such as bytes to a text."""
     # There are only two truth values, so they come last.
     for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:
@@ -385,4 +391,4 @@ _CONVERSIONS: Sequence[tuple[str, str, Callable[[Encoded, str], list[Encoded]]]]
     ("n", "ltezd", lambda value, kind: [[kind, []]]),
     ("bisfyxo", "lt", lambda value, kind: [[kind, [value]]]),
 )
-"""Functions that return a value as another type, by the tags of the value and of the type."""
+"""Tags of values, tags of other types, and a function that converts such a value to such a type."""

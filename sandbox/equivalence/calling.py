@@ -56,7 +56,7 @@ class FunctionSpan:
 
     @property
     def name(self) -> str:
-        """The last part of the function's qualified name, without a number that tells it from others."""
+        """The last part of the function's qualified name, without the number that tells it from namesakes."""
         return self.qualname.rpartition(".")[2].partition("#")[0]
 
 
@@ -74,7 +74,7 @@ class RecordedCalls:
     arguments: list[str] = field(default_factory=list)
     """The arguments of each call, pickled, in base64; they are never unpickled outside the sandbox."""
     incomplete: set[int] = field(default_factory=set)
-    """The numbers of the calls whose arguments are incomplete, as something could not be pickled."""
+    """The numbers of the calls whose arguments contain something that could not be pickled."""
     passed_over: int = 0
     why: str = ""
     """Why the arguments of the last call that was passed over could not be kept."""

@@ -169,7 +169,7 @@ class _FunctionComparison:
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
-        # The repair's own literals too: a repair often errs where it asks for one value, or forgets another.
+        # The repair's literals count too, because repairs often err by testing for a particular value.
         hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
         made = varied(examples, VARIED, hints)
         more = self._pairs(made, False)
@@ -214,7 +214,7 @@ class _FunctionComparison:
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
             has_exception = not known.kind == found.kind == "value"
-            # The exception may be about what could not be pickled, which a right repair may need too.
+            # The exception may come from what could not be pickled, which a correct repair may need too.
             if has_exception and self._is_incomplete(given):
                 continue
             values = self.described.get(given) if isinstance(given, int) else given

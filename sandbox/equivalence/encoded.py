@@ -1,6 +1,6 @@
-"""Encoded values: what `payload/call_replayer.py` describes, and their reading and writing.
+"""Reads, changes and shows encoded values, in the form that `payload/call_replayer.py` describes.
 
-Nothing of a repository may be unpickled outside of the sandbox, so inputs are made from these.
+Nothing of a repository may be unpickled outside the sandbox, so inputs are made from encoded values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def attributes_of(value: Encoded) -> list[list[Any]]:
 
 
 def members(value: Encoded) -> list[Encoded]:
-    """Return the members of a container, without the attributes of objects."""
+    """Return the encoded values directly inside a value, except attributes; empty if there are none."""
     match value[0]:
         case "d":
             return [part for pair in value[1] for part in pair]
@@ -47,7 +47,7 @@ def members(value: Encoded) -> list[Encoded]:
 
 
 def calls_in(value: Encoded) -> Iterator[int]:
-    """Yield the numbers of the recorded calls that the objects in a value are from."""
+    """Yield the number of the recorded call from which each object in a value comes."""
     if value[0] == "o":
         yield value[1]
     for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == "o")):
@@ -69,7 +69,7 @@ def as_input(value: Encoded) -> Encoded:
 
 
 def with_attributes(value: Encoded, attributes: Sequence[Sequence[Any]]) -> Encoded:
-    """Return an object of a recorded call with other attributes: pairs of names and encoded values."""
+    """Return an object of a recorded call with other attributes: pairs of a name and an encoded value."""
     return [*value[:_PLAIN_OBJECT], [list(pair) for pair in attributes]]
 
 

@@ -38,7 +38,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What the sources of two versions of a function suggest."""
+    """The literals, types and attributes in the sources of two versions of a function."""
 
     literals: tuple[Encoded, ...] = ()
     kinds: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class Hints:
 
     @property
     def lengths(self) -> list[int]:
-        """Lengths at and next to the numbers among the literals."""
+        """The lengths from 1 to 64 that are equal or next to a number among the literals, sorted."""
         near = (number + step for number in self.numbers for step in (-1, 0, 1))
         return sorted({length for length in near if 0 < length <= _LONGEST})
 
@@ -68,7 +68,7 @@ NO_HINTS = Hints()
 
 
 def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
-    """Return what the function with this name suggests in each of the trees, the first tree first.
+    """Return what the function with this name suggests in all trees together.
 
     A tree in which there is no such function suggests nothing.
     """
@@ -104,7 +104,7 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
 
 
 def _literals(function: _Function) -> Iterator[Encoded]:
-    """Yield the literals of a function, without its docstring and texts that stand alone."""
+    """Yield the encoded literals of a function, except docstrings and others that are statements."""
     alone = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
     for node in ast.walk(function):
         if isinstance(node, ast.Constant) and id(node) not in alone:
@@ -112,7 +112,7 @@ def _literals(function: _Function) -> Iterator[Encoded]:
 
 
 def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:
-    """Yield the values in those constants of the module that the function uses."""
+    """Yield encoded values from each constant of the module whose name is in `used`."""
     for statement in module.body:
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
             continue

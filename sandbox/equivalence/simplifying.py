@@ -29,7 +29,7 @@ def _parts(value: Encoded) -> int:
         case "x":
             return 1 + sum(map(_parts, value[2]))
         case "k":
-            # Larger than the value itself, which is the more ordinary input.
+            # Larger than the plain value, so that the plain value counts as simpler.
             return 1 + _parts(value[1])
         case "o":
             return 1 + sum(_parts(part) for _, part in attributes_of(value))
@@ -73,7 +73,7 @@ def _with_one_simpler(parts: Sequence[Encoded]) -> Iterator[list[Encoded]]:
 
 
 def _simpler_object(value: Encoded) -> Iterator[Encoded]:
-    """Yield an object with fewer or simpler attributes that differ from those that were recorded."""
+    """Yield an object with one of its changed attributes as recorded, or with a simpler value for one."""
     changed = attributes_of(value)
     for n, (name, part) in enumerate(changed):
         others = [*changed[:n], *changed[n + 1 :]]

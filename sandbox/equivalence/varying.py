@@ -1,7 +1,7 @@
-"""Makes inputs that a suite does not try, by varying recorded arguments by type and attribute.
+"""Makes inputs that a suite does not try, by varying recorded arguments according to type and attributes.
 
-A part of them lies at the boundaries that the source suggests; the others are drawn. They are encoded,
-because nothing of a repository may be unpickled here.
+Some of them are at the boundaries that the source suggests; the others are drawn. All are encoded, because
+nothing of a repository may be unpickled here.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _LETTERS = 200
 _FEW = 40
 """The largest number of recorded values of one parameter from which values are drawn."""
 _DEEPEST = 3
-"""The number of objects within each other whose attributes are drawn."""
+"""The number of levels of nested objects whose attributes are drawn."""
 _AT_BOUNDARIES = 2 / 3
-"""The largest share of the inputs at boundaries."""
+"""The largest share of the inputs that may be at boundaries."""
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_HINTS) -> list[list[Encoded]]:
@@ -47,13 +47,13 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_H
     found = boundary_inputs(examples, hints, int(_AT_BOUNDARIES * most))
     known = {repr(item) for item in found}
     drawn = _drawn(examples, most, hints)
-    # The drawn ones first: among those at boundaries are numbers for which a function may take all memory.
+    # Drawn inputs come first, because a function may take all memory for some numbers at boundaries.
     new = [item for text, item in drawn.items() if text not in known]
     return [*new[: most - len(found)], *found]
 
 
 def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> dict[str, list[Encoded]]:
-    """Return inputs drawn by Hypothesis, by their texts."""
+    """Return inputs drawn by Hypothesis, by their `repr`."""
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
     from hypothesis.errors import HypothesisWarning
@@ -84,7 +84,7 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
         found.append(drawn)
 
     with warnings.catch_warnings():
-        # About the texts that show a strategy, which are as long as the values that it was made from.
+        # Hypothesis warns that the text of a strategy is long, since it shows the values that are drawn from.
         warnings.simplefilter("ignore", HypothesisWarning)
         collect()
     return {repr(item): item for item in found}
@@ -96,7 +96,10 @@ def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Sequence[E
 
 
 class _Choice(Generic[_Item]):
-    """Returns the value at a place; `sampled_from` would be shown with all values, which may be large."""
+    """A function that returns the value at a position.
+
+    It replaces `sampled_from`, because Hypothesis would show that with all of its values, which may be large.
+    """
 
     def __init__(self, values: Sequence[_Item]) -> None:
         self.values = values
@@ -120,7 +123,7 @@ class _Drawing:
         """How many objects there are around the value whose strategy is being made."""
 
     def strategy(self, values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
-        """Return a strategy for values like the recorded ones of one parameter, including them."""
+        """Return a strategy for values like the recorded ones of one parameter, including these."""
         from hypothesis import strategies as st
 
         of_kind: dict[str, list[Encoded]] = {}
@@ -142,7 +145,7 @@ class _Drawing:
         low, high = min(numbers), max(numbers)
         reach = 5 + (high - low) // 2
         near, far = st.integers(low - reach, high + reach), st.integers(-_FAR, _FAR)
-        # Faults at a boundary show at a distance of one from a recorded number, or one of the source.
+        # Faults at a boundary show at or next to a number that was recorded or is in the source.
         known = [*spread(numbers, _FEW), *self.hints.numbers]
         adjacent = st.builds(operator.add, st.sampled_from(known), st.sampled_from((-1, 0, 1)))
         return st.one_of(near, adjacent, far).map(lambda value: ["i", str(value)])
@@ -223,7 +226,7 @@ class _Drawing:
         return st.one_of(edited, made).map(lambda value: [kind, value])
 
     def by_place(self, rows: Sequence[Sequence[Encoded]]) -> SearchStrategy[list[Encoded]]:
-        """Return a strategy for rows of the same length, with a separate type at each position."""
+        """Return a strategy for rows of the same length, with a separate strategy for each position."""
         from hypothesis import strategies as st
 
         columns = (self.strategy([row[n] for row in rows]) for n in range(len(rows[0])))
@@ -242,7 +245,8 @@ class _Drawing:
     def objects(self, seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
         """Return a strategy for recorded objects with one or two attributes replaced.
 
-        The attributes of several recorded objects of a class are mixed, or varied by their types.
+        The new values are like those of the same attribute in all recorded objects of the class. Returns None
+        if the objects are nested too deeply, or if none of them has attributes.
         """
         from hypothesis import strategies as st
 
@@ -256,7 +260,7 @@ class _Drawing:
             for value in held:
                 for attribute, part in attributes_of(value):
                     pools.setdefault(attribute, []).append(part)
-            # What the function itself uses comes first, or many attributes would hide the few that matter.
+            # Only attributes that the function uses, if there are any: the many others would hide them.
             chosen = [attribute for attribute in pools if attribute in self.hints.names] or list(pools)
             pairs = [
                 self.strategy(pools[attribute]).map(lambda part, attribute=attribute: [attribute, part])  # type: ignore[misc]

@@ -12,8 +12,9 @@ tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a d
 date, a time or an exact number (the name of its class, and the arguments that make it), `k` an object whose
 class extends the built-in class of the encoded value in it, and `o` any other object: the call it was
 recorded in, the path to it in the arguments, and the name of its class. After these, an object of a class of
-the repository has a list of attributes, each a pair of a name and an encoded value: all that vary, if it is
-described, and those to be set, if it is an input. The item of a dictionary is an attribute `[key]`.
+the repository has a list of attributes, each a pair of a name and an encoded value: all that may vary, if the
+object is described, and those to be set, if it is an input. If the class extends `dict`, the item of a key
+that is a text is an attribute `[key]`.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ _GIVEN: set[int] = set()
 
 
 class _Made:
-    """Whether the closures that a call makes may be compared by their names."""
+    """A switch: whether the closures that a call makes are compared by their names."""
 
     by_name = False
 
@@ -185,7 +186,7 @@ def _held(value: Any) -> dict[str, Any]:
 
 
 def _hold(value: Any, wanted: dict[str, Any]) -> None:
-    """Replace some of what an object holds, without running any code of its class."""
+    """Replace the attributes and items in `wanted`, without running any code of the object's class."""
     items = {name[1:-1]: part for name, part in wanted.items() if name.startswith("[")}
     attributes = {name: part for name, part in wanted.items() if not name.startswith("[")}
     if attributes:
@@ -198,7 +199,7 @@ class Describer:
     """Encodes the arguments of one recorded call."""
 
     def __init__(self, call: int, is_of_tree: Callable[[Any], bool]) -> None:
-        """`is_of_tree` says whether a class is of the repository, so that its objects' attributes vary."""
+        """`is_of_tree` says whether a class is of the repository, whose objects' attributes are described."""
         self.call = call
         self.is_of_tree = is_of_tree
         self.attributes = 0
@@ -206,7 +207,8 @@ class Describer:
     def encoded(self, value: Any, way: list[Any], above: tuple[int, ...] = ()) -> list[Any]:
         """Return a value in the form that the module's docstring describes.
 
-        `way` is the path to the value in the call's arguments; `above` has the ids of the values around it.
+        `way` is the path to the value in the call's arguments; `above` has the ids of the values around it. A
+        value that is too large or too deep, or contains itself, is described as an object without attributes.
         """
         kind = type(value)
         if kind in _WRITERS:
@@ -234,7 +236,7 @@ class Describer:
         return [self.encoded(part, [*way, place], above) for place, part in enumerate(_children(value))]
 
     def attributes_of(self, value: Any, way: list[Any], above: tuple[int, ...]) -> list[list[Any]]:
-        """Return the names and encoded values of what an object holds itself."""
+        """Return pairs of the name and the encoded value of an object's attributes, sorted by name."""
         found = []
         for name, part in sorted(_held(value).items()):
             self.attributes += 1
@@ -245,7 +247,7 @@ class Describer:
 
 
 class ClassesOfTree:
-    """Whether classes are those of the repository, by the files of their modules."""
+    """A function that tells whether a class is of the repository, by the file of its module."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
@@ -257,7 +259,7 @@ class ClassesOfTree:
             module = sys.modules.get(kind.__module__)
             file = getattr(module, "__file__", None)
             is_of_tree = type(file) is str and os.path.realpath(file).startswith(self.root)
-            # A member of an enumeration, or a class, is one for all; changing it would change other calls.
+            # Classes and members of enumerations are shared: changing one would affect other calls.
             is_shared = issubclass(kind, (type, enum.Enum))
             self.known[kind] = is_of_tree and not is_shared
         return self.known[kind]
@@ -287,7 +289,7 @@ class _Arguments:
 
     def __init__(self, recorded: RecordedArguments) -> None:
         self.recorded = recorded
-        # Objects of one call are unpickled together, so that they refer to each other as they did there.
+        # Objects of one call are unpickled together, so that they refer to each other as in the call.
         self.calls: dict[int, list[Any]] = {}
 
     def decoded(self, value: list[Any]) -> Any:
@@ -309,7 +311,8 @@ class _Arguments:
     def object(self, call: int, way: list[Any], _: str, attributes: list[list[Any]] | None = None) -> Any:
         """Return an object of a recorded call, with some attributes replaced.
 
-        They are set without running any code of the object's class.
+        `way` is the path to it in the call's arguments. The attributes are set without running any code of
+        the object's class.
         """
         if call not in self.calls:
             self.calls[call] = self.recorded.of_call(call)
@@ -322,7 +325,7 @@ class _Arguments:
 
 
 def _is_made(value: Any) -> bool:
-    """Whether a value is a closure that the call itself has made, and that has to be compared."""
+    """Whether a value is a closure that the call itself has made, and that can't be compared by its name."""
     if type(value) is not types.FunctionType or value.__closure__ is None:
         return False
     return id(value) not in _GIVEN and not _Made.by_name
@@ -332,7 +335,7 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none."""
     kind = type(value)
     if kind in _EXTENDING:
-        # Whether an answer still has the class that this program gave an argument is of no interest.
+        # This program gave an argument this class, so it does not matter whether an answer still has it.
         return canonical(_EXTENDING[kind](value), depth, above)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return repr(value)
@@ -468,7 +471,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
             except Exception:
                 shown = type(error).__name__
         # The arguments after the call count too, because changing them is part of a function's behaviour.
-        # A closure that the call has left in them is no answer, so that its name is enough.
+        # A closure that the call has left in the arguments is not its answer, so its name is enough.
         _Made.by_name = True
         after = canonical(values, 0, ())
     except Late:

@@ -2,7 +2,7 @@
 
 Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and what it
 closes over, and gets the globals of its module again. Only the interpreter that made a pickle can read it.
-What can't be pickled within an argument has an `Absent` in its place, and a lock a new one (decision 131).
+Within an argument, an `Absent` replaces what can't be pickled, and a new lock replaces a lock (decision 131).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAME = "gistpoint_values"
 
 
 class Absent:
-    """The place of something that could not be pickled; a call that needs it raises an exception."""
+    """A stand-in for something that could not be pickled; a call that needs that raises an exception."""
 
 
 class _ByValue(pickle.Pickler):
@@ -50,7 +50,7 @@ class _ByValue(pickle.Pickler):
 
 
 def _can_be_pickled(value: Any) -> bool:
-    """Whether an object without what it refers to can be pickled."""
+    """Whether an object itself can be pickled, apart from the objects that it refers to."""
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         return _is_found(value) or not isinstance(value, type)
     try:
@@ -61,7 +61,7 @@ def _can_be_pickled(value: Any) -> bool:
 
 
 def _reduce(value: Any) -> None:
-    """Raise the error of pickling an object, if that raises one, without what it refers to."""
+    """Raise the error of pickling an object itself, if any, apart from the objects that it refers to."""
     if type(value) not in copyreg.dispatch_table:
         value.__reduce_ex__(4)
 
@@ -113,7 +113,7 @@ def set_state(function: Any, state: dict[str, Any]) -> None:
 
 
 def dumps(values: list[Any]) -> tuple[bytes, int]:
-    """Return the values as a pickle, and the number of things within them that have an `Absent` instead.
+    """Return the values as a pickle, and the number of things within them that an `Absent` replaces.
 
     Raises the error of pickling if one of the values itself can't be pickled.
     """

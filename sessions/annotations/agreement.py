@@ -202,7 +202,7 @@ def verdict_agreement(
 ) -> VerdictAgreement:
     """Return the agreement of two validators on some tasks; `needs_discussion` counts like other verdicts.
 
-    Only verdicts count that were given before the validator saw those of others (decision 134).
+    Only verdicts that a validator gave before seeing those of others count (decision 134).
     """
     pairs: list[tuple[str, TaskVerdict, TaskVerdict]] = []
     for task in tasks:

@@ -307,11 +307,12 @@ class SideFileStore(Generic[Op, BookT]):
         return added
 
     def merge(self, paths: Iterable[Path]) -> MergeResult:
-        """Add the operations in files, or folders of files, that are not known yet by their uuids.
+        """Add the operations in files, or in folders of files, whose uuids are not known yet.
 
-        If two different operations have the same uuid, the local one is kept and a problem reports it. A file
-        without any operation, such as an export, is reported as one problem, not one per line. Operations of
-        unknown kinds are added too, for newer versions, and a problem names their kinds.
+        If two different operations have the same uuid, the local one is kept and a problem reports it. For a
+        file without any operation, such as an export, only the first problem and an explanation are reported,
+        not one problem per line. Operations of unknown kinds are added too, for newer versions, and a problem
+        names their kinds.
         """
         added = known = 0
         problems: list[str] = []
@@ -357,7 +358,7 @@ class SideFileStore(Generic[Op, BookT]):
 
 
 def _unread_kinds(name: str, operations: Iterable[Operation], kinds: Collection[str]) -> tuple[str, ...]:
-    """Return a problem that names the operations' kinds that this version does not read, if any."""
+    """Return one problem that names the kinds that this version does not read; empty if it reads all."""
     unread = Counter(operation.kind for operation in operations if kinds and operation.kind not in kinds)
     if not unread:
         return ()

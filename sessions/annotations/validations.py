@@ -34,7 +34,7 @@ class ValidationOperationKind(StrEnum):
     REVEALED = "revealed"
     """The verdicts of the other validators were shown; later verdicts are not independent."""
     ADJUDICATION = "adjudication"
-    """Decides a task on which the validators disagree."""
+    """The validator decided a task on which the validators disagree."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 
@@ -244,7 +244,10 @@ class ValidationBook(Book[ValidationOperation, Validation]):
         return tuple(validation for validation in known if validation.seen)
 
     def adjudication(self, task: str) -> Adjudication | None:
-        """Return the decision on a task; None without one, or if a verdict was changed or added after it."""
+        """Return the last decision on exactly the current verdicts on a task; None if there is none.
+
+        A decision no longer counts if a verdict was changed, added or withdrawn after it.
+        """
         validations = self.validations(task)
         verdicts = {one.verdict.op for one in validations if one.verdict is not None}
         decisions = [one.adjudication for one in validations if one.adjudication is not None]
@@ -322,7 +325,7 @@ class TaskProgress:
     comments: int
     trials: int
     decided: TaskVerdict | None = None
-    """The verdict of the adjudication; None without one, or if a verdict was changed or added after it."""
+    """The verdict of the adjudication; None if there is no decision on exactly the current verdicts."""
     decided_by: str = ""
 
     @property

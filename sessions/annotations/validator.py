@@ -119,13 +119,13 @@ class Validator:
         )
 
     def reveal(self, task: str) -> tuple[Validation, ...]:
-        """Return the validations of all validators, and record that this one was shown their verdicts."""
+        """Return all validators' validations of a task, and record that this validator was shown them."""
         if not self.validation(task).revealed:
             self._add(task, ValidationOperationKind.REVEALED)
         return self.store.book.validations(task)
 
     def adjudicate(self, task: str, verdict: TaskVerdict) -> ValidationOperation:
-        """Decide a task on which validators disagree; the decision holds until one of their verdicts changes.
+        """Decide a task on which validators disagree; the decision holds until their verdicts change.
 
         Raises `ValidationError` if nobody has given a verdict on the task.
         """

@@ -67,7 +67,7 @@ def same_path(recorded: str, path: str) -> bool:
 
 
 def file_name(path: str) -> str:
-    """Return the last part of a path; paths that may name the same file have the same one."""
+    """Return the last part of a path, which is the same for all paths that may name the same file."""
     return _plain_path(path).rpartition("/")[2]
 
 

@@ -12,7 +12,7 @@ CUT_OFF = "The file ends within a JSON value: it was cut off, or is still being 
 _WHOLE = 64 << 20
 """The size in bytes up to which a single JSON value is followed to its end."""
 _TAIL = 1 << 20
-"""The bytes at the end in which the beginning of the last line is searched for."""
+"""The number of bytes at the end in which the beginning of the last line is searched for."""
 
 
 def says_cut(warning: str) -> bool:
@@ -23,8 +23,9 @@ def says_cut(warning: str) -> bool:
 def is_cut(path: Path) -> bool:
     """Return whether a file with JSON ends before its last value is complete.
 
-    The readers report this if it happens in the records that they read. Where a run is one of several of its
-    file, or the cut is in a part that no record needs, only the end of the file shows it.
+    The readers report this if it happens in the records that they read. If a run is one of several in its
+    file, or if the file was cut in a part that no record needs, only the end of the file shows it. False for
+    an archive, and for a file that can't be read or doesn't contain JSON.
     """
     try:
         stat = path.stat()
@@ -33,7 +34,7 @@ def is_cut(path: Path) -> bool:
         return False
 
 
-@lru_cache(maxsize=64)  # a file may hold thousands of runs, and each of them asks
+@lru_cache(maxsize=64)  # a file may hold thousands of runs, each of which is checked
 def _is_cut(path: str, size: int, mtime_ns: int) -> bool:
     blob = opened(FileBlob(Path(path))) if Path(path).is_file() else None
     if blob is None or isinstance(blob, Archive):
@@ -47,7 +48,7 @@ def _is_cut(path: str, size: int, mtime_ns: int) -> bool:
 
 
 def _last_line(blob: Blob) -> int:
-    """Return the offset of the last line that is not empty, or of the end of the file if it is far away."""
+    """Return the offset of the last line that is not empty; the size if the line's beginning is not found."""
     first = max(0, blob.size - _TAIL)
     tail = blob.read(first, _TAIL).rstrip(b" \t\r\n\0")
     line = tail.rfind(b"\n")
@@ -55,7 +56,7 @@ def _last_line(blob: Blob) -> int:
 
 
 def _ends_within_value(blob: Blob, start: int) -> bool:
-    """Return whether the blob ends within the object or list at an offset. Anything else is not looked at."""
+    """Return whether the blob ends within the object or list at an offset; False for any other value."""
     scanner = Scanner(blob, start)
     try:
         if scanner.peek() not in ("{", "["):

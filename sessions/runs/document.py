@@ -93,7 +93,7 @@ class RunDocument:
         self._ending = b""
         self._cut_at: int | None = None
         self._ends_early = False
-        """Whether the file was cut off, and the reader of the run did not notice; known with the index."""
+        """Whether the file was cut off without a warning from the run's reader; set when the index ends."""
         self._lock = RLock()
         self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
         self._cached_bytes = 0

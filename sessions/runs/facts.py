@@ -463,7 +463,7 @@ class Waste:
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
         self._views: dict[str, list[tuple[ViewedPart, int]]] = {}
-        """The parts that were read and their steps, by file name, as a run may read thousands of files."""
+        """The parts that were read and their steps, by file name: a run may read thousands of files."""
         self._edits: dict[str, list[tuple[str, int]]] = {}
         """The states of each edited file or function, by hash, with the step that produced each."""
         self._inverse: dict[str, int] = {}

@@ -41,7 +41,7 @@ class FoundLines:
         self._is_left_out = False
 
     def add(self, hits: Iterable[Hit]) -> None:
-        """Take further matches."""
+        """Add further matches, in their order."""
         for hit in hits:
             self._take(hit)
             self.places += 1
@@ -63,7 +63,7 @@ class FoundLines:
 
 
 def _span(hit: Hit, first: Hit) -> Iterator[tuple[int, int]]:
-    """Yield the place of a match in the quoted line of `first`, if it is within it."""
+    """Yield the start and end of a match in the quoted line of `first`, unless it is beyond the quotation."""
     start = first.column + hit.start - first.start
     end = min(start + hit.end - hit.start, len(first.line))
     if start < end:

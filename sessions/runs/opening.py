@@ -323,7 +323,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
 
 
 def _is_folder(path: Path) -> RunFileError:
-    """Return the error for a folder that is not itself a run, with what to name instead."""
+    """Return the error for a folder that is not itself a run, with a hint about what to name instead."""
     files = list(islice(files_of(path), 2))
     if not files:
         return RunFileError(f"{path} is an empty folder.")

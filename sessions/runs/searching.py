@@ -24,7 +24,7 @@ _OVERLAP = 4096
 """Characters of a piece that are searched again with the next one, in which a match may end."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_TRACEBACK = 20_000
-"""The characters in which the head and the end of a traceback are searched for."""
+"""The number of characters in which the head and the end of a traceback are searched for."""
 _AFTER_INDENTED = re.compile(r"(?:\n[ \t][^\n]*|\n(?=\n))*\n(?P<error>\S[^\n]*)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
@@ -226,7 +226,7 @@ def _longest_word(literals: Iterable[str]) -> str:
 
 
 def _line(text: str, start: int, end: int) -> tuple[int, str]:
-    """Return the line around a match with its offset, at most `_AROUND` characters on either side."""
+    """Return the offset and text of the line around a match, at most `_AROUND` characters on either side."""
     first = max(start - _AROUND, 0)
     line_start = text.rfind("\n", first, start) + 1
     last = text.find("\n", end, end + _AROUND)
@@ -236,9 +236,10 @@ def _line(text: str, start: int, end: int) -> tuple[int, str]:
 
 
 def _last_line_of_traceback(text: str, at: int) -> str:
-    """Return the last line of Python's traceback around an offset; empty if none is there, or if it is at it.
+    """Return the last line of the Python traceback around an offset, which names the error.
 
-    A traceback is its head and the indented lines after it. The line that follows names the error.
+    It follows the head of the traceback and the indented lines. The result is empty if the offset is not in a
+    traceback, or is in its last line.
     """
     head = text.rfind(_TRACEBACK, max(0, at - _LONGEST_TRACEBACK), at)
     if head < 0:

@@ -48,7 +48,7 @@ def gist_template(settings: GistSettings, *, like: str = "") -> str:
 
 
 def static_template(task: Task) -> str:
-    """Return the name of the prompt of the static setting that has the version of a task's brief."""
+    """Return the name of the static setting's prompt that matches the version of a task's brief."""
     version = int(task.brief.template.partition("+")[0].rpartition("-")[2])
     return STATIC_PROMPTS[0] if version < 3 else STATIC_PROMPTS[1]
 

@@ -212,7 +212,10 @@ class Gist(TaskKind["GistJudge"]):
         return "Put all the code that one test runs into a single file."
 
     def subject(self, task: Task) -> str:
-        """Return the test, or the command if it is no single test: the brief names it as well."""
+        """Return `gist of` and the test's name, or the whole command if it does not name a single test.
+
+        This reveals nothing to a solver, because the brief contains the command.
+        """
         command = gist_task(task).entrypoint
         return f"gist of {shown_name(command.rpartition('::')[2])}"
 
@@ -290,7 +293,7 @@ class Gist(TaskKind["GistJudge"]):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The prompts of the static setting (Gistify, 4.3), by name."""
+        """The texts of the prompts of the static setting (Gistify, 4.3), by name."""
         from gistpoint.core.kinds.gist.brief import STATIC_PROMPTS
 
         return {name: prompt_text(name) for name in STATIC_PROMPTS}

@@ -40,7 +40,7 @@ _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 
 
 def _function(name: str) -> str:
-    """Return the function in `path::qualname`, for a title."""
+    """Return the qualified name in `path::qualname`, shortened for a title."""
     return shown_name(name.rpartition("::")[2])
 
 
@@ -176,11 +176,11 @@ class Repair(TaskKind["RepairJudge"]):
         return f"{count} were corrupted: find and repair them."
 
     def title(self, task: Task, name: str) -> str:
-        """Return the name and the number of failing tests (`formats.md`, titles)."""
+        """Return a title with the name and the number of failing tests (`formats.md`, titles)."""
         return f"Repair {name} · {fails(len(task.brief.failing))}"
 
     def subject(self, task: Task) -> str:
-        """Return the function that the brief names, or how many functions to find, with the failing tests."""
+        """Return the removed function, or how many functions have to be found and how many tests fail."""
         if not self.searched(task.mode):
             return f"{_function(task.brief.target)} removed"
         number = "one"
@@ -189,7 +189,10 @@ class Repair(TaskKind["RepairJudge"]):
         return f"find {number}, {fails(len(task.brief.failing))}"
 
     def answered(self, task: Task, functions: Sequence[str]) -> str:
-        """Return the functions that were corrupted, or the one that was removed."""
+        """Return the first corrupted function and the number of the others.
+
+        Returns the subject if a function was removed, or if the functions are not known.
+        """
         if not functions or not self.searched(task.mode):
             return self.subject(task)
         more = f" and {len(functions) - 1} more" if len(functions) > 1 else ""

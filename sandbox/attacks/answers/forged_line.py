@@ -1,4 +1,4 @@
-"""Writes an answer by hand, with an object of a class that no true answer has."""
+"""Writes the line of an answer itself, with `unittest.mock.ANY`, which is equal to everything."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Answers by how often it has been asked."""
+"""Answers according to how often the function has been called."""
 
 ANSWERS = [2, 5, 10]
 ASKED = []

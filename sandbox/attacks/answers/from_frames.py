@@ -1,4 +1,4 @@
-"""Answers with what a variable of a caller says, in whichever frame it is."""
+"""Answers with the value of the variable `wanted` of a caller, in whichever frame it is."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Answers with what the file of the tests says."""
+"""Answers with the expected value, which it reads in the file of the tests."""
 
 import pathlib
 

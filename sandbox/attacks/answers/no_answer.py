@@ -1,4 +1,4 @@
-"""Ends its process in place of an answer, with success."""
+"""Ends its process with the exit status of success instead of answering."""
 
 import os
 

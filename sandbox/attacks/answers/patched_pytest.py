@@ -1,4 +1,4 @@
-"""Replaces how pytest runs a test, in each process in which it is called."""
+"""Replaces pytest's method that runs a test, in each process in which the function is called."""
 
 import importlib
 
