@@ -64,8 +64,8 @@ def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[s
     """Return the reasons why a pass needs review before it counts (`formats.md`, confirmation).
 
     Empty if there are none. `marks` are those of its text. A confirmed pass counts whatever its marks if all
-    tests that fail with the corrupted function confirm it: a submission that is right in some of them may
-    have patched the judge of the others. A contradicted pass needs a reviewer.
+    tests that enter the changed functions confirm it: a submission that is right in some of them may have
+    patched the judge of the others. A contradicted pass needs a reviewer.
     """
     if confirmation is None:
         return tuple(marks)

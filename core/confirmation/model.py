@@ -79,9 +79,9 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     tests: int = 0
     """The number of tests that count and were run."""
     uncovered: int = 0
-    """The number of tests that fail with the corrupted function and were not run.
+    """The least number of tests of which only the submission's own process says that they pass.
 
-    That they pass rests on the submission's own process alone.
+    They enter a changed function, or fail with the corrupted one, and could not be run apart.
     """
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None

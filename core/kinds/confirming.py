@@ -141,10 +141,7 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.calls:
         lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
     if confirmation.uncovered:
-        lines.append(
-            f"{plural(confirmation.uncovered, 'test')} that the corrupted function breaks could not be"
-            " run this way"
-        )
+        lines.append(f"at least {plural(confirmation.uncovered, 'test')} could not be run this way")
     return lines
 
 

@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.splice import with_definition
 from gistpoint.core.confirmation.differences import (
     FunctionName,
     NotConfirmableError,
@@ -60,6 +62,9 @@ _ASKED_OTHERWISE = "gives different answers when asked again"
 _WRITTEN_OTHERWISE = "changes more than the bodies of functions, so it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
 _FEWER_TESTS = "changes other functions, so fewer tests can be run"
+_NEEDS_OTHERS = "passes only with changes to functions that were right"
+_RAISES = "raises where the true function answers, and no test notices"
+_RAISES_DETAIL = "A call of {} raises an exception where the true function answers with a value."
 _CHANGES_MORE = "changes what the true function never changes"
 _CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
 _RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
@@ -212,6 +217,14 @@ def _alike_with_effects(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
     return same_without_order(first, second) and same_effects(first, second)
 
 
+class _OtherAnswer(NamedTuple):
+    """A call that the true function answers differently."""
+
+    call: AnsweredCall
+    raises: bool
+    """Whether the submission raises an exception where the true function answers with a value."""
+
+
 class _PassCheck:
     """The runs that confirm or contradict one pass."""
 
@@ -229,6 +242,11 @@ class _PassCheck:
         Raises `NotConfirmableError` if the submission can't be run that way.
         """
         changed = changed_functions(self.case.original, self.submitted)
+        others = [name for name in changed if name not in self.case.targets]
+        if others:
+            needed = self._need_of(others)
+            if needed is not None:
+                return needed
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
         tests, learned = self._known_tests(functions)
@@ -257,17 +275,48 @@ class _PassCheck:
             detail = f"A call of {unlike[0]} gets a different answer in another process."
             found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
             return _counted(found, report, tests)
-        confirmed = Confirmation(
-            Confirmed.CONFIRMED,
-            uncovered=len(self.case.failing.difference(tests)),
-            beyond=self._other_data(functions, report, tests),
-        )
-        return _counted(confirmed, report, tests)
+        other = self._other_answer(functions, report, tests)
+        beyond = other.call if other is not None else None
+        if other is not None and other.raises:
+            # Loops and `getattr` swallow some exceptions, so that a test passes without an answer.
+            detail = _RAISES_DETAIL.format(other.call.test)
+            found = _unconfirmed(Unconfirmable.NO_CONTROL, detail, (_RAISES,))
+            return _counted(_with(found, beyond=beyond), report, tests)
+        uncovered = self._uncovered(tests, others)
+        return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered, beyond=beyond), report, tests)
 
-    def _other_data(
+    def _need_of(self, others: Sequence[FunctionName]) -> Confirmation | None:
+        """Return why a pass needs changes to functions that were right; None if the targets suffice.
+
+        A submission could otherwise replace what tests judge by, such as a comparison or a helper that
+        asserts, together with the target.
+        """
+        tree = self.submitted
+        for name in others:
+            right = index_source(name.path, self.case.original.read(name.path)).get(name.qualname)
+            tree = with_definition(tree, name.path, name.qualname, right.source)
+        alone = _PassCheck(self.case, self.controls, tree, self.run).confirmation()
+        if alone.result is Confirmed.CONFIRMED:
+            return None
+        detail = f"Without the changes to {', '.join(map(str, others))}, it is {alone.words}. {alone.detail}"
+        found = _unconfirmed(Unconfirmable.NO_CONTROL, detail.rstrip(), (_NEEDS_OTHERS, *alone.marks))
+        return _with(found, beyond=alone.contradiction, calls=alone.calls, tests=alone.tests)
+
+    def _uncovered(self, tests: Collection[str], others: Sequence[FunctionName]) -> int:
+        """Return how many tests, at least, pass in the submission's own process alone.
+
+        These are the tests that enter a target, or fail with the corrupted function, and were not run; and
+        those of other changed functions, of which only those that enter a target as well are run.
+        """
+        touched = self.case.failing.union(self.case.entering)
+        return len(touched.difference(tests)) + len(others)
+
+    def _other_answer(
         self, functions: Sequence[FunctionName], report: PairReport, tests: Collection[str]
-    ) -> AnsweredCall | None:
+    ) -> _OtherAnswer | None:
         """Return the first call of the tests that the true function answers with other data, or None.
+
+        A call that raises, where the true function answers with a value, comes before all others.
 
         A test with such a call may pass, because it does not look at these data, or because the library's own
         comparison accepts them (decision 131). Calls that the true function does not answer in the same way
@@ -279,12 +328,18 @@ class _PassCheck:
             return None
         again = self._true_answers(functions, [call for call, _ in otherwise], hash_seed=1)
         steady = {id(call): answer for call, (_, answer) in again}
+        found: _OtherAnswer | None = None
         for call, (exchange, answer) in otherwise:
             known = steady.get(id(call))
-            if known is not None and same_data(exchange.request, answer.answer, known.answer):
+            if known is None or not same_data(exchange.request, answer.answer, known.answer):
+                continue
+            raises = exchange.answer.get("re") == "raised" and answer.answer.get("re") == "value"
+            if found is None or raises:
                 asked = functions[call.first.request["function"]]
-                return _shown(asked, call.test, call.first, answer, exchange)
-        return None
+                found = _OtherAnswer(_shown(asked, call.test, call.first, answer, exchange), raises)
+            if raises:
+                break
+        return found
 
     def _true_answers(
         self, functions: Sequence[FunctionName], calls: Sequence[PlainCall], *, hash_seed: int
@@ -413,13 +468,14 @@ class _PassCheck:
         Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
         to the true function, and the result is marked if it gives another answer.
         """
-        call = self._other_data(functions, report, failing)
-        if call is None:
+        other = self._other_answer(functions, report, failing)
+        if other is None:
             words = "fails, although every call is answered as the true function answers it"
             return _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
-        detail = f"{call.test} fails, but makes other calls in each run, so that it contradicts nothing."
+        test = other.call.test
+        detail = f"{test} fails, but makes other calls in each run, so that it contradicts nothing."
         found = _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_OTHER_DATA,))
-        return _with(found, beyond=call)
+        return _with(found, beyond=other.call)
 
     def _of_text(
         self,

@@ -107,7 +107,7 @@ def test_a_confirmed_pass_with_tests_that_were_not_run_counts_by_its_marks() -> 
     assert doubts(("pytest",), CONFIRMED) == ()
     assert doubts(("pytest",), some) == ("pytest",)
     assert doubts((), some) == ()
-    assert "1 test that the corrupted function breaks could not be run this way" in confirmation_lines(some)
+    assert "at least 1 test could not be run this way" in confirmation_lines(some)
 
 
 def test_marks_of_a_confirmed_pass_stay_as_notes() -> None:
