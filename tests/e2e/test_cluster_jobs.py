@@ -143,7 +143,7 @@ def test_another_version_gets_no_job(
     old = odd("old")
     assert main(words(task, machines.address, 2)) == 0
     assert f"{old} (" in (told := capsys.readouterr().err)
-    assert "gets no jobs: it has gistpoint 0.0.1, and " in told
+    assert "gets no jobs: it has gistpoint 0.0.1, but " in told
     require_each_done_once(2)
     with (
         pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, and"),

@@ -65,8 +65,9 @@ def test_the_demos_gist_is_written_handed_in_and_replayed(start: Start, environm
     terminal.type("import heapq")
     terminal.press("enter")
     terminal.paste(gist.partition("\n")[2])
-    shown = terminal.wait_for(FAITHFUL)
-    assert "●=" in shown
+    terminal.wait_for(FAITHFUL)
+    terminal.press("ctrl+home")
+    assert "●=" in terminal.settle()
     terminal.press("f9")
     terminal.wait_for(r"Hand in the gist\?")
     terminal.press("shift+tab")

@@ -71,5 +71,5 @@ def test_a_function_that_few_tests_need_makes_no_task(environment: dict[str, str
     made = gistpoint(environment, "task", "new", *source)
     assert made.returncode == 1
     assert made.stdout == ""
-    assert "a task needs 5" in made.stderr
+    assert "a task needs at least 5" in made.stderr
     assert "Traceback" not in made.stderr

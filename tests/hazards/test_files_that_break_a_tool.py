@@ -33,7 +33,7 @@ def test_limit_of_read_file_is_a_number_of_characters_that_the_brief_states(
     tmp_path: Path, mode: Mode
 ) -> None:
     task = build_task(tmp_path, mode)
-    assert f"A file of more than {task.limits.read_file_characters} characters" in render_brief(task)
+    assert f"If a file has more than {task.limits.read_file_characters} characters" in render_brief(task)
     context = context_of(
         {"a.py": "def f():\n    return 1\n"}, tmp_path, limits=ToolLimits(read_file_characters=10)
     )

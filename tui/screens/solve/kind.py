@@ -256,7 +256,7 @@ class SolvingKind:
 
     def _question(self, tool: Tool, arguments: Mapping[str, str]) -> CallQuestion:
         """Return the question before a submission, with the change, its price, and the fault in the code."""
-        stays = "\nIts changes stay for the rest of the attempt." if tool.step == "edit" else ""
+        edits = tool.step == "edit"
         price = self._attempt.price(tool)
         first_line = self.editor.first_line_of(self.editor.buffer)
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code
@@ -267,10 +267,11 @@ class SolvingKind:
             refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
         elif not changed.hunks:
-            refused = "Nothing is changed: the tests will run on the original code."
+            refused = "Nothing is changed: the tests will run on the code as it was given."
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
-        ending = "" if fault else stays
+        stays = edits and bool(changed.hunks) and not fault
+        ending = "\nIts changes stay for the rest of the attempt." if stays else ""
         text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{ending}"
         title = "Submit and run the tests?"
         change = (before, after) if changed.hunks else None

@@ -116,7 +116,7 @@ def test_play_stops_when_cancelled_and_names_a_step_it_does_not_know(unpacked: P
         if number == 2:
             cancel.cancel()
     assert not attempt.state.ended
-    with pytest.raises(ValueError, match="unknown kind 'dance'"):
+    with pytest.raises(ValueError, match="unknown kind, 'dance'"):
         list(play(begun(unpacked), [{"kind": "dance"}], lambda seconds: None))
 
 
