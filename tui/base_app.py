@@ -14,10 +14,9 @@ from math import inf
 from operator import attrgetter
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import actions, events, work
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # no public way to change a terminal's keys
 from textual._callback import invoke
 from textual._context import active_message_pump  # no public way to get the widget that raised
 from textual._time import get_time  # the clock of the events' own timestamps
@@ -50,10 +49,6 @@ from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
-
-for _digit in "123456789":
-    # Textual reads Escape and a digit as a character typed on macOS. Elsewhere, it is Alt+digit.
-    cast("dict[str, object]", ANSI_SEQUENCES_KEYS).pop(f"\x1b{_digit}", None)
 
 
 def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:

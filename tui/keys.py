@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # no public way to change a terminal's keys
 from textual.binding import Binding
 from textual.keys import format_key
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from gistpoint.core.user_settings import UserSettings
 
 __all__ = [
+    "ALT_PUNCTUATION",
     "KEYS",
     "SCOPE_WORDS",
     "Key",
@@ -47,6 +50,29 @@ KEYS: tuple[Key, ...] = (
     *REVIEW_KEYS,
     *VALIDATE_KEYS,
 )
+
+
+def _read_alt_keys() -> None:
+    """Have Textual read Escape and a character as Alt and that character.
+
+    It reads Escape and a digit as a character typed on macOS, and loses the Alt of punctuation, which would
+    then be typed into an editor.
+    """
+    sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
+    for digit in "123456789":
+        sequences.pop(f"\x1b{digit}", None)
+    for character, name in ALT_PUNCTUATION.items():
+        sequences[f"\x1b{character}"] = (SimpleNamespace(value=f"alt+{name}"),)
+
+
+ALT_PUNCTUATION = {
+    "|": "vertical_line",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+}
+"""The punctuation that is bound with Alt, and Textual's names for it."""
+
+_read_alt_keys()
 
 
 def bindings_of(scope: KeyScope) -> list[Binding]:

@@ -4,21 +4,32 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
 from screens.driving import LARGE, Driver, driving, solving
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.events import Key
 from textual.widgets import Input
 
 from gistpoint import tui
 from gistpoint.core.errors import SettingsError
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.bindings.words import FREE, WORDS
-from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, read_settings, shown_keys
+from gistpoint.tui.keys import (
+    ALT_PUNCTUATION,
+    KEYS,
+    KeyScope,
+    key_named,
+    keys_page,
+    read_settings,
+    shown_keys,
+)
 from gistpoint.tui.possible import possible_now
 from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.screens.help import rows_of, sections
@@ -49,6 +60,7 @@ from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.splitter import Splits
 
 OWNERS: dict[KeyScope, type] = {
     KeyScope.APP: GistpointApp,
@@ -390,3 +402,23 @@ async def test_a_letter_with_alt_is_a_key_and_no_text_as_terminals_send_it(tmp_p
         await driver.until(lambda: isinstance(driver.screen, Palette))
         await driver.press("escape")
         assert driver.solve.editor.editor.text == before
+
+
+def alt_keys() -> list[str]:
+    """Each key that is bound with Alt."""
+    names = {name for key in KEYS for name in key.keys.split(",")}
+    names |= {name for binding in Splits.BINDINGS for name in cast(Binding, binding).key.split(",")}
+    return sorted(name for name in names if name.startswith("alt+"))
+
+
+@pytest.mark.parametrize("name", alt_keys())
+def test_a_terminal_can_send_every_key_with_alt(name: str) -> None:
+    plain = name.removeprefix("alt+")
+    if plain in ("left", "right", "up", "down", "pageup", "pagedown", "home", "end"):
+        return  # these have sequences of their own
+    if plain in ("b", "f"):
+        return  # Textual reads them as Option and an arrow, which macOS sends in this way
+    character = next((sign for sign, known in ALT_PUNCTUATION.items() if known == plain), plain)
+    parser = XTermParser()
+    events = [*parser.feed(f"\x1b{character}"), *parser.feed("")]
+    assert [event.key for event in events if isinstance(event, Key)] == [name]
