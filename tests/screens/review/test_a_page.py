@@ -65,7 +65,7 @@ def test_every_page_has_a_widget_of_its_name_and_keys_of_its_own() -> None:
     assert [bound[f"page('{page.name}')"].keys for page in PAGES] == [page.keys for page in PAGES]
 
 
-@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("columns", [60, 80, 240])
 async def test_the_tab_of_the_open_page_is_always_in_sight_and_marked(tmp_path: Path, columns: int) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     async with reviewing(run, size=(columns, 24)) as driver:
