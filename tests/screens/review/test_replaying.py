@@ -57,7 +57,7 @@ async def test_badges_appear_and_the_step_that_differs_tells_how(journal: Path, 
         await driver.until(lambda: driver.review.run.replay.begun and not driver.review.run.replay.running)
         await driver.until(lambda: len(driver.review.steps.badges) == 4)
         assert sorted(driver.review.steps.badges.values()) == ["=", "=", "=", "≠"]
-        await driver.until(lambda: "Verdict then: not solved" in driver.text())
+        await driver.until(lambda: "Outcome then: not solved" in driver.text())
         assert "3 same, 1 differs" in driver.text()
         step = next(step for step, badge in driver.review.steps.badges.items() if badge == "≠")
         await driver.press("number_sign", *str(step + 1), "enter")
