@@ -21,6 +21,7 @@ from textual.widget import Widget
 from gistpoint import tui
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.annotations.labels import Label
 from gistpoint.sessions.journal import JournalWriter
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.base_screen import BaseScreen
@@ -37,6 +38,7 @@ from gistpoint.tui.screens.dialogs.cover import PauseCover
 from gistpoint.tui.screens.help import HelpScreen
 from gistpoint.tui.screens.jump import JumpScreen
 from gistpoint.tui.screens.palette import Palette, PaletteEntry
+from gistpoint.tui.screens.review.annotations import LabelDialog
 from gistpoint.tui.screens.review.verdicts import OF_A_PERSON, VerdictDialog
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.panes import StatePane
@@ -57,6 +59,7 @@ DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
     "palette": lambda: Palette("Commands", [PaletteEntry("a", "first", "x", "", lambda: None)]),
     "jump": lambda: JumpScreen({}),
     "verdict": lambda: VerdictDialog(OF_A_PERSON, []),
+    "label": lambda: LabelDialog("Label", {"a": Label("hard", "It is hard", "h")}),
 }
 
 

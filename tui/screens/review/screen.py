@@ -88,6 +88,8 @@ class ReviewScreen(BaseScreen[None]):
         self._ready = ReadyRuns(self._new_loader)
         self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
         self._begun, self._title = begun, title
+        self._said = ""
+        """The message above the keys."""
         self._fitted: tuple[str, int] | None = None
         """The run and the terminal width for which the list of steps has its width."""
         self.search = Search(self, runs, id="review-search-place")
@@ -176,7 +178,8 @@ class ReviewScreen(BaseScreen[None]):
         document = self.run.loader.document
         assert document is not None
         self.run.header = document.header
-        self.say("")
+        if self._said == _OPENING:
+            self.say("")
         self.steps.open_run(max(self.steps.count, document.step_count), self.run.loader.first)
         self.draw()
         self.run.look_further()
@@ -378,6 +381,7 @@ class ReviewScreen(BaseScreen[None]):
 
     def say(self, words: str) -> None:
         """Show a message above the keys; an empty one hides the line."""
+        self._said = words
         line = self.query_one("#review-say", Plain)
         line.update(visible_line(words), layout=False)
         line.display = bool(words)
