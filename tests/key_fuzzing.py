@@ -521,6 +521,11 @@ def _reviewed(*keys: str) -> Stage:
         if type(ground.screen).__name__ == "RunsScreen" and keys[:1] != ("list",):
             await ground.press("enter")
             await ground.until(lambda: type(ground.screen).__name__ == "ReviewScreen")
+        from gistpoint.tui.screens.review.screen import ReviewScreen
+
+        screen = ground.screen
+        if isinstance(screen, ReviewScreen):  # before, its keys for annotations say that they are being read
+            await ground.until(lambda: screen.run.review is not None)
         await ground.press(*(key for key in keys if key != "list"))
 
     return go

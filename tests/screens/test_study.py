@@ -376,7 +376,7 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
         "screens/study/study.tcss",
         lambda: ProgressScreen(folder.study, read, str(root), hidden=True),
     )
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+    async with app.run_test(size=(120, 24), notifications=True) as pilot:
         await settling.until(pilot, lambda: re.search(r"consented +0", text_of(app)))
         take_part(participation(machine, root))
         screen = app.screen

@@ -88,7 +88,7 @@ async def test_the_letters_after_a_key_are_in_the_field_that_it_opens(
             elif asks is not None:
                 opened.add(id)
             assert ground.calls() == calls, f"{id} made a call"
-    assert opened >= OPENERS.get(stage, set())
+    assert room is GLANCE or opened >= OPENERS.get(stage, set())
 
 
 async def back_to(ground: Playground, room: Room, stage: str) -> None:

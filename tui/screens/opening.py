@@ -49,11 +49,13 @@ class OpeningScreen(BaseScreen[None]):
 
     def show(self, title: str, mode: str) -> None:
         """Show the task's title and mode."""
-        self.query_one(HeaderBar).show(name=title, words=mode)
+        for header in self.query(HeaderBar):
+            header.show(name=title, words=mode)
 
     def say(self, words: str) -> None:
         """Show the current step of the opening."""
-        self.query_one("#opening-words", Plain).update(f"{words} …", layout=False)
+        for line in self.query("#opening-words").results(Plain):  # none before the screen is mounted
+            line.update(f"{words} …", layout=False)
 
     def action_cancel(self) -> None:
         """Cancel the opening."""
@@ -86,7 +88,8 @@ class OpeningDialog(Dialog[None]):
 
     def say(self, words: str) -> None:
         """Show the current step of the opening."""
-        self.query_one("#opening-words", Plain).update(f"{words} …   Esc cancels")
+        for line in self.query("#opening-words").results(Plain):  # none before the dialog is mounted
+            line.update(f"{words} …   Esc cancels")
 
     def action_cancel(self) -> None:
         """Cancel the opening."""

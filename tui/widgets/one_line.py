@@ -42,6 +42,7 @@ class OneLine(Widget):
         before, self._drawn = self._drawn, self.render()
         if before is None or not self.is_mounted:
             self.refresh()
+            self.query(LineEnd).refresh()
             return
         (kept, end), (new_kept, new_end) = split(before), split(self._drawn)
         if not kept.is_same(new_kept):

@@ -101,6 +101,6 @@ def test_damaged_tar_is_a_task_error(tmp_path: Path) -> None:
 def test_an_entry_below_what_is_no_folder_is_refused(tmp_path: Path, above: str | Link, deep: str) -> None:
     for order in ({"pkg/a.py": "", "lnk": above, deep: "x"}, {deep: Link("x"), "lnk": above}):
         with pytest.raises(
-            TaskError, match=f"holds '{deep}' below 'lnk', which is not a folder. Get the task again"
+            TaskError, match=f"contains '{deep}' below 'lnk', which is not a folder. Get the task again"
         ):
             tree_of(order, tmp_path)

@@ -118,7 +118,7 @@ def test_what_is_not_known_is_said_and_nothing_is_drawn_for_it() -> None:
     found = profile(step(0, StepKind.VIEW, "a.py"), step(1, StepKind.TEST))
     lines = [line.text for line in drawn(Run("x"), found, 80)]
     said = missing_in(Run("x"), found)
-    assert [words.split()[0] for words in said] == ["when", "counts", "how", "cost", "time"]
+    assert [words.split()[0] for words in said] == ["when", "numbers", "how", "cost", "time"]
     assert " ".join(" ".join(lines).partition("unknown")[2].split()) == "; ".join(said)
     assert not any(line.startswith(("context", "found", "failed", "right")) for line in lines)
 

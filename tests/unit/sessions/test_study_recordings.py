@@ -43,5 +43,5 @@ def test_simulated_attempts_say_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["atif", "cast"])
 def test_whole_journals_are_not_for_the_public(name: str) -> None:
-    with pytest.raises(StudyError, match="no public export"):
+    with pytest.raises(StudyError, match="can't be used for a public export"):
         study_exporter(name, public=True)

@@ -371,7 +371,7 @@ def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
     typed(monkeypatch)
     for command in (["solve", "--lines"], ["task", "check"]):
         assert cli.main([*command, str(task.folder)]) == 2
-        assert "tree.tar holds 'lnk/canary' below 'lnk', which is not a folder" in capsys.readouterr().err
+        assert "tree.tar contains 'lnk/canary' below 'lnk', which is not a folder" in capsys.readouterr().err
 
 
 def test_check_prints_findings_and_is_negative_where_one_failed(

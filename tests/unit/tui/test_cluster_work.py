@@ -187,7 +187,7 @@ def test_versions_have_to_agree() -> None:
     major, minor, patch = here.python.split(".")
     assert WorkerIntroduction(python=f"{major}.{minor}.{patch}1").differs_from(here) == ""
     assert "it has Python 3.1.0, but" in WorkerIntroduction(python="3.1.0").differs_from(here)
-    assert "it has gistpoint 9, and" in WorkerIntroduction(gistpoint="9").differs_from(here)
+    assert "it has gistpoint 9, but" in WorkerIntroduction(gistpoint="9").differs_from(here)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_the_middle_of_a_chance_gives_its_rate() -> None:
 
 
 def test_effects_that_can_not_be_are_refused() -> None:
-    with pytest.raises(StudyError, match="no rate"):
+    with pytest.raises(StudyError, match="is not a rate"):
         _of(PowerDesign(people=8, each=4, tasks=8, contrast=True), effect=0.7)
     with pytest.raises(StudyError, match="above 0"):
         _of(

@@ -194,4 +194,4 @@ def test_a_regression_says_how_giving_up_counts() -> None:
     rows, _ = world.rows(3)
     assert not time_ratios(study_data(rows, study=study)).notes
     given_up = [row if row.solved else replace(row, end="gave_up", censored="competing") for row in rows]
-    assert "gave up" in time_ratios(study_data(given_up, study=study)).notes[0]
+    assert "Giving up counts" in time_ratios(study_data(given_up, study=study)).notes[0]

@@ -338,6 +338,7 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
         assert case.runner.runs == 1  # the shell's alone
         assert (state.submissions, gist_of(state).trials, case.attempt.found) == ((), (), {})
         events = [[event.type, event.data.written()] for event in case.memory.events]
+        brief = json.dumps(case.attempt.brief)[1:-1]  # it says how a gist is scored
         for word in (
             "fidelity",
             "executed",
@@ -349,7 +350,7 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
             "solved",
             "outcome",
         ):
-            assert word not in json.dumps([said, events]), word
+            assert word not in json.dumps([said, events]).replace(brief, ""), word
         case.attempt.call("submit_gist", {}, run=RunContext(progress=progress.append))
         return "\n".join(said), progress
 

@@ -80,7 +80,7 @@ def test_a_task_that_is_worked_on_stays_without_being_one_of_the_set(bench: Benc
         bench.used.update(ids(tasks))
         tasks.become([second])
         assert bench.there() == sorted({*ids(tasks), *bench.used})
-        assert "stays" in bench.notes[-1]
+        assert "is kept because" in bench.notes[-1]
         told = len(bench.notes)
         tasks.become([second])
         assert len(bench.notes) == told
