@@ -182,7 +182,7 @@ class Book(Generic[Op, State]):
 BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
-"""The most unreadable lines of a file that are reported individually."""
+"""The maximum number of unreadable lines of a file that are reported individually."""
 _MOST_UNREAD = 10_000
 """The number of unreadable lines after which a file is given up, because it must be something else."""
 
