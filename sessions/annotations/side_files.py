@@ -363,7 +363,7 @@ def _unread_kinds(name: str, operations: Iterable[Operation], kinds: Collection[
     if not unread:
         return ()
     named = ", ".join(f"{kind} ({count})" for kind, count in sorted(unread.items()))
-    return (f"{name}: kept, but not read, since this gistpoint does not know the kind: {named}",)
+    return (f"{name}: kept, but not read, since this version of gistpoint does not know the kind: {named}",)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

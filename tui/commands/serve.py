@@ -181,7 +181,7 @@ def _require_extra() -> None:
 
     if find_spec("textual_serve") is None:
         raise UserError(
-            "Serving in browsers needs packages that are not installed.", hint=extra_hint("serve")
+            "Serving to browsers needs packages that are not installed.", hint=extra_hint("serve")
         )
 
 
