@@ -364,10 +364,7 @@ class Decoder:
         return made
 
     def shell(self, node: list[Any]) -> Any:
-        """Return an empty object for a node, or a complete one if its type is immutable.
-
-        Raises `CannotTravelError` for an unknown kind.
-        """
+        """Return an empty object for a node, a complete one if immutable, or raise `CannotTravelError`."""
         make = _SHELLS.get(node[0])
         if make is not None:
             return make(self, node)
