@@ -18,17 +18,17 @@ from typing import IO, Any, BinaryIO, Protocol, cast
 from gistpoint.core.text import visible_line
 
 MOST_HEADER = 1 << 20
-"""The most bytes of one extended header or long name; honest ones have a few hundred."""
+"""The maximum number of bytes in one extended header or long name; honest ones have a few hundred."""
 MOST_HEADERS = 64 << 20
-"""The most bytes of all extended headers of a tar together."""
+"""The maximum number of bytes in all extended headers of a tar together."""
 MOST_DIRECTORY = 32 << 20
-"""The most bytes of a zip's directory."""
+"""The maximum number of bytes in a zip's directory."""
 _HEADERS_IN_A_ROW = 16
 _ROOM_OF_A_MEMBER = 4 * tarfile.BLOCKSIZE
 """The bytes of a member in a tar besides its content: headers, and padding to whole blocks."""
 _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
-"""The most bytes of a file; a header that claims more is wrong."""
+"""The maximum number of bytes in a file; a header that claims more is wrong."""
 _MAGIC = {b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 _EXTENDED = frozenset(
     {
@@ -54,12 +54,12 @@ class ArchiveBounds:
     """The bounds on an unpacked archive."""
 
     bytes: int
-    """The most bytes of the contents of all members."""
+    """The maximum number of bytes in the contents of all members."""
     members: int
 
     @property
     def stream(self) -> int:
-        """The most bytes from the decompressor: contents, headers, and one last read beyond the end."""
+        """The maximum number of bytes unpacked: contents, headers, and one last read beyond the end."""
         return self.bytes + MOST_HEADERS + self.members * _ROOM_OF_A_MEMBER
 
 

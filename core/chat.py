@@ -112,11 +112,11 @@ class Sampling:
     top_p: float | None = None
     seed: int | None = None
     max_output_tokens: int | None = None
-    """The most tokens of one reply, including its reasoning."""
+    """The maximum number of tokens in one reply, including its reasoning."""
     reasoning_effort: str | None = None
     """`low`, `medium`, `high`, or a word of the endpoint."""
     thinking_tokens: int | None = None
-    """The most tokens of reasoning."""
+    """The maximum number of tokens of reasoning."""
 
 
 class ChatProblem(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _CHARACTERS = 100
-"""The most characters of a word compared with known names."""
+"""The maximum number of characters in a word that is compared with known names."""
 
 
 class UserError(Exception):

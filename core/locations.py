@@ -149,9 +149,9 @@ class Locations(NamedTuple):
 
 
 LARGEST_SETTINGS = 1 << 20
-"""The most bytes of a file that people write by hand."""
+"""The maximum number of bytes in a file that people write by hand."""
 LARGEST_RECORDS = 1 << 27
-"""The most bytes of a file that the program writes, such as a log."""
+"""The maximum number of bytes in a file that the program writes, such as a log."""
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """A dotted key of so many parts that `tomllib`, quadratic in their number, would need hours."""
 

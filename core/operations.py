@@ -33,7 +33,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The unknown members of the line."""
 
     longest_name: ClassVar[int] = LONGEST_NAME
-    """The most characters of the person's name."""
+    """The maximum number of characters in the person's name."""
 
     def __post_init__(self) -> None:
         if not is_reviewer(self.reviewer, self.longest_name):

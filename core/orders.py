@@ -21,7 +21,7 @@ from gistpoint import __version__
 from gistpoint.core.running import CancelToken
 
 MOST_BYTES = 64 * 1024**2
-"""The most bytes of a journal sent in either direction."""
+"""The maximum number of bytes of a journal sent in either direction."""
 
 
 class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,7 +174,7 @@ class WorkerPool(Protocol):
 
     @property
     def places(self) -> int:
-        """The most jobs that workers may have at once."""
+        """The maximum number of jobs that workers may have at once."""
         ...
 
     def stop(self) -> None:

@@ -103,7 +103,7 @@ def described(error: BaseException) -> str:
 
 
 _LONGEST = 500
-"""The most characters of an exception's text."""
+"""The maximum number of characters in an exception's text."""
 
 
 def instance_of(kind: type) -> Check:

@@ -19,7 +19,7 @@ from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.services import Services
 
-NO_ENGINE = "This gistpoint can't confirm passes."
+NO_ENGINE = "This version of gistpoint can't confirm passes."
 NOTHING_TO_ASK = "It has no pass that still has to be confirmed."
 
 

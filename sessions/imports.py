@@ -71,7 +71,8 @@ class ImportLedger:
     def read(self) -> Imports:
         """Return the content of the file, or empty imports if there is no file.
 
-        Raises `TaskError` if the file is damaged.
+        Raises `TaskError` if the file can't be read, is damaged, has another format or comes from a newer
+        gistpoint.
         """
         try:
             values = json.loads(read_regular(self.path))

@@ -139,7 +139,8 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
         case AttemptStarted(schema=schema) | OtherEvent(data={"schema": int(schema)}) if (
             schema > SCHEMA_VERSION
         ):
-            return f"Its events are of version {schema}, but this gistpoint knows version {SCHEMA_VERSION}."
+            known = f"this version of gistpoint knows version {SCHEMA_VERSION}"
+            return f"Its events are of version {schema}, but {known}."
     return ""
 
 

@@ -18,7 +18,7 @@ _TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
     (ClockActivity.IDLE, "idle", "$foreground 60%"),
 )
 _WIDEST = 60
-"""The most cells that a chart takes with its names and numbers."""
+"""The maximum number of cells that a chart takes with its names and numbers."""
 _GAUGE = 20
 _SHORTEST_MS = 1000
 

@@ -36,7 +36,7 @@ class BaseScreen(Screen[ScreenResultType]):
     HELP_PAGE: ClassVar[str]
     """The page of the help that is about this screen. Every screen names its own."""
     MOST_KEYS: ClassVar[int] = 10
-    """The most keys in the bottom line. The help lists all others."""
+    """The maximum number of keys in the bottom line. The help lists all others."""
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name, id, classes)

@@ -17,7 +17,7 @@ from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
 _REASONS = 6
-"""The most reasons that are listed, the most frequent first."""
+"""The maximum number of reasons that are listed, the most frequent first."""
 _NAME = 30
 """The number of cells for the name of a stage."""
 _GOOD = "good"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 Peer = tuple[str, int]
 """The address and port of a client."""
 BACKLOG = 64
-"""The most connections accepted in a turn of the event loop, before the first of them can be closed."""
+"""The maximum number of connections accepted in a turn of the event loop, before the first can be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ConnectionBounds:
 
     most: int = 256
     most_of_address: int = 64
-    """The most connections from one address, without those exempted by `keeping`.
+    """The maximum number of connections from one address, without those exempted by `keeping`.
 
     0 for no limit, such as behind a proxy, where all clients have the same address.
     """

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 _LINGER_S = 5.0
 """Seconds after which a thread without work ends."""
 _KEEP_S = 10.0
-"""The most seconds that `stop` waits for jobs that must not be lost."""
+"""The longest time that `stop` waits for jobs that must not be lost, in seconds."""
 
 
 class Job:
@@ -131,9 +131,10 @@ class Jobs:
     def __init__(
         self, owner: JobOwner | None, name: str, *, failed: Callable[[Exception], object] | None = None
     ) -> None:
-        """`name` is the name of the thread. `failed` gets errors on the UI thread.
+        """`name` is the name of the thread. `failed` is called with each error on the UI thread.
 
-        By default, the app shows users' errors. Without an owner, results and errors are dropped.
+        By default, the app shows a `UserError`, and any other error is raised there. Without an owner,
+        results and errors are dropped.
         """
         self._owner, self._name = owner, name
         self._failed = failed or self._show_failure

@@ -60,7 +60,7 @@ class ProfileLine:
 LABEL = 9
 """The width of the names at the left, in cells."""
 _WIDEST = 4
-"""The most cells of a bin."""
+"""The maximum number of cells in a bin."""
 _BAR = 20
 _MOST_TEST_RUNS = 8
 _STEPS_NAMED = 6

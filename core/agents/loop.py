@@ -31,9 +31,9 @@ from gistpoint.core.running import UNATTENDED, CancelToken, RunContext
 from gistpoint.core.tools.declaration import Tool
 
 MOST_CHARACTERS = 1_000_000
-"""The most characters of each text of a reply, in the journal and in the conversation."""
+"""The maximum number of characters in each text of a reply, in the journal and in the conversation."""
 MOST_CALLS = 1_000
-"""The most calls of one reply; more than any budget has."""
+"""The maximum number of calls in one reply; more than any budget has."""
 _ID_CHARACTERS = 200
 _CHARACTERS_A_TOKEN = 16
 """More than the average of any text, so that low token counts of an endpoint can't extend the context."""

@@ -84,9 +84,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: SystemPrompt = "agent-2"
     """The system prompt."""
     context_tokens: int = 128_000
-    """The most tokens of a conversation and its reply. History is never shortened."""
+    """The maximum number of tokens in a conversation and its reply. History is never shortened."""
     attempt_tokens: int | None = None
-    """The most tokens of an attempt, sent and received; None for no limit."""
+    """The maximum number of tokens in an attempt, sent and received; None for no limit."""
     sampling: Sampling = Sampling()
     price: TokenPrice | None = None
     """The price of tokens; None to use the cost reported by the endpoint."""

@@ -31,8 +31,8 @@ CURVE_NOTE = (
     " are means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
 )
 HARD_NOTE = (
-    "The hard subset is the 30 tasks with the most calls together with the 30 that touch the most"
-    " files, of the whole set; ties are broken by name. The baseline is the solver's rate in each"
+    "The hard subset consists of the 30 tasks of the whole set with the most calls and the 30 that touch"
+    " the most files; ties are broken by name. The baseline is the solver's rate in each"
     " repository, weighted as in the subset. (The paper reports 57 tasks, but its repositories add up"
     " to 30 + 28 + 6 = 64.)"
 )

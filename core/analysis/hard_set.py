@@ -22,9 +22,9 @@ PAPER = ("cyclomatic", "degree")
 PUBLISHED_CODE = ("code_lines", "harmonic_out")
 NOTE = (
     "A task is hard if both metrics are at or above the 90th percentile of all functions of its library. The"
-    " paper's text names cyclomatic complexity and degree; its published code takes code lines and harmonic"
-    " centrality. 'Nearly 40 %' in the paper can be a difference or a ratio: both are given. The paper prints"
-    " no interval."
+    " paper's text names cyclomatic complexity and degree; its published code uses lines of code and"
+    " harmonic centrality. 'Nearly 40%' in the paper can be a difference or a ratio: both are given. The"
+    " paper prints no interval."
 )
 
 

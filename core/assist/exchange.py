@@ -20,7 +20,7 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.study.declaration import ChatSettings
 
 LONGEST_QUESTION = 20_000
-"""The most characters of a question."""
+"""The maximum number of characters in a question."""
 CANCELLED = "cancelled"
 """The problem of an exchange that the person cancelled."""
 

@@ -28,7 +28,7 @@ from gistpoint.core.callgraph.values import (
     Variable,
 )
 
-#: The most subclasses examined for overrides of a method called on their base.
+#: The maximum number of subclasses examined for overrides of a method called on their base.
 MOST_SUBCLASSES = 12
 
 _LONGEST_KEY = 60

@@ -113,7 +113,10 @@ def call_text(qualname: str, request: Message, shower: Shower) -> str:
 
 
 def answer_text(reply: Message, shower: Shower) -> str:
-    """Return an answer: the value, the exception raised, or why there was no answer."""
+    """Describe an answer in at most 300 characters.
+
+    It is the value, the exception raised, `ends` if the iterator is exhausted, or why there was no answer.
+    """
     if reply.get("re") not in ("value", "raised", "stop"):
         return bounded(str(reply.get("words") or reply.get("re")))
     shower.take(reply)

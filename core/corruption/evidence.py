@@ -47,7 +47,7 @@ class Evidence:
 
 
 def band(min_failing: int) -> tuple[int, int]:
-    """Return the least and most failing tests of a good corruption for tasks with this minimum."""
+    """Return the minimum and maximum numbers of failing tests for a good corruption, given the minimum."""
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING
     return max(least, min_failing), max(most, 4 * min_failing)
 

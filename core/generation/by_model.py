@@ -352,7 +352,7 @@ class CorruptingModel(Request):
     examples: Annotated[str | None, LOCAL] = None
     """The file of judged corruptions, some of which the model is shown."""
     max_tokens: Count | None = None
-    """The most tokens that may be sent and received."""
+    """The maximum number of tokens that may be sent and received."""
     max_cost: Positive | None = None
     """The most US dollars that may be spent."""
 

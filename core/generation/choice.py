@@ -158,7 +158,7 @@ class GroupRules:
 
 
 _SIZES = (
-    "For example --size 3, --size 1..8, --size 1,2,4, or with a number of tasks for each size, --size"
+    "For example: --size 3, --size 1..8 or --size 1,2,4; or, with a number of tasks for each size, --size"
     " 1:10,2:10,4:5."
 )
 

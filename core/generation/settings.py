@@ -99,12 +99,15 @@ class CampaignSettings:
 
     @property
     def band(self) -> tuple[int, int]:
-        """The least and the most failing tests of a good corruption."""
+        """The minimum and maximum numbers of failing tests for a good corruption."""
         return band(self.min_failing)
 
     @property
     def part_band(self) -> tuple[int, int]:
-        """The least and the most failing tests of one corruption in a group, whose tests count together."""
+        """The minimum and maximum numbers of failing tests for one corruption in a group.
+
+        The tests of a group count together.
+        """
         return min(FEW_FAILING[0], self.min_failing), self.band[1]
 
     @property

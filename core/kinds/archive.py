@@ -21,7 +21,7 @@ from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 
 MAX_BYTES = 2 * 1024**3
-"""The most bytes of an unpacked task; an archive that unpacks to more is refused."""
+"""The maximum number of bytes in an unpacked task; an archive that unpacks to more is refused."""
 MAX_MEMBERS = 1_000
 PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(

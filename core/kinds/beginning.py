@@ -18,7 +18,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.trees import SourceTree
 
 MOST_GIVEN_BACK = 3
-"""The most submissions of one attempt that are given back.
+"""The maximum number of submissions of one attempt that are given back.
 
 A failure that comes again and again can't be distinguished from one that the solver causes.
 """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gistpoint.core.trees import SourceTree
 
 MOST_SETTINGS_BYTES = 65_536
-"""The most bytes of a file of settings."""
+"""The maximum number of bytes in a file of settings."""
 J = TypeVar("J", bound="TaskJudge")
 
 

@@ -110,8 +110,8 @@ class LogKind:
         version = header.get("version")
         if type(version) is not int or version > self.version:
             raise self.error(
-                f"{where} is version {version!r:.20} of {self.name}, but this gistpoint knows version"
-                f" {self.version}.",
+                f"{where} is version {version!r:.20} of {self.name}, but this version of gistpoint knows"
+                f" version {self.version}.",
                 hint="Install a newer gistpoint.",
             )
 

@@ -111,7 +111,6 @@ class FunctionMetrics:
         """Return the value of a column. Raises `ColumnError` if it is not in `COLUMNS`."""
         if column not in COLUMNS:
             raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
-        # A column is a field of the row, of its complexity or of its centrality; complexity may be missing.
         holder: object = self
         if column in COMPLEXITY:
             holder = self.complexity

@@ -126,7 +126,7 @@ def _power_first(evidence: ChecklistEvidence) -> bool:
 
 
 _LONGEST = 1000
-"""The most characters of an answer that is assembled from figures."""
+"""The maximum number of characters in an answer that is assembled from figures."""
 
 
 def _effect(evidence: ChecklistEvidence) -> str:

@@ -63,7 +63,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     quota: dict[str, Count] = {}
     """The number of a person's tasks per mode or tag."""
     per_source: Count = 2
-    """The most tasks of one library per person; 0 for any number."""
+    """The maximum number of tasks of one library per person; 0 for any number."""
     per_sitting: Positive = 4
     sitting_minutes: Count = 0
     """The minutes after which no new task begins; 0 for no limit."""

@@ -35,9 +35,9 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 from gistpoint.core.tools.declaration import Group
 
 LARGE_PASTE = 80
-"""The most characters of a paste, of text that no result had shown, that are not flagged."""
+"""The maximum number of characters that may be pasted of text that no result had shown without a flag."""
 _EVENTS = 20
-"""The most events that one flag lists."""
+"""The maximum number of events that one flag lists."""
 SEEN = "seen_before"
 """The id of the bank's question on whether the task or its fix was known."""
 _YES = frozenset({"yes", "true", "1", 1})

@@ -67,7 +67,7 @@ class StudyOperation(Operation, frozen=True, omit_defaults=True):
     """One operation; `reviewer` is its writer, `NAME@MACHINE`."""
 
     longest_name: ClassVar[int] = 80
-    """The most characters of a writer's name; a code has up to 64."""
+    """The maximum number of characters in a writer's name; a code has up to 64."""
 
 
 ORGANISER = "organiser"

@@ -11,7 +11,7 @@ from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.study.declaration import Question, QuestionKind, Questionnaire, StudyTask
 
 LONGEST_ANSWER = 20_000
-"""The most characters of a free-text answer."""
+"""The maximum number of characters in a free-text answer."""
 _GREATEST = 10**12
 """The greatest absolute value of a numeric answer."""
 SOURCE = "{source}"

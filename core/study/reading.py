@@ -24,7 +24,7 @@ FILE = "study.toml"
 TEXTS = "texts"
 FROM_FILE = "file:"
 LARGEST_FILE = 1_000_000
-"""The most bytes of the declaration, and of each text."""
+"""The maximum number of bytes in the declaration, and in each text."""
 RULES_FORM = "rules"
 """The id of the form on keeping the rules, added after each task if no form of the study asks it."""
 _PLACE = re.compile(r"at line \d+, column \d+")

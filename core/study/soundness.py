@@ -33,7 +33,7 @@ FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
 """The mark in a template for text that only the organiser can write."""
 _LISTED = 30
-"""The most names that a hint lists."""
+"""The maximum number of names that a hint lists."""
 STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")

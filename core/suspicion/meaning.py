@@ -98,8 +98,8 @@ class Meaning:
         if not self.is_unbound(name):
             imported = filter(None, (binding.path for binding in self.bindings(name)))
             return tuple(dict.fromkeys(imported))
-        # A special name, such as `__import__` or `__loader__`, belongs to the module, and may not be among
-        # the built-ins.
+        # Special names such as `__loader__` are set in each module: they count as built-ins even where
+        # `_BUILTINS` lacks them.
         special = name.id.startswith("__") and name.id != "__class__"
         if special or name.id in _BUILTINS:
             return (f"builtins.{name.id}",)

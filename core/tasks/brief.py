@@ -38,7 +38,8 @@ def _part(name: str) -> str:
         text = resource.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise TaskError(
-            f"task.toml: the key 'brief.template' is {name!r}, which this gistpoint does not have.",
+            f"task.toml: the key 'brief.template' is {name!r}, which this version of gistpoint does not"
+            " have.",
             hint="Install a newer gistpoint.",
         ) from None
     return _INCLUDED.sub(lambda found: _part(found[1]).rstrip("\n"), text)

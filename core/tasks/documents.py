@@ -44,7 +44,7 @@ def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
     version, newest = document["version"], FORMATS[document["format"]]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1 or version > newest:
         raise TaskError(
-            f"{file}: the key 'version' is {version!r}; this gistpoint reads 1 to {newest}.",
+            f"{file}: the key 'version' is {version!r}; this version of gistpoint reads 1 to {newest}.",
             hint="Install a newer gistpoint." if isinstance(version, int) and version > newest else "",
         )
     while version < newest:

@@ -10,7 +10,7 @@ from gistpoint.core.outcomes import Writable
 from gistpoint.core.tasks.fields import Fields
 
 MOST_PIECES = 200
-"""The most entries: writable folders are mounted entry by entry, at a cost in every run."""
+"""The maximum number of entries: writable folders are mounted entry by entry, at a cost in every run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
 
 MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
-"""The most characters of a pattern times its repetition counts, which `regex` expands without a limit."""
+"""The maximum length of a pattern times its repetition counts, which `regex` expands without a limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000

@@ -266,7 +266,10 @@ def _scope(memory: int, processes: int) -> Sequence[str]:
 
 
 def _writable_parent(root: Path, own: Path) -> Path | None:
-    """Return the parent of this process's group if groups in it can limit memory and processes, or None."""
+    """Return the parent of this process's group if groups in it can limit memory and processes.
+
+    Return None if they can't, or if it is unknown.
+    """
     try:
         line = next(line for line in own.read_text().splitlines() if line.startswith("0::/"))
         parent = (root / line.removeprefix("0::/")).parent

@@ -314,7 +314,7 @@ class _PassCheck:
     def _other_answer(
         self, functions: Sequence[FunctionName], report: PairReport, tests: Collection[str]
     ) -> _OtherAnswer | None:
-        """Return the first call of the tests that the true function answers with other data, or None.
+        """Return the first call of the tests that the true function answers with other data, if any.
 
         A call that raises, where the true function answers with a value, comes before all others.
 
@@ -505,9 +505,9 @@ def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> C
 def _answered_otherwise(
     functions: Sequence[FunctionName], test: str, true: PairReport, report: PairReport
 ) -> AnsweredCall | None:
-    """Return the first call of a test that the true function answers differently, or None.
+    """Return the first call of a test that the true function answers differently.
 
-    If no answer differs, it is the first call with different effects.
+    If no answer differs, it is the first call with different effects; None if there is none either.
     """
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None

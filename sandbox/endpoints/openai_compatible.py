@@ -135,9 +135,9 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
 
 
 def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
-    """Return the failure that a body with a status of success reports, or None.
+    """Return the failure that a body with a status of success reports; None if it reports none.
 
-    A body that also has choices is a reply.
+    A body that also has choices is a reply, and reports none.
     """
     error = data.get("error")
     is_error = isinstance(error, dict | str) and bool(error)

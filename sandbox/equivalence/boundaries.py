@@ -172,7 +172,8 @@ def _places(
 def _from_others(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
     """Yield values for an argument, made from `others`, the other arguments of its call.
 
-    They are those of the same type, and the argument itself with one of them as a further member.
+    They are the other arguments of the same type, and, for a container, copies of it with one more member:
+    another argument of a type that it already contains.
     """
     for other in others:
         if other[0] == value[0] and other != as_input(value):

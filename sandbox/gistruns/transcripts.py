@@ -204,7 +204,7 @@ class ProgramTranscript:
 
 
 def raised_in(note: Mapping[str, object]) -> Raised | None:
-    """Return the exception that a note reports, or None."""
+    """Return the exception that a note reports; None if it reports none, or not in the right form."""
     match note.get("raised"):
         case [str(kind), str(message)]:
             return Raised(kind, message)
@@ -265,7 +265,7 @@ def lines_of(notes: Notes) -> frozenset[int]:
 
 
 def trace_of(notes: Notes) -> Mapping[str, Any] | None:
-    """Return the trace that was reported, or None."""
+    """Return the trace that was reported; None if there is none, or it is no object."""
     found = _joined(notes, "trace")
     return found if isinstance(found, dict) else None
 

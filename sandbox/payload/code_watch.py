@@ -253,7 +253,10 @@ class CodeWatch:
             self._note(code)
 
     def _known_copy(self, code: CodeType) -> CodeType | None:
-        """Return known code that differs only in flags or argument names, as from `code.replace`, or None."""
+        """Return known code that differs only in flags or argument names, as from `code.replace`.
+
+        Return None if there is none.
+        """
         if self._alike is None:
             self._alike = {}
             for known in self._kept:

@@ -94,7 +94,11 @@ _DEPTH = 5
 
 
 class StandIns:
-    """Looks for objects in place of modules: under the dotted `names`, and for `owned` in `sys.modules`."""
+    """Finds objects that stand in for the codebase's modules.
+
+    They are those that the dotted `names` refer to, and those in `sys.modules` whose top-level name is in
+    `owned`.
+    """
 
     def __init__(self, names: Iterable[str], owned: Iterable[str]) -> None:
         self.found: dict[str, str] = {}

@@ -280,7 +280,7 @@ _PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
     tuple: lambda value: tuple(tuple.__iter__(value)),
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }
-"""Functions that return an object's value as its unchangeable built-in base, by that base."""
+"""Functions that return an object's value as its immutable built-in base class, by that class."""
 _BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
     dict: lambda encoder, value: encoder.pairs(dict.items(value)),
     list: lambda encoder, value: encoder.parts(list.__iter__(value)),
@@ -290,7 +290,7 @@ _BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
         bytes(bytearray.__getitem__(value, slice(None)))
     ).decode("ascii"),
 }
-"""Functions that return the contents of an object, by its changeable built-in base."""
+"""Functions that return the contents of an object, by its mutable built-in base class."""
 _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
     **dict.fromkeys(("dict", "ordered", "counter"), lambda encoder, value: [encoder.pairs(value.items())]),
     "default": lambda encoder, value: [
@@ -327,7 +327,8 @@ class Decoder:
     def values(self) -> list[Any]:
         """Change the objects that the message changes, and return the values of its roots.
 
-        Raises `CannotTravelError` if the message is invalid, and `Unseen` if it contains what it may not.
+        Raises `CannotTravelError` if the message is invalid, and `Unseen` if it contains a class or a name
+        that no answer of the true function contained.
         """
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
@@ -363,7 +364,7 @@ class Decoder:
         return made
 
     def shell(self, node: list[Any]) -> Any:
-        """Return an empty object for a node; one that can't be changed later gets its contents at once."""
+        """Return an empty object for a node, a complete one if immutable, or raise `CannotTravelError`."""
         make = _SHELLS.get(node[0])
         if make is not None:
             return make(self, node)

@@ -287,7 +287,8 @@ def _taken_order() -> dict[str, Any]:
 def main() -> None:
     """Read the order, and serve until standard input ends."""
     order = _taken_order()
-    # Programs that the submission starts do not inherit these descriptors; any number will do.
+    # Moved above the standard streams and closed on exec, so that programs started by the submission do not
+    # inherit them.
     requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _LOWEST), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -188,7 +188,7 @@ class TestObserver:
             self._report_tampering(f"the docstring of {doctest.name} is not the one that was put in")
 
     def _test_in(self, function: object, qualname: str) -> object | None:
-        """Return the test beneath the decorators of the function that pytest calls, or None."""
+        """Return the test beneath the decorators of the function that pytest calls; None if none is found."""
         if not self._guard:
             return None
         places = self._guard.get("places") or {}

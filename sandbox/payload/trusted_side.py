@@ -173,11 +173,11 @@ class TestSide(ProcessSide):
         if new:
             return True
         if self.learned.learning:
-            for same in self.same_change(value, key):
+            for same in self.keys_of_same_change(value, key):
                 self.learned.changes(same)
         return self.allowed(self.learned.changes(key))
 
-    def same_change(self, value: object, key: str) -> Iterator[str]:
+    def keys_of_same_change(self, value: object, key: str) -> Iterator[str]:
         """Yield the keys of changes that have the same effect as the change `key` of `value`.
 
         For example, a list can be extended in place, or replaced with a longer one in the attribute or

@@ -146,10 +146,11 @@ class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The number of tasks with all repeats; only these are in the rates."""
     incomplete: int
     pass_at_1: Rate | None
+    """None, like the other rates, if no task has all repeats."""
     pass_at_k: Rate | None
-    """The rate of tasks that at least one repeat solved."""
+    """The share of tasks that were solved in at least one repeat; None if no task has all repeats."""
     all_k: Rate | None
-    """The rate of tasks that every repeat solved."""
+    """The share of tasks that were solved in every repeat; None if no task has all repeats."""
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -364,8 +364,9 @@ class AgentRunner:
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
+                # Otherwise a person's request for the attempt was withdrawn, and the work goes on.
                 elif left.how is not Leaving.STOPPED or self.stopping or failed():
-                    break  # otherwise a person has withdrawn a request for the attempt
+                    break
         except CancelledError:
             self._pay(job, attempt.state)
         else:

@@ -354,7 +354,7 @@ class AgentRunStore:
             run = self.open(name)
             if run.settings.digest != settings.digest:
                 raise AgentRunError(
-                    f"The run {name} has other settings: {', '.join(differing(run.settings, settings))}.",
+                    f"The run {name} has different settings: {', '.join(differing(run.settings, settings))}.",
                     hint="Choose another --name, or continue it with its own settings: `gistpoint agent"
                     " resume`.",
                 )

@@ -39,7 +39,7 @@ from gistpoint.sessions.annotations.glances import (
 from gistpoint.sessions.annotations.side_files import DeleteData, SideFileStore
 
 LONGEST_WORDS = 2_000
-"""The most characters of a reader's words that are stored."""
+"""The maximum number of characters that are stored of a reader's words."""
 
 
 class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):

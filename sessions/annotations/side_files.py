@@ -182,7 +182,7 @@ class Book(Generic[Op, State]):
 BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
-"""The most unreadable lines of a file that are reported individually."""
+"""The maximum number of unreadable lines of a file that are reported individually."""
 _MOST_UNREAD = 10_000
 """The number of unreadable lines after which a file is given up, because it must be something else."""
 
@@ -363,7 +363,7 @@ def _unread_kinds(name: str, operations: Iterable[Operation], kinds: Collection[
     if not unread:
         return ()
     named = ", ".join(f"{kind} ({count})" for kind, count in sorted(unread.items()))
-    return (f"{name}: kept, but not read, since this gistpoint does not know the kind: {named}",)
+    return (f"{name}: kept, but not read, since this version of gistpoint does not know the kind: {named}",)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

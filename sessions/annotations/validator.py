@@ -89,7 +89,7 @@ class Drafts:
 
 
 MOST_IDS = 200
-"""The most ids of tests that a trial lists; the number of all of them is recorded too."""
+"""The maximum number of test ids that a trial lists; the number of all of them is also recorded."""
 LONGEST_COMMENT = 20_000
 
 

@@ -13,7 +13,7 @@ from gistpoint.sessions.runs.document import RunDocument
 
 _LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
 _NAMED = 12
-"""The most texts of the header that are named individually."""
+"""The maximum number of texts of the header that are named individually."""
 
 
 def chat_text(document: RunDocument) -> Iterator[str]:

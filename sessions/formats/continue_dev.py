@@ -80,7 +80,7 @@ def _role(item: Record) -> str:
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars or None."""
+    """Return the tokens of a reply, and its cost in US dollars, None if it is unknown."""
     usage = message.inner("usage")
     cached = usage.whole("prompt_tokens_details", "cached_tokens")
     cents = usage.number("cost_cents")

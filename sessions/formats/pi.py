@@ -108,7 +108,10 @@ class _Reader(RunReader):
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars or None."""
+    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars.
+
+    The cost is None if it is unknown.
+    """
     usage = message.inner("usage")
     read = usage.whole("cacheRead")
     prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])

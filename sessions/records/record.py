@@ -51,7 +51,7 @@ class Record:
         return self.members.keys() >= set(keys)
 
     def inner(self, *path: str) -> Record:
-        """Return the object at a path, or an empty one."""
+        """Return the object at a path; an empty one if there is none."""
         return Record(self.get(*path))
 
     def objects(self, *path: str) -> list[Record]:
@@ -67,7 +67,7 @@ class Record:
         return list(map(as_str, self.items(*path)))
 
     def word(self, *path: str) -> str:
-        """Return a string, a number as written, or an empty string."""
+        """Return a string, or a number below 1e300 as text; the empty string for any other value."""
         return as_str(self.get(*path))
 
     def text(self, *path: str) -> str:
@@ -75,19 +75,19 @@ class Record:
         return as_text(self.get(*path))
 
     def whole(self, *path: str) -> int | None:
-        """Return a number without its fraction, or None."""
+        """Return a number without its fraction; None for other values, and for floats of 1e18 or more."""
         return as_int(self.get(*path))
 
     def number(self, *path: str) -> float | None:
-        """Return a finite number, or None."""
+        """Return a number below 1e300 in absolute value; None for any other value, also for a boolean."""
         return as_float(self.get(*path))
 
     def truth(self, *path: str) -> bool | None:
-        """Return a truth value, or None."""
+        """Return a boolean; None for any other value."""
         return as_bool(self.get(*path))
 
     def time(self, *path: str) -> float | None:
-        """Return a time in seconds since the epoch, UTC, or None."""
+        """Return a time in seconds since the epoch, UTC; None if the value is no time."""
         return when(self.get(*path))
 
     def naive(self, *path: str) -> bool:
@@ -95,7 +95,7 @@ class Record:
         return is_naive(self.get(*path))
 
     def seconds(self, *path: str) -> float | None:
-        """Return in seconds a duration that is recorded in milliseconds, or None."""
+        """Return in seconds a duration that is recorded in milliseconds; None if there is no number."""
         return in_seconds(self.number(*path))
 
     def first(self, *keys: str) -> Json:

@@ -17,17 +17,17 @@ _YEAR_9999 = 253_000_000_000
 
 
 def as_dict(value: Json) -> dict[str, Json]:
-    """Return an object, or an empty one."""
+    """Return the value if it is an object; otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Json) -> list[Json]:
-    """Return an array, or an empty one."""
+    """Return the value if it is an array; otherwise an empty one."""
     return value if isinstance(value, list) else []
 
 
 def as_str(value: Json) -> str:
-    """Return a string, a number as written, or the empty string."""
+    """Return a string, or a number below 1e300 as text; the empty string for any other value."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
@@ -45,7 +45,7 @@ def as_int(value: Json) -> int | None:
 
 
 def as_float(value: Json) -> float | None:
-    """Return a finite number, or None."""
+    """Return a number below 1e300 in absolute value; None for any other value, also for a boolean."""
     if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     return float(value) if abs(value) < 1e300 else None
@@ -57,7 +57,7 @@ def in_seconds(milliseconds: float | None) -> float | None:
 
 
 def as_bool(value: Json) -> bool | None:
-    """Return a truth value, or None."""
+    """Return the value if it is a boolean; otherwise None."""
     return value if isinstance(value, bool) else None
 
 

@@ -27,11 +27,11 @@ from gistpoint.sessions.runs.facts import (
 )
 
 MOST_BINS = 480
-"""The most bins of a profile; when there are more, every two neighbours are merged."""
+"""The maximum number of bins in a profile; if there are more, every two neighbours are merged."""
 MOST_TEST_RUNS = 500
 MOST_MOVES = 400
 _MOST_NAMED = 20
-"""The most steps of a kind that are listed; all of them are counted."""
+"""The maximum number of steps of a kind that are listed; all of them are counted."""
 _TAIL = 4000
 """Characters at the end of a result that are searched for the counts of a test runner."""
 
@@ -190,7 +190,7 @@ class Profile:
 
     @property
     def fullest(self) -> int | None:
-        """The most tokens in a request; None if no step counts them."""
+        """The number of tokens in the largest request; None if no step counts them."""
         return max((found.context for found in self.bins), default=0) or None
 
 

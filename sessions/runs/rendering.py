@@ -64,7 +64,7 @@ SHELLS = frozenset(
 )
 """Tools that a row does not name, because the kind of the step already shows what the command does."""
 _WORDS = 160
-"""The most characters of a step's row."""
+"""The maximum number of characters in a step's row."""
 FLAG_WORDS = {
     "long": "one of its texts is long",
     "unknown": "an event that the format's reader does not know",

@@ -188,16 +188,16 @@ def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
         at = find(wanted, end)
 
 
-def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
+def _byte_forms(literal: str, ignore: bool) -> tuple[bytes, ...] | None:
     """Return the encodings that a text may have in JSON or nested JSON; None if they are unknown."""
-    if not pattern.strip():
+    if not literal.strip():
         return None
-    is_ascii = pattern.isascii()
+    is_ascii = literal.isascii()
     has_many_folds = ignore and not is_ascii
-    may_be_escaped_or_not = not set(pattern).isdisjoint("/\x7f")
+    may_be_escaped_or_not = not set(literal).isdisjoint("/\x7f")
     if has_many_folds or may_be_escaped_or_not:
         return None
-    in_json = _in_json(pattern)
+    in_json = _in_json(literal)
     forms = in_json.union(*map(_in_json, in_json))
     encoded = {form.encode("utf-8", "surrogatepass") for form in forms}
     if ignore or not is_ascii:

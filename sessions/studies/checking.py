@@ -36,7 +36,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly tasks are spread over people; each pair is the fewest and the most attempts."""
+    """How evenly tasks are spread over people; each pair is the minimum and maximum number of attempts."""
 
     people: int
     per_task: tuple[int, int]

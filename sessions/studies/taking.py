@@ -290,7 +290,7 @@ class Participation:
         if not begun or begun[0].attempt != step.attempt:
             raise StudyError(
                 "The record that this task was begun did not reach the others, and was withdrawn.",
-                hint="Begin it again: you have not been shown anything of it.",
+                hint="Begin it again: none of it has been shown to you yet.",
             )
         return self._start(step, task, judge)
 

@@ -63,7 +63,7 @@ LEASE_S = 60
 """The seconds for which a machine may add lines without renewing its lease."""
 _TRIES = 5
 _AT_ONCE = 200
-"""The most attempts in one transaction."""
+"""The maximum number of attempts in one transaction."""
 _DEADLOCK = "40P01"
 """The SQLSTATE of a deadlock."""
 _UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"

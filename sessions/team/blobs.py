@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _KEPT = {False: blobs, True: public_blobs}
 _AT_ONCE = 200
-"""The most pieces in one statement."""
+"""The maximum number of pieces in one statement."""
 
 
 def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) -> list[str]:

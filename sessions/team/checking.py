@@ -105,7 +105,10 @@ def check(
 
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
-    """Compare the studies that were fetched from the store; `gistpoint study audit` compares any study."""
+    """Yield the differences of studies that were fetched from the store.
+
+    `gistpoint study audit` compares any study.
+    """
     for copy in fetched_studies(store.address, locations, clock):
         for words in copy.differences():
             yield StoreDifference("study differs", Conflict(f"study {copy.study}", words=words))
@@ -130,7 +133,7 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
 
 
 def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
-    """Compare the columns of an attempt in the store with its first line there."""
+    """Yield the differences between an attempt's columns in the store and its first line there."""
     what, first = f"attempt {name}", there[0].data
     if not is_of(first, name):
         yield StoreDifference(
@@ -145,7 +148,11 @@ def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDi
 def _attempt(
     name: str, folder: Path | None, there: list[_OnStore], counted: tuple[int, str] | None, machine: str
 ) -> Iterator[StoreDifference]:
-    """Compare an attempt's lines on both sides, both chains of hashes, and the store's count of lines."""
+    """Yield the differences between an attempt's lines here and in the store.
+
+    Also those in either chain of hashes, and in the store's count. A branch of this machine that is only in
+    the store is not a difference.
+    """
     what = f"attempt {name}"
     here, faults = ([], []) if folder is None else _here(what, folder)
     yield from faults
@@ -198,7 +205,7 @@ def _compared(
 
 
 def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None) -> Iterator[StoreDifference]:
-    """Check the store's lines of an attempt on their own."""
+    """Yield the faults of an attempt's lines in the store, without comparing them with others."""
     for line in there:
         if line.sha256 != line.found:
             words = "on the store, this line does not have the hash that is stored with it."

@@ -113,7 +113,8 @@ def require_schema(revision: str) -> None:
     if not revision:
         raise EmptyStoreError("The database has no tables of gistpoint yet.", hint=init)
     raise TeamStoreError(
-        f"The store's schema has the revision {revision[:20]}, but this gistpoint uses {REVISION}.",
+        f"The store's schema has the revision {revision[:20]}, but this version of gistpoint uses"
+        f" {REVISION}.",
         hint=init if revision < REVISION else "Install the newer gistpoint that made it.",
     )
 
@@ -131,7 +132,8 @@ def upgrade(connection: Connection) -> str:
     script = ScriptDirectory(str(_MIGRATIONS))
     if before not in ("", *(revision.revision for revision in script.walk_revisions())):
         raise TeamStoreError(
-            f"The store's schema has the revision {before[:20]}, which this gistpoint does not know.",
+            f"The store's schema has the revision {before[:20]}, which this version of gistpoint does"
+            " not know.",
             hint="Install the newer gistpoint that made it.",
         )
 

@@ -38,7 +38,7 @@ _GATHER_S = 0.05
 _SOON_S = 1.0
 """The seconds after which lines that were not on the disk yet are looked for again."""
 _LAST_S = 3.0
-"""The most seconds that the program's exit waits for the last lines, if the store answers."""
+"""The longest time that the program's exit waits for the last lines, in seconds, if the store answers."""
 _LOG = logging.getLogger(__name__)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import LargeBinary, column, table
 
 PIECE = 8 * 1024 * 1024
-"""The most bytes in a piece of a blob."""
+"""The maximum number of bytes in a piece of a blob."""
 
 machines = table("machines", column("id"), column("version"), column("skew_ms"), column("seen_at"))
 

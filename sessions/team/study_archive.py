@@ -18,7 +18,7 @@ from gistpoint.sessions.studies.help_gists import FOLDER as HELP
 from gistpoint.sessions.studies.tasks import ARCHIVE
 
 MAX_BYTES = 8 * 1024**3
-"""The most bytes that an archive may contain, unpacked."""
+"""The maximum number of bytes in an archive, unpacked."""
 MAX_MEMBERS = 100_000
 _NOT_DECLARATION = frozenset({"log", "attempts", "reviews", "runs", "private", "team.toml", "report.html"})
 """The names in a study's folder that are not part of its declaration."""

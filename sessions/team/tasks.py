@@ -36,7 +36,7 @@ _LEVEL = 10
 """The compression level of archives; the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
 _AT_ONCE, _TOGETHER = 100, 2 * PIECE
-"""The most tasks in one transaction, and the most bytes of several tasks."""
+"""The maximum number of tasks in one transaction, and the maximum number of bytes in several tasks."""
 _BASELINES_AT_ONCE = 500
 _BASELINE = tuple_(baselines.c.task, baselines.c.name)
 _BLOB = text(

@@ -26,7 +26,7 @@ TWO_CONDITIONS = '[[condition]]\nid = "alone"\n[[condition]]\nid = "assisted"'
 
 @dataclass(frozen=True)
 class Spread:
-    """The fewest and the most attempts."""
+    """The minimum and maximum numbers of attempts."""
 
     task: tuple[int, int]
     task_in_condition: tuple[int, int]

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5
-"""The most messages listed. They follow the figures, since a narrow table has no room for them."""
+"""The maximum number of messages listed, below the figures, since a narrow table has no room for them."""
 
 # agent run
 

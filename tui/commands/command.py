@@ -337,7 +337,7 @@ def readable(text: str) -> str:
 
 
 _WORD, _SENTENCE = 240, 4_000
-"""The most characters of a word and of a message. Longer ones are shortened in the middle."""
+"""The maximum lengths of a word and of a message, in characters. Longer ones are shortened in the middle."""
 
 
 class CommandRow(NamedTuple):

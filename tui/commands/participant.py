@@ -34,7 +34,7 @@ class ServedParticipant(Request):
     study: str | None = None
     sandbox: str | None = None
     memory_mib: Count | None = None
-    """The most data that the process may have, in MiB; None for no limit."""
+    """The maximum size of the process's data, in MiB; None for no limit."""
 
 
 def participant(asked: ServedParticipant) -> int:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
 """The codes that a terminal gets before and after a match."""
 _MOST_UNREAD = 5
-"""The most files of a folder that a search reports by name because it could not read them."""
+"""The maximum number of a folder's unreadable files that a search reports by name."""
 _CONTINUED = "\n" + " " * 13
 """What precedes a further line of a printed fact."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"

@@ -44,7 +44,7 @@ class ServedPeople(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAddress(Request):
-    """A request to listen at an address, which browsers may reach by another URL."""
+    """A request to listen on an address, which browsers may reach at another URL."""
 
     host: str = "127.0.0.1"
     port: Port = 8000
@@ -181,12 +181,12 @@ def _require_extra() -> None:
 
     if find_spec("textual_serve") is None:
         raise UserError(
-            "Serving in browsers needs packages that are not installed.", hint=extra_hint("serve")
+            "Serving to browsers needs packages that are not installed.", hint=extra_hint("serve")
         )
 
 
 def _place(asked: ServedAddress) -> ServedPlace:
-    """Return the address to listen at.
+    """Return the address to listen on.
 
     Raises `UserError` if options don't fit together, or if links would be sent unencrypted.
     """

@@ -42,7 +42,9 @@ class TakePart(NamedStudy):
 def join(asked: TakePart) -> int:
     """Take a participant through a study. Return the exit code."""
     open_study(asked.study)
-    require_terminal("study", hint="Taking part needs the screen. `gistpoint study progress` prints a table.")
+    require_terminal(
+        "study", hint="To take part, run this in a terminal. `gistpoint study progress` prints a table."
+    )
     return app_of(asked.study, asked.code or input("Your code: ").strip()).run_to_exit_code()
 
 

@@ -42,7 +42,7 @@ INSTRUCTIONS = (
 BEAT_S, PROGRESS_S = 5.0, 2.0
 """Seconds between two heartbeats in the journal, and between two progress reports to a waiting client."""
 _REPORTED = 200
-"""The most characters recorded of the name or version that a client reports."""
+"""The maximum number of characters recorded of the name or version that a client reports."""
 
 Context = ServerRequestContext[None, Any]
 _RAW: ContextVar[str] = ContextVar("_RAW", default="")

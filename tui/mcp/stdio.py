@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.served import ServedAttempt
 
 MOST_BYTES = 2 * 1024 * 1024
-"""The most bytes of a message; code has at most 1,000,000 characters."""
+"""The maximum number of bytes in a message; code has at most 1,000,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class AssignedTask:
             return "Your saved work can't be read. Please inform the person who gave you the link."
         spent = duration(self.attempt.state.clock.active)
         if self.ended:
-            return f"It has ended after {spent} of working time. Enter shows the result."
+            return f"It ended after {spent} of working time. Enter shows the result."
         return f"You left it after {spent} of working time. Enter continues where you were."
 
 

@@ -24,7 +24,7 @@ INSIST_S = 2.0
 """Seconds that a program may take to end after SIGTERM, and again after SIGKILL."""
 LOOK_S = 0.05
 MOST_UNREAD_BYTES = 64 * 1024
-"""The most input that is kept for a program that does not read it, besides the content of its pipe.
+"""The maximum number of bytes kept for a program that does not read them, besides those in its pipe.
 
 Above this limit, the input of the window is not read either.
 """

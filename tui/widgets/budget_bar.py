@@ -26,7 +26,7 @@ GLYPHS = {
 
 _GAP = 1
 _FEW = 8
-"""The most pips that can be counted at a glance."""
+"""The maximum number of pips that can be counted at a glance."""
 _LOW = 0.25
 """The remaining share up to which a budget is drawn as running out."""
 

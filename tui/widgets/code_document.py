@@ -26,7 +26,7 @@ CodeSpan: TypeAlias = tuple[int, int, str]
 LONGEST_LINE = 20_000
 """The length of a line, in characters, above which it gets no colours and no matching brackets."""
 _REACH = 1_000
-"""The most lines that are searched for a matching bracket."""
+"""The maximum number of lines that are searched for a matching bracket."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _BRACKET = re.compile(r"[()\[\]{}]")

@@ -92,7 +92,7 @@ MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 _MARKED = 500
-"""The most matches that are marked in the scroll bar, which has fewer rows than that."""
+"""The maximum number of matches that are marked in the scroll bar, which has fewer rows than that."""
 
 
 class CodeView(LineView):

@@ -22,7 +22,7 @@ from gistpoint.core.text import visible_line
 _DISABLED = Style(dim=True)
 _MORE = "›"
 _MOST = 10
-"""The most keys on a screen that names no other number."""
+"""The maximum number of keys on a screen that names no other number."""
 WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
 """The actions that leave a view."""
 _AT_THE_END = (*WAYS_OUT, "help")

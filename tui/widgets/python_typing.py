@@ -14,7 +14,7 @@ LEVEL = 4
 """The number of blanks of a level of indentation, unless the text shows another, and the cells of a tab."""
 
 _LOOKED_AT = 1_000
-"""The most lines that are read to find the indentation of a text."""
+"""The maximum number of lines that are read to find the indentation of a text."""
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 _TOKENS = re.compile(
     r"""(?P<comment>\#[^\n]*)

@@ -21,7 +21,7 @@ TAB = 4
 """The number of cells from one tab stop to the next."""
 
 LONGEST_ROW = 4_000
-"""The most characters in a row if lines are not wrapped, which limits the time for drawing a row."""
+"""The maximum length of a row of unwrapped lines, in characters; it limits the time for drawing a row."""
 
 _WIDE = (
     "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf"

@@ -13,7 +13,7 @@ from textual.widgets import Input, TextArea
 from textual.widgets.text_area import Selection
 
 DELAY_SECONDS = 0.2
-"""The most seconds from a key to posting the text."""
+"""The longest time from a key to posting the text, in seconds."""
 
 
 class Pasted(Message):

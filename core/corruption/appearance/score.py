@@ -42,7 +42,7 @@ class GlanceWeights(msgspec.Struct, frozen=True):
     """The score above which a corruption is not tried."""
     weights: dict[str, Weight]
     families: dict[str, float] = {}
-    """By family, the difference of log odds to be seen from the average, shrunk towards 0."""
+    """For each family, how far its log odds of being seen are from the average, shrunk towards 0."""
     truth_sha256: str = ""
     """The hash of the readings on which it was fitted; empty if the weights were set by hand."""
 

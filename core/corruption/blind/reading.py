@@ -92,7 +92,10 @@ class BlindItem:
 
     @property
     def changed_lines(self) -> frozenset[int]:
-        """The numbers of the changed lines of the corrupted version, or of those around a gap."""
+        """The numbers of the corrupted version's changed lines.
+
+        Where lines were deleted, they are those of the two lines around the deletion.
+        """
         before, after = (
             self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)
         )

@@ -80,7 +80,7 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
     trace = fields.get("trace", dict[str, Any])
     try:
         read_trace(trace)
-    except (TaskError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except TaskError as error:
         raise TaskError(
             f"{fields.file}: the key {fields.name('trace')!r} does not contain a trace ({error})."
         ) from error

@@ -11,7 +11,7 @@ from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.command import Entrypoint, EntrypointError, parse_entrypoint
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError
 from gistpoint.core.kinds.gist.judge import sources_of
-from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, read_trace
+from gistpoint.core.kinds.gist.trace import Difficulty, difficulty
 from gistpoint.core.metrics.bars import hard_subset
 from gistpoint.core.running import RunProgress
 
@@ -104,7 +104,7 @@ def _traced(
         within = (done, total) if done < total else (0, 0)
         examination.run.progress(RunProgress(entrypoint.text, *within, step="tracing tests"))
         try:
-            read = read_trace(examination.trace(entrypoint))
+            read = examination.trace(entrypoint)
         except NoGistError as refusal:
             refused(entrypoint, refusal)
             continue

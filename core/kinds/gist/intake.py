@@ -16,7 +16,7 @@ from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint, EntrypointKind
 from gistpoint.core.entrypoints.programs import console_scripts
 from gistpoint.core.entrypoints.runs import DOCTEST, CommandRun, EntrypointRunner, OriginalRun, TestsRun
-from gistpoint.core.errors import NegativeVerdictError, UserError
+from gistpoint.core.errors import NegativeVerdictError, TaskError, UserError
 from gistpoint.core.kinds.folder import read_task, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_template
@@ -38,7 +38,7 @@ from gistpoint.core.kinds.gist.model import (
 )
 from gistpoint.core.kinds.gist.original_test import GistTest, given_test
 from gistpoint.core.kinds.gist.overrides import require_consistent
-from gistpoint.core.kinds.gist.trace import difficulty, read_trace
+from gistpoint.core.kinds.gist.trace import Trace, difficulty, read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -126,20 +126,20 @@ class Examination:
             )
         return self._answer(entrypoint, test, seen, traced)
 
-    def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
-        """Return the trace of one run. Raises `NoGistError` if the run is not usable."""
+    def trace(self, entrypoint: Entrypoint) -> Trace:
+        """Return the trace of one run. Raises `NoGistError` if the run or its trace is not usable."""
         run = self._run(entrypoint, "", trace=True)
         self._require_usable(run)
         if run.trace is None:
             raise NoGistError(NoGist.COULD_NOT_RUN, "The run reported no trace.", hint=run.reason)
-        return run.trace
+        return _usable_trace(run.trace)
 
     def _answer(
         self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], traced: OriginalRun
     ) -> GistAnswer:
         tree = self.repository.tree
         trace = traced.trace or {}
-        read = read_trace(trace)
+        read = _usable_trace(trace)
         owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
         self._require_not_part_of_pytest(owned)
         self._require_no_other_copy(owned)
@@ -324,6 +324,15 @@ class Examination:
                 f"The command has a different outcome alone in an empty folder, under another name ({what}).",
                 hint="\n".join(details),
             )
+
+
+def _usable_trace(reported: Mapping[str, Any]) -> Trace:
+    """Return the trace that a run reported. Raises `NoGistError` if it is malformed."""
+    try:
+        return read_trace(reported)
+    except TaskError as error:
+        reason = "The run reported no usable trace."
+        raise NoGistError(NoGist.COULD_NOT_RUN, reason, hint=error.message) from error
 
 
 def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:

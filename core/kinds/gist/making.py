@@ -234,11 +234,11 @@ class _Making:
                 self._make_one(entrypoint, {})
         elif draw.sample:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
-            self._until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
+            self._make_until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
         else:
             self._hardest(draw)
 
-    def _until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
+    def _make_until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
         for candidate in drawn:
             self._make_one(candidate.entrypoint, how)
             if len(self.results.made) == self.wanted:

@@ -26,7 +26,7 @@ _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
 _LETTER = re.compile(r"[^\W\d]")
 _MOST_TOKENS = 200
-"""The most tokens of a line; of a longer line, only the beginning and the end are compared."""
+"""The maximum number of tokens in a line; of a longer line, only the beginning and the end are compared."""
 _VARIES = "[varies]"
 
 

@@ -139,8 +139,9 @@ class ReferenceMaker:
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
     """Return the reference gist that a maker makes with a judge.
 
-    If the command has several tests, or one that its own file does not define, the text contains the original
-    tests. Raises the errors of `ReferenceMaker.make`.
+    If the command has several tests, or one that its own file does not define, the text of a faithful gist
+    contains the original tests if they can be inserted; otherwise it is returned without them. Raises
+    `CancelledError` as `ReferenceMaker.make` does.
     """
     test = judge.answer.test
     if test is None or _is_written(test, judge.entrypoint.qualname):

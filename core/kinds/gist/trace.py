@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.fields import Count
@@ -57,30 +59,50 @@ class Difficulty:
     """The share of executed lines among the codebase's non-blank lines, 0-1, without those of tests."""
 
 
+class _WrittenTrace(msgspec.Struct, frozen=True):
+    """A trace as the tracer writes it, without its format and version."""
+
+    calls: int
+    depth: int
+    files: tuple[str, ...]
+    modules: dict[str, str]
+    functions: tuple[TracedFunction, ...]
+    lines: dict[str, frozenset[int]]
+    order: list[tuple[str, int]]
+
+
 def read_trace(data: Mapping[str, Any]) -> Trace:
     """Return the trace that the tracer in the sandbox wrote.
 
-    Raises TaskError for another format or version.
+    Raises `TaskError` for another format or version, and if the trace is malformed.
     """
     if data.get("format") != FORMAT or data.get("version") != VERSION:
         raise TaskError("This version can't read the trace.", hint="Trace the command again.")
-    functions = tuple(
-        TracedFunction(f["path"], f["qualname"], int(f["line"]), int(f["calls"]), bool(f["run"]))
-        for f in data["functions"]
-    )
+    # Every type is checked, because the traced program can report any object in place of its trace.
+    try:
+        written = msgspec.convert(data, _WrittenTrace)
+    except msgspec.ValidationError as error:
+        raise _malformed(str(error)) from error
+    without_lines = [path for path in written.files if path not in written.lines]
+    if without_lines:
+        raise _malformed(f"it has no lines of {without_lines[0][:200]!r}")
     ranks: dict[str, list[tuple[int, int]]] = {}
-    for rank, (path, line) in enumerate(data["order"]):
+    for rank, (path, line) in enumerate(written.order):
         ranks.setdefault(path, []).append((rank, line))
     return Trace(
-        calls=int(data["calls"]),
-        depth=int(data["depth"]),
-        files=tuple(data["files"]),
-        modules=dict(data["modules"]),
-        functions=functions,
-        lines={path: frozenset(lines) for path, lines in data["lines"].items()},
-        order={(path, line): rank for rank, (path, line) in enumerate(data["order"])},
+        calls=written.calls,
+        depth=written.depth,
+        files=written.files,
+        modules=written.modules,
+        functions=written.functions,
+        lines=written.lines,
+        order={place: rank for rank, place in enumerate(written.order)},
         module_ranks=ranks,
     )
+
+
+def _malformed(fault: str) -> TaskError:
+    return TaskError(f"The trace is malformed: {fault}.", hint="Trace the command again.")
 
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:

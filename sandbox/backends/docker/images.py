@@ -180,7 +180,7 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
 
 
 def _stamped(engine: Engine, stamp: str) -> str | None:
-    """Return the id of the base with this stamp, or None.
+    """Return the id of the base with this stamp; None if there is none.
 
     Images built on it inherit the stamp, but are of another kind.
     """

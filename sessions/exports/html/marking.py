@@ -12,7 +12,7 @@ from gistpoint.core.diffs import FileDiff
 from gistpoint.core.text import visible
 
 COLOURED = 40_000
-"""The most characters of a text whose code is coloured."""
+"""The maximum number of characters in a text whose code is coloured."""
 _SHOWN = frozenset(("k", "s", "c", "m", "nf", "nc", "nb", "nd", "ow", "nt", "na", "nv", "gh", "gi", "gd"))
 """The Pygments classes that have a colour; tokens of other classes look like the text around them."""
 _FENCE = re.compile(r"\s*```+ *([\w+.#-]*)\s*$")

@@ -53,12 +53,12 @@ KEPT, KEPT_OF_DIFF = 12, 60
 WIDTH = 160
 """The characters of a line beyond which it counts as several."""
 LONGEST = 100_000
-"""The most characters of a text on the page; a longer one is cut in the middle."""
+"""The maximum number of characters in a text on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
-"""The characters of a page after which its texts are cut earlier, and the most characters of a text from
-there on."""
+"""The characters of a page after which its texts are cut earlier, and the maximum number of characters in a
+text from there on."""
 MOST_OF_IMAGES = 12_000_000
-"""The most characters of all images on the page."""
+"""The maximum number of characters in all images on the page."""
 _CLOSED = frozenset({StepKind.STATE})
 
 

@@ -129,7 +129,10 @@ def _model(record: Record) -> str:
 
 
 def _spent(request: Record) -> tuple[Tokens, float | None]:
-    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars or None."""
+    """Return a reply's tokens, the prompt's including cached ones, and its cost in US dollars.
+
+    The cost is None if it is unknown.
+    """
     read = request.whole("cacheReads")
     prompt = total([request.whole("tokensIn"), request.whole("cacheWrites"), read])
     return Tokens(prompt, request.whole("tokensOut"), read), request.number("cost")

@@ -225,7 +225,8 @@ def command_in(value: str | list[Json]) -> str:
     A command that is passed to a shell, as in `bash -lc COMMAND`, is returned without the shell.
     """
     if isinstance(value, str):
-        return words(value)[2] if _WRAPPED.match(value[:4000]) and len(words(value)) == 3 else value
+        words = shell_words(value) if _WRAPPED.match(value[:4000]) else []
+        return words[2] if len(words) == 3 else value
     parts = [as_str(part) for part in value]
     return parts[2] if len(parts) == 3 and _WRAPPED.match(" ".join(parts[:2]) + " ") else " ".join(parts)
 
@@ -372,7 +373,7 @@ def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:
     return RunCall(identity, tool, command, {"command": command})
 
 
-def words(command: str) -> list[str]:
+def shell_words(command: str) -> list[str]:
     """Return the words of a command, split as a shell would, or at white space if its quotes do not match."""
     if not _SPLIT.match(command):
         return command.split()

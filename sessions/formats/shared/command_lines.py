@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gistpoint.sessions.formats.shared.calls import words
+from gistpoint.sessions.formats.shared.calls import shell_words
 from gistpoint.sessions.records.model import Json, RunCall, StepKind
 from gistpoint.sessions.records.values import compact
 
@@ -65,7 +65,7 @@ def call_of_command(action: str) -> RunCall | None:
         return RunCall("", "bash", action, {"command": action})
     parsed: dict[str, Json] = {"command": action}
     if name == "str_replace_editor":
-        parts = words(action)[1:]
+        parts = shell_words(action)[1:]
         # SWE-agent's editor takes its command and its path by position, everything else as options.
         options = next((at for at, part in enumerate(parts) if part.startswith("--")), len(parts))
         parsed = dict(zip(("command", "path"), parts[:options], strict=False))

@@ -66,6 +66,9 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
 
 
 def _model_in(name: str) -> str:
-    """Return the model that begins a run's name in OpenHands, as in `gpt-4o_maxiter_50_N_v2.1`, or empty."""
+    """Return the model with which an OpenHands run's name begins, as in `gpt-4o_maxiter_50_N_v2.1`.
+
+    It is empty if there is none.
+    """
     model, mark, _ = name.partition("_maxiter_")
     return model if mark else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.shared.calls import edits_of, kind_of_command, words
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of_command, shell_words
 from gistpoint.sessions.formats.shared.command_lines import (
     FENCE,
     FUNCTION,
@@ -172,7 +172,7 @@ def _separated(thought: str, response: str, action: str) -> tuple[str, str]:
         return "", response
     # The whole reply repeats the thought and the call, which are shown separately.
     remaining = response.replace(thought.strip(), "", 1)
-    given = set(words(action)) | {action.strip()}
+    given = set(shell_words(action)) | {action.strip()}
     blocks = FUNCTION.findall(remaining)
     if blocks and all(value.strip() in given for block in blocks for value in PARAMETER.findall(block)):
         remaining = FUNCTION.sub("", remaining)

@@ -290,7 +290,7 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
     copy = copy_at(one.root / "study", one.name, name, server.address)
     for use in (one.sync, copy.send):
         with pytest.raises(
-            TeamStoreError, match="has the revision 0001, but this gistpoint uses 0002"
+            TeamStoreError, match="has the revision 0001, but this version of gistpoint uses 0002"
         ) as refused:
             use()
         assert "`gistpoint store init`" in (refused.value.hint or "")
@@ -305,7 +305,7 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
     choose(one.locations.config, worker)
     monkeypatch.setattr(connecting, "REVISION", "0001")
     with pytest.raises(
-        TeamStoreError, match="has the revision 0002, but this gistpoint uses 0001"
+        TeamStoreError, match="has the revision 0002, but this version of gistpoint uses 0001"
     ) as refused:
         one.sync()
     assert refused.value.hint == "Install the newer gistpoint that made it."

@@ -145,7 +145,7 @@ def test_only_a_newer_version_of_the_same_kind_is_refused(
         appended(path, b"1\n")
         return
     with pytest.raises(
-        UserError, match=r"x\.jsonl is version .* of test\.log, but this gistpoint knows version 2"
+        UserError, match=r"x\.jsonl is version .* of test\.log, but this version of gistpoint knows version 2"
     ):
         read_log(path, KIND)
     with pytest.raises(UserError, match="Install a newer gistpoint") as kept:  # its frames hold the log

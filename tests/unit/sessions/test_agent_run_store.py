@@ -64,7 +64,7 @@ def test_the_same_job_is_queued_once_and_other_settings_are_another_run(tmp_path
     assert len(home.run(task, repeats=3).jobs) == 3
     other = msgspec.structs.replace(home.settings, agent=AgentSettings(context_tokens=8_000))
     assert job_of(task.id, other, 1).key not in home.run(task).jobs
-    with pytest.raises(AgentRunError, match=r"other settings: agent\.context_tokens"):
+    with pytest.raises(AgentRunError, match=r"different settings: agent\.context_tokens"):
         home.runs.open_or_create("r", other, 0, "test")
 
 

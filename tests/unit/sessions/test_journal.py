@@ -400,7 +400,9 @@ def test_a_journal_of_newer_events_is_read_and_not_resumed(tmp_path: Path, data:
         path.write_bytes(encode(JournalEvent(1, "attempt_started", 0, 0, event, "")))
         content = read_journal(path)
         assert len(content.events) == 1
-        assert content.fault == ("" if schema == 1 else f"{NEWER}, but this gistpoint knows version 1.")
+        assert content.fault == (
+            "" if schema == 1 else f"{NEWER}, but this version of gistpoint knows version 1."
+        )
     before = path.read_bytes()
     with pytest.raises(AttemptError, match=rf"not resumed\. {NEWER}"):
         JournalWriter(tmp_path, FakeClock())

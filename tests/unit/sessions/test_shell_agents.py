@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gistpoint.sessions.formats.shared.calls import words
+from gistpoint.sessions.formats.shared.calls import shell_words
 from gistpoint.sessions.formats.swe_agent.swe_agent import reports_error
 from gistpoint.sessions.records.model import Step, StepKind, parts_of
 from gistpoint.sessions.runs.document import RunDocument
@@ -67,9 +67,14 @@ def test_an_option_keeps_all_its_values(tmp_path: Path, action: str, arguments: 
 
 def test_words_are_split_as_a_shell_splits_them_however_long() -> None:
     body = "def f():\n    return 'it''s'\n" * 4000
-    assert words(f'create \'{"x" * 9000}\' "a \\"b\\" $c" d\\ e') == ["create", "x" * 9000, 'a "b" $c', "d e"]
-    assert words("don't match") == ["don't", "match"]
-    assert len(words(f'edit "{body}"')) == 2
+    assert shell_words(f'create \'{"x" * 9000}\' "a \\"b\\" $c" d\\ e') == [
+        "create",
+        "x" * 9000,
+        'a "b" $c',
+        "d e",
+    ]
+    assert shell_words("don't match") == ["don't", "match"]
+    assert len(shell_words(f'edit "{body}"')) == 2
 
 
 def test_a_thought_stands_once(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(
     newer = before.replace(b'"version": 1', b'"version": 2') + b'{"new":"line"}\n'
     (other / "log" / path.name).write_bytes(newer)
     with pytest.raises(
-        StudyError, match=r"is version 2 of gistpoint\.study, but this gistpoint knows version 1"
+        StudyError, match=r"is version 2 of gistpoint\.study, but this version of gistpoint knows version 1"
     ):
         synchronise(study, other)
     assert path.read_bytes() == before

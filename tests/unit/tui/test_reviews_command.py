@@ -93,7 +93,7 @@ def test_a_merge_names_the_kinds_that_it_keeps_without_reading_them(
     captured = capsys.readouterr()
     assert captured.out == "4 operations added, 0 were already known.\n"
     assert captured.err.splitlines() == [
-        "gistpoint: newer.jsonl: kept, but not read, since this gistpoint does not know the kind:"
+        "gistpoint: newer.jsonl: kept, but not read, since this version of gistpoint does not know the kind:"
         " highlight (2), poll (1)"
     ]
 

@@ -301,7 +301,10 @@ class Search(Container):
             self._take(self.wanted, [])
 
     def run_opened(self) -> None:
-        """Search the run that is visible now in the same way as the previous run."""
+        """Search the run that is visible now for what the previous one was searched for.
+
+        If all runs were searched, or nothing, only show the hits.
+        """
         if self.wanted is not None and not self.wanted.runs:
             self._ask(self.wanted)
         else:

@@ -48,9 +48,9 @@ _SETTINGS: Any = {
 _WIDTH = 7.4
 """The width of every figure in inches."""
 _LABEL, _LEGEND, _SHARED = 26, 34, 14
-"""The most characters in a line of a label at the side, of the legend, and of a label below an axis."""
+"""The maximum line lengths of a side label, of the legend, and of a label below an axis, in characters."""
 _MOST_LABELS = 12
-"""The most points that are labelled; labels of more would cover each other."""
+"""The maximum number of points that are labelled; labels of more would cover each other."""
 _LONGEST_LABEL = 120
 
 

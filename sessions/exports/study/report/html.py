@@ -384,7 +384,7 @@ def _id(ran: RanAnalysis) -> str:
 
 
 _LONGEST = 4000
-"""The most characters of a text on the page."""
+"""The maximum number of characters in a text on the page."""
 
 
 def _line(text: str) -> str:
