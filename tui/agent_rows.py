@@ -103,7 +103,7 @@ COLUMNS: tuple[Column[JobRow], ...] = (
     Column("job", lambda r: str(r.number), lambda r: r.number, width=3, right=True, rank=1),
     Column("task", lambda r: r.title or r.job.job.task[:12], rank=2, least=16),
     Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
-    Column("state", doing, width=24, style=_style, rank=3, least=14),
+    Column("state", doing, width=24, style=_style, rank=3, least=16),
     Column(
         "turn",
         lambda r: _number(str(len(r.state.turns))),

@@ -23,6 +23,7 @@ from gistpoint.sessions.services import Services
 from gistpoint.sessions.team.address import choose
 from gistpoint.sessions.team.pusher import Pusher
 from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, load_rows
+from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.tables import Column, arranged, parse_query
 
@@ -131,7 +132,7 @@ async def test_an_attempt_that_ended_opens_its_summary(tmp_path: Path) -> None:
         assert "✔ solved" in text
         assert "2 used of 4" in text
         await driver.press("right_square_bracket")
-        await driver.until(lambda: "as it should be" in driver.text())
+        await driver.until(lambda: "no differences" in driver.text())
         await driver.press("right_square_bracket")
         await driver.until(lambda: "test_odd[list[int]]" in driver.text())
         await driver.press("escape")
@@ -331,7 +332,8 @@ async def test_a_task_that_is_open_in_another_window_is_not_begun_again(tmp_path
         for key in ("ctrl+n", "r"):
             await driver.press(key)
             await driver.until_screen("MessageDialog")
-            assert "open in another window" in driver.text()
+            assert isinstance(driver.screen, MessageDialog)
+            assert "open in another window" in driver.screen._text
             await driver.press("escape")
             await driver.until_screen("HomeScreen")
         assert len(attempts_of(services)) == 1
@@ -444,7 +446,7 @@ async def test_home_below_an_attempt_takes_any_size_of_the_terminal(tmp_path: Pa
     services = build_services(tmp_path, clock=clock)
     build_task(services.locations.tasks)
     async with driving(services, clock, size=LARGE) as driver:
-        await driver.until(lambda: "5 tests fail" in driver.text())
+        await driver.until(lambda: "6 tests, 5 fail" in driver.text())
         await driver.press("enter")
         await driver.until_screen("SolveScreen")
         for size in ((80, 24), (160, 90), (40, 12), (160, 48)):

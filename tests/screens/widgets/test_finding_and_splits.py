@@ -8,6 +8,8 @@ from screens.settling import send_keys, text_of, until
 from textual.app import App, ComposeResult
 
 from gistpoint import tui
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.find_bar import FindBar, find_in
 from gistpoint.tui.widgets.frames import framed
@@ -17,8 +19,19 @@ from gistpoint.tui.widgets.splitter import Splits
 LINES = [f"line {n}" + (" of gold" if n % 10 == 5 else "") for n in range(1, 101)]
 
 
+class DeskScreen(BaseScreen[None]):
+    """A screen that keeps what was typed into its bar."""
+
+    HELP_PAGE = "home"
+
+
 class Desk(App[None]):
     """Two panes, a bar below, and a key that begins to find."""
+
+    drafts = UnsentTexts()
+
+    def get_default_screen(self) -> DeskScreen:
+        return DeskScreen()
 
     CSS_PATH = Path(tui.__file__).with_name("base.tcss")
     CSS = "#left { width: 30; } #right { width: 1fr; }"
