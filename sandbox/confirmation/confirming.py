@@ -64,7 +64,6 @@ _NOT_AGAIN = "does not pass again while it is watched"
 _FEWER_TESTS = "changes other functions, so fewer tests can be run"
 _NEEDS_OTHERS = "passes only with changes to functions that were right"
 _RAISES = "raises where the true function answers, and no test notices"
-_RAISES_DETAIL = "A call of {} raises an exception where the true function answers with a value."
 _CHANGES_MORE = "changes what the true function never changes"
 _CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
 _RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
@@ -243,10 +242,9 @@ class _PassCheck:
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]
-        if others:
-            needed = self._need_of(others)
-            if needed is not None:
-                return needed
+        needed = self._need_of(others) if others else None
+        if needed is not None:
+            return needed
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
         tests, learned = self._known_tests(functions)
@@ -264,26 +262,36 @@ class _PassCheck:
             ):
                 found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_CHANGES_MORE,))
             return _counted(found, report, tests)
+        return _counted(self._of_passing(functions, learned, tests, report, others), report, tests)
+
+    def _of_passing(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+        others: Sequence[FunctionName],
+    ) -> Confirmation:
+        """Return the result if all tests pass, which they may do for the wrong reasons."""
         unmade = [id for id in tests if report.asked[id].unmade]
-        # This is reached only if all tests pass, since failing tests have been judged above.
         if unmade:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
-                return _counted(contradicted, report, tests)
+                return contradicted
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
             detail = f"A call of {unlike[0]} gets a different answer in another process."
-            found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
-            return _counted(found, report, tests)
+            return _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
         other = self._other_answer(functions, report, tests)
-        beyond = other.call if other is not None else None
         if other is not None and other.raises:
             # Loops and `getattr` swallow some exceptions, so that a test passes without an answer.
-            detail = _RAISES_DETAIL.format(other.call.test)
-            found = _unconfirmed(Unconfirmable.NO_CONTROL, detail, (_RAISES,))
-            return _counted(_with(found, beyond=beyond), report, tests)
-        uncovered = self._uncovered(tests, others)
-        return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered, beyond=beyond), report, tests)
+            detail = f"A call of {other.call.test} raises where the true function answers with a value."
+            return _with(_unconfirmed(Unconfirmable.NO_CONTROL, detail, (_RAISES,)), beyond=other.call)
+        return Confirmation(
+            Confirmed.CONFIRMED,
+            uncovered=self._uncovered(tests, others),
+            beyond=other.call if other is not None else None,
+        )
 
     def _need_of(self, others: Sequence[FunctionName]) -> Confirmation | None:
         """Return why a pass needs changes to functions that were right; None if the targets suffice.
@@ -308,8 +316,7 @@ class _PassCheck:
         These are the tests that enter a target, or fail with the corrupted function, and were not run; and
         those of other changed functions, of which only those that enter a target as well are run.
         """
-        touched = self.case.failing.union(self.case.entering)
-        return len(touched.difference(tests)) + len(others)
+        return len(self.case.failing.union(self.case.entering).difference(tests)) + len(others)
 
     def _other_answer(
         self, functions: Sequence[FunctionName], report: PairReport, tests: Collection[str]
