@@ -146,7 +146,7 @@ def test_another_version_gets_no_job(
     assert "gets no jobs: it has gistpoint 0.0.1, but " in told
     require_each_done_once(2)
     with (
-        pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, and"),
+        pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, but"),
         cluster_workers(machines.address),
     ):
         pass
