@@ -105,7 +105,7 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
                 return None
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _read(data, path.parent)
-    except (OSError, ValueError, struct.error, IndexError):
+    except (OSError, ValueError, struct.error, IndexError, OverflowError):
         return None
 
 
