@@ -83,9 +83,6 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
         written = msgspec.convert(data, _WrittenTrace)
     except msgspec.ValidationError as error:
         raise _malformed(str(error)) from error
-    without_lines = [path for path in written.files if path not in written.lines]
-    if without_lines:
-        raise _malformed(f"it has no lines of {without_lines[0][:200]!r}")
     ranks: dict[str, list[tuple[int, int]]] = {}
     for rank, (path, line) in enumerate(written.order):
         ranks.setdefault(path, []).append((rank, line))
@@ -95,7 +92,10 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
         files=written.files,
         modules=written.modules,
         functions=written.functions,
-        lines=written.lines,
+        lines={
+            path: written.lines.get(path, frozenset())
+            for path in {**dict.fromkeys(written.files), **written.lines}
+        },
         order={place: rank for rank, place in enumerate(written.order)},
         module_ranks=ranks,
     )

@@ -15,10 +15,10 @@ FUNCTION: dict[str, Any] = TRACE["functions"][0]
 OF_ANOTHER_TYPE: dict[str, list[Any]] = {
     "calls": [None, "5", [], float("inf"), float("nan")],
     "depth": [None, "3", {}],
-    "files": [None, 1, {}, "shop", [1], [None], [[]], ["shop/untraced.py"]],
+    "files": [None, 1, {}, "shop", [1], [None], [[]]],
     "modules": [None, 1, [], "shop", {"shop/prices.py": None}, {"shop/prices.py": 1}],
     "functions": [None, 1, {}, "shop", [None], [[]], ["shop"]],
-    "lines": [None, 1, [], {}, {"shop/prices.py": None}, {"shop/prices.py": ["4"]}, {"shop/prices.py": [[]]}],
+    "lines": [None, 1, [], {"shop/prices.py": None}, {"shop/prices.py": ["4"]}, {"shop/prices.py": [[]]}],
     "order": [None, 1, {}, "shop", [None], [[]], [["shop/prices.py"]], [["shop/prices.py", 1, 2]], [[[], 1]]],
 }
 FAULTY_FUNCTIONS: dict[str, list[Any]] = {
@@ -69,3 +69,8 @@ def test_a_trace_has_what_the_tracer_wrote() -> None:
     assert trace.lines["shop/prices.py"] == {4, 6, 12}
     assert trace.order == {("shop/prices.py", 4): 0, ("shop/prices.py", 0): 1}
     assert trace.module_ranks == {"shop/prices.py": [(0, 4), (1, 0)]}
+
+
+def test_a_file_of_which_no_line_is_reported_has_none() -> None:
+    trace = read_trace({**TRACE, "files": [*TRACE["files"], "shop/untraced.py"]})
+    assert trace.lines["shop/untraced.py"] == frozenset()
