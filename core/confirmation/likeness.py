@@ -70,10 +70,14 @@ class _Comparison:
             return self.same_member(first, second, depth + 1)
         if _tag(second) == "e" != _tag(first):
             return self.same_member(second, first, depth + 1)
-        if self.can_be_called(first) and self.can_be_called(second) and _tag(first) != _tag(second):
+        # Two functions of different kinds, such as a partial and a closure, may do the same.
+        both_are_functions = self.can_be_called(first) and self.can_be_called(second)
+        if both_are_functions and _tag(first) != _tag(second):
             return True
-        if type(first) is not type(second) or type(first) is not list:
-            return type(first) is type(second) and bool(first == second)
+        if type(first) is not type(second):
+            return False
+        if type(first) is not list:  # a value of JSON, and no tagged one
+            return bool(first == second)
         compare = _VALUES.get(first[0])
         if first[0] != second[0] or compare is None:
             return json.dumps(first) == json.dumps(second)
