@@ -181,6 +181,26 @@ def test_a_turn_is_a_step_of_the_solver() -> None:
     assert found.here == 1
 
 
+@pytest.mark.parametrize("surveyed", range(len(MARKS) + 1))
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize("movement", ["error", "edit", "test", "mark", "turn"])
+def test_the_cursor_may_be_anywhere_while_the_run_is_being_read(
+    movement: str, by: int, surveyed: int
+) -> None:
+    for at in range(len(MARKS)):
+        found = going(MARKS, at=at, surveyed=surveyed)
+        found.navigation.turn(by) if movement == "turn" else found.navigation.go(movement, by)
+        ahead = range(at + 1, len(MARKS)) if by > 0 else range(at - 1, -1, -1)
+        is_wanted = (lambda n: n % 2) if movement == "turn" else (lambda n: MARKS[n] == movement)
+        first = next((n for n in ahead if is_wanted(n)), None)
+        on_the_way = ahead if first is None else [n for n in ahead if (n - first) * by <= 0]
+        if any(n >= surveyed for n in on_the_way):
+            assert (found.here, len(found.view.said)) == (at, 1)
+            assert "still being read" in found.view.said[0]
+        else:
+            assert found.here == (at if first is None else first)
+
+
 def test_the_end_of_a_run_that_is_known_is_gone_to_at_once() -> None:
     found = going(MARKS)
     found.navigation.edge(1)

@@ -44,6 +44,10 @@ LONGEST_S = 10.0
 """The maximum number of seconds for which a step is shown."""
 
 
+UNKNOWN: tuple[int | None, bool] = (None, False)
+"""The answer of `next_step` and `next_turn` before anything was surveyed."""
+
+
 def _ahead(here: int, by: int, count: int) -> Iterable[int]:
     return range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
 
@@ -56,12 +60,24 @@ def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tupl
     from gistpoint.tui.screens.review.survey import bit_of
 
     bits = sum(bit_of(name) for name in WANTED[kind])
+    return _next_surveyed(survey, here, by, count, lambda index: bool(survey.bits[index] & bits))
+
+
+def next_turn(survey: Survey, here: int, by: int, count: int) -> tuple[int | None, bool]:
+    """Return the nearest step that the solver took, and whether all steps on the way were surveyed."""
+    return _next_surveyed(survey, here, by, count, lambda index: bool(survey.turns[index]))
+
+
+def _next_surveyed(
+    survey: Survey, here: int, by: int, count: int, is_wanted: Callable[[int], bool]
+) -> tuple[int | None, bool]:
     for index in _ahead(here, by, count):
+        # The cursor may be far beyond the survey: the list of steps is complete before they have been read.
         if index >= len(survey):
             return None, False
-        if survey.bits[index] & bits:
+        if is_wanted(index):
             return index, True
-    return None, True
+    return None, by < 0 or survey.finished
 
 
 def _fate_of(document: RunDocument) -> str:
@@ -173,10 +189,8 @@ class Navigation:
     def go(self, kind: str, by: int) -> None:
         """Move to the next or previous step of a kind in `WANTED`."""
         survey, steps = self._run.loader.survey, self._view.steps
-        place, known = (
-            (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
-        )
-        self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
+        found = UNKNOWN if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
+        self._go_to_surveyed(found, kind, by)
 
     def go_among(self, places: Collection[int], name: str, by: int) -> None:
         """Move to the next or previous step among `places`.
@@ -196,12 +210,12 @@ class Navigation:
     def turn(self, by: int) -> None:
         """Move to the next or previous step that the solver took."""
         survey, steps = self._run.loader.survey, self._view.steps
-        turns = survey.turns if survey is not None else ()
-        place = next((n for n in _ahead(steps.cursor, by, len(turns)) if turns[n]), None)
-        known = survey is not None and survey.finished
-        self._go_to(
-            place, "turn of the solver", by, "none" if known else "none so far: the run is still being read"
-        )
+        found = UNKNOWN if survey is None else next_turn(survey, steps.cursor, by, steps.count)
+        self._go_to_surveyed(found, "turn of the solver", by)
+
+    def _go_to_surveyed(self, found: tuple[int | None, bool], name: str, by: int) -> None:
+        place, was_surveyed = found
+        self._go_to(place, name, by, "none" if was_surveyed else "none so far: the run is still being read")
 
     def _go_to(self, place: int | None, name: str, by: int, words: str) -> None:
         if place is not None:
