@@ -89,7 +89,7 @@ class _Lines:
         return "" if self._continues(line, kind, blanks) else "reply"
 
     def _notice(self, line: str, following: str, kind: str, blanks: int) -> str | None:
-        """Return the kind of block that a line with a notice's mark begins; None if it is a quotation."""
+        """Return the kind of block that a notice's mark begins, empty in a notice; None for a quotation."""
         ends = line.endswith("  ")
         begun = bool(following.strip()) or (kind == "notice" and not blanks)
         continues = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
@@ -127,7 +127,7 @@ class _Reader(TextReader):
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
-        # Notices after a reply belong to the reply: they tell its tokens, its edits and its tests.
+        # Notices after a reply belong to the reply: they report its tokens, its edits and its tests.
         follows = fields == "notice" and self._kind in ("reply", "chat")
         joins = step_count and (follows or not fields)
         self._kind = self._kind if joins else as_str(fields)
@@ -318,7 +318,7 @@ class Aider(Format):
         return 1.0 if f"\n{_CHAT}" in f"\n{probe.text[:4096]}" else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the chats that contain a request or a reply; the only one has no id."""
+        """Yield the chats that contain a request or a reply; if there is only one, its id is empty."""
         chats = list(_chats(probe))
         for chat in chats:
             yield RunEntry(chat.name if len(chats) > 1 else "", _open(probe, chat).header())

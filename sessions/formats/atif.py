@@ -255,7 +255,7 @@ def _strings(value: Json) -> list[str]:
 
 
 class Atif(Format):
-    """Recognised by `schema_version`."""
+    """Recognised by `schema_version`, or with less confidence by `steps`, `agent` and `session_id`."""
 
     name = "atif"
     texts_in_records = True
@@ -282,7 +282,7 @@ class Atif(Format):
         return 0.3 if {"steps", "agent"} <= probe.object.keys() and "session_id" in probe.object else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the run and the sub-agents' runs embedded in it, at any depth."""
+        """Yield the run and the sub-agents' runs embedded in it, at any depth."""
         yield RunEntry("", _Reader(probe).header())
         for id, part in _embedded(probe):
             yield RunEntry(id, _Reader(part, id).header())

@@ -69,15 +69,15 @@ def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
         called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
         if called is not None:
             return found[::-1] if at < called else found
-    # Without a call and its result, the roles decide: a conversation begins with a request, and need not end
-    # with one.
+    # Without a call and its result, the roles decide: a conversation begins with a request, but may end with
+    # one.
     replied = [role_of(item) == "assistant" for item in items]
     newest_first = bool(replied) and replied[0] and not replied[-1]
     return found[::-1] if newest_first else found
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
-    """Return the arrangement of the messages in the file, None if there are none."""
+    """Return the arrangement of the messages in the file; None if there are none."""
     if probe.array:
         return _shape_of_array(probe.array[0])
     if probe.is_lines and any(_messages(line) is not None for line in probe.lines):
@@ -214,7 +214,7 @@ class Chat(Format):
         return 0.5
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the conversations."""
+        """Yield the conversations."""
         shape = shape_of(probe) or "object"
         if shape != "runs":
             yield RunEntry("", _Reader(probe, shape).header())
@@ -225,7 +225,10 @@ class Chat(Format):
             yield RunEntry(id, row_header(self.name, "runs", {**fields, **known}, id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open one conversation. Raises `RunFileError` if there is no such conversation."""
+        """Open a conversation by its id, or the first one.
+
+        Raises `RunFileError` if there is no such conversation.
+        """
         shape = shape_of(probe) or "object"
         if shape != "runs" and not id:
             return _Reader(probe, shape)

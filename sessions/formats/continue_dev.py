@@ -30,7 +30,7 @@ class _Reader(RunReader):
         self._tally = Tally()
         self._calls: dict[str, int] = {}
         self._thought: int | None = None
-        """The step of a thought whose reply has not come yet."""
+        """The step of a thought whose reply has not been read yet; None if there is no such thought."""
         self._model = ""
 
     def place(self, fields: Json, step_count: int) -> int:
@@ -80,7 +80,7 @@ def _role(item: Record) -> str:
 
 
 def _spent(message: Record) -> tuple[Tokens, float | None]:
-    """Return the tokens of a reply, and its cost in US dollars, None if it is unknown."""
+    """Return the tokens of a reply, and its cost in US dollars or None."""
     usage = message.inner("usage")
     cached = usage.whole("prompt_tokens_details", "cached_tokens")
     cents = usage.number("cost_cents")
@@ -139,7 +139,7 @@ def _reply(index: int, raws: Sequence[Raw], items: list[Record], reply: Record) 
 
 
 def _result(state: Record, texts: dict[str, str]) -> Result | None:
-    """Return the result of a call, None if it is still open without output; remove its text from `texts`."""
+    """Return a call's result and remove its text from `texts`; None if the call is open without output."""
     identity, status = state.word("toolCallId"), state.word("status")
     sent = texts.pop(identity, "")
     output = joined(texts_of(state.objects("output"), "content"))

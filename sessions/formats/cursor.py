@@ -109,7 +109,7 @@ class _Reader(RunReader):
 
     def _answered_by(self, block: dict[str, Json]) -> int | None:
         known = self._calls.pop(as_str(block.get("tool_use_id")), None)
-        # A result may name a call that the transcript wrote without an id: results come in the order of the
+        # A result may name a call that the transcript wrote without an id: results are in the order of the
         # calls.
         return self._waiting.popleft() if known is None and self._waiting else known
 
@@ -210,7 +210,7 @@ def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
             name, body = _tool(record)
             identity = record.word("call_id")
             arguments = body.get("args") if body.has("args") else body.get("arguments")
-            # The record of the end may omit the arguments, which that of the beginning has.
+            # The last record of a call may omit the arguments, which the first one has.
             if arguments is not None or identity not in calls:
                 calls[identity] = call_of_function({"id": identity, "name": name, "arguments": arguments})
             if record.get("subtype") == "completed":

@@ -68,7 +68,7 @@ class _Reader(RunReader):
 
 
 def _outcome(scores: Record) -> tuple[bool | None, float | None]:
-    """Return a run's outcome as a truth value and as a number, of which at least one is None.
+    """Return a run's outcome as a boolean and as a number, of which at least one is None.
 
     The outcome is the only score of the run, or the one that has the name of an outcome.
     """
@@ -95,7 +95,7 @@ class Docent(Format):
         return 1.0 if any(isinstance(one.get("messages"), list) for one in transcripts) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the transcripts of each run; the only one has no id."""
+        """Yield the transcripts of each run; if there is only one, its id is empty."""
         found = list(_transcripts(probe))
         for reader in found:
             yield RunEntry(reader.header().id if len(found) > 1 else "", reader.header())

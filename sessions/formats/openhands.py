@@ -1,4 +1,4 @@
-"""OpenHands: event lists, event logs with one event per line, and `output.jsonl` with one run per line."""
+"""Reads OpenHands' event lists, its logs with an event per line, and `output.jsonl` with a run per line."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class EventTurns:
         return step_count
 
     def _cause_of(self, event: dict[str, Json]) -> int | None:
-        """Return the step of the action that an observation follows from, None if it is unknown."""
+        """Return the step of the action that an observation follows from; None if it is unknown."""
         cause = as_str(event.get("cause"))
         if cause:
             return self._by_id.get(cause)
@@ -234,7 +234,7 @@ def _v0_kind(name: str, head: Record, calls: tuple[RunCall, ...], index: int) ->
 
 
 def _v0_result(event: Record, calls: tuple[RunCall, ...]) -> tuple[Result, str]:
-    """Return the result in an observation, and the diff that an edit's observation has as its text."""
+    """Return the result in an observation, and its text if that is the diff of an edit; otherwise empty."""
     code = event.whole("extras", "metadata", "exit_code")
     if code is None:
         code = as_int(event.first("exit_code"))
@@ -522,7 +522,7 @@ class OpenHands(Format):
         return "object" if any(map(_is_event, objects(probe.object.get("history"))[:1])) else None
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the runs of an output file, else the one run."""
+        """Yield the runs of an output file; for any other file, its only run."""
         shape = self._shape(probe) or "array"
         if shape != "runs":
             yield RunEntry("", _Reader(probe, shape).header())

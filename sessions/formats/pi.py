@@ -171,7 +171,7 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
             builder.flag("unpaired").flag_if(result.is_error, "error")
             return builder.results([result]).span(started).id(entry.word("id")).build()
         case "bashExecution":
-            # A command that the person typed after `!`: pi runs it, and the model sees it with its next
+            # A command that the user typed after `!`: pi runs it, and sends it to the model with the next
             # request.
             call = shell_call(message.text("command"), f"bash-{index}")
             result = Result(call.id, message.text("output"), None, message.whole("exitCode"))

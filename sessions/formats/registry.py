@@ -25,7 +25,7 @@ ENTRY_POINTS = "gistpoint.formats"
 
 
 CERTAIN = 0.9
-"""If a built-in format has this confidence or a higher one, installed formats are not asked."""
+"""If a built-in format has this confidence or a higher one, installed formats are not tried."""
 
 
 @cache
@@ -104,18 +104,21 @@ def recognise(probe: FileProbe) -> Format:
 
 
 _recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
-"""Each file's format, by the file's identity, and whether a longer head was needed: a list reopens its
-files."""
+"""The format of each file, by the file's identity, and whether a longer head was needed.
+
+They are kept because a list opens its files again.
+"""
 _MOST_RECOGNISED = 4096
 
 
 def _recognised_by_content(probe: FileProbe) -> Format:
-    # Formats that were certain of earlier files come first: the files of a folder mostly have one format.
+    # Formats that were certain of earlier files are tried first: the files of a folder mostly have one
+    # format.
     for format in _guessed(probe):
         if _confidence(format, probe) >= 1:
             _certain_before[format.name] = format
             return format
-    # First only built-in formats, then again with a longer head; installed ones if no built-in one is
+    # Built-in formats are tried first, then again with a longer head, and then all formats if none was
     # certain.
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
@@ -140,7 +143,7 @@ _certain_before: dict[str, Format] = {}
 
 
 def _guessed(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats to ask first while not all modules are imported; later none: asking all is faster."""
+    """Yield the formats to try first; none once all modules are imported, since trying all is then faster."""
     if not _built_in.cache_info().currsize:
         yield from tuple(_certain_before.values())
         yield from _named_in(probe)
@@ -203,7 +206,7 @@ class Foreign:
 
 
 def foreign_kind(probe: FileProbe) -> Foreign | None:
-    """Return the format without a reader that a file seems to have, None if there is none."""
+    """Return the format without a reader that a file seems to have; None if there is none."""
     return next((kind for kind in _KINDS if kind.is_one(probe)), None)
 
 

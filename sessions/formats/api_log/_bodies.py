@@ -200,7 +200,7 @@ def _add_to_call(calls: list[Json], piece: dict[str, Json]) -> None:
 
 
 def message_of(reply: dict[str, Json]) -> dict[str, Json]:
-    """Return a reply as a message with its model and usage; empty if it is an error."""
+    """Return a reply as a message with its model and usage; empty if it is an error or has another form."""
     record = Record(reply)
     for choice in record.objects("choices")[:1]:
         own_members = {**record.kept("id", "model", "usage"), "finish_reason": choice.get("finish_reason")}
@@ -211,7 +211,7 @@ def message_of(reply: dict[str, Json]) -> dict[str, Json]:
 
 
 def messages_in(request: dict[str, Json]) -> list[dict[str, Json]]:
-    """Return the messages of a request, or the items of its input."""
+    """Return the messages of a request, or the items of its input; a text becomes a message of the user."""
     asked = request.get("messages", request.get("input"))
     return [{"role": "user", "content": asked}] if isinstance(asked, str) else objects(asked)
 
@@ -269,7 +269,10 @@ def _replies_in(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def _first_reply(messages: list[dict[str, Json]]) -> dict[str, Json]:
-    """Return the model's messages or items at the beginning of a list as one message; else empty."""
+    """Return the first message at the beginning of a list if it is the model's; empty otherwise.
+
+    The model's items at the beginning of the list are combined into one message.
+    """
     replies = _replies_in(messages)
     if replies and "type" in replies[0]:
         return {"output": list[Json](replies)}
@@ -277,7 +280,7 @@ def _first_reply(messages: list[dict[str, Json]]) -> dict[str, Json]:
 
 
 def _mark(message: dict[str, Json]) -> str:
-    """Return what identifies a reply: the id of its first call, else the beginning of its text."""
+    """Return what identifies a reply: the id of its first call, else its first text, up to 200 characters."""
     pieces = list(map(Record, _pieces(message)))
     calls = of_type(pieces, "tool_use", "function", "function_call", "custom_tool_call")
     if calls:

@@ -246,7 +246,7 @@ class ApiLog(Format):
         return 0.92 if any(any(sides_of(one.members)) for one in likely) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the conversations, in the order in which they began."""
+        """Yield the conversations, in the order in which they began."""
         known: dict[int, _Reader] = {}
         for record, conversation, _ in _Reader(probe, "").exchanges():
             if conversation:

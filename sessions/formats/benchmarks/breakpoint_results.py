@@ -165,7 +165,7 @@ class BreakpointResults(Format):
         return 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the problems; summaries are not runs."""
+        """Yield the problems; summaries are not runs."""
         for id, record in _problems(probe):
             yield RunEntry(id, _header(shallow(record.fields), id))
 

@@ -127,7 +127,7 @@ def _holds_messages(value: Json) -> bool:
 
 
 def _key_of(fields: Mapping[str, Json]) -> str:
-    """Return the key of the run's messages or steps, empty if there are none."""
+    """Return the key of the run's messages or steps; empty if there are none."""
     if isinstance(fields.get(_STEPS), list | str):
         return _STEPS
     return next((key for key in _MESSAGES if _holds_messages(fields.get(key))), "")
@@ -263,7 +263,7 @@ class DatasetRows(Format):
         return 0.93 if known else 0.6 if _key_of(row) not in ("messages", "") else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the rows that are runs. Raises `NoRunError` if a Parquet file has only other rows."""
+        """Yield the rows that are runs. Raises `NoRunError` if a Parquet file has only other rows."""
         columns: list[str] = []
         found = False
         for id, row, key in _named_rows(probe, columns):

@@ -1,8 +1,8 @@
 """Reads a Harbor trial, a folder with the agent's transcript in any known format and the verifier's outcome.
 
 `result.json` records the outcome of the trial. The transcript is the first file below `agent` that a reader
-recognises; ATIF comes before the agent's own logs. The whole folder is one run (decision 103). Other agents
-that the agent started are separate runs of the trial, `TRIAL#ID`.
+recognises; ATIF is tried before the agent's own logs. The whole folder is one run (decision 103). Other
+agents that the agent started are separate runs of the trial, `TRIAL#ID`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ class _Reader(RunReader):
         return found
 
     def side_run(self, id: str) -> RunReader | None:
-        """Open a run in the transcript's file or in another file of the agent; None if there is none."""
+        """Open a run in the transcript's file or in another file of the agent; None if there is none.
+
+        Raises `RunFileError` if `id` names a file in which no run is recognised.
+        """
         for part in self.probe.parts:
             if part.name == id:
                 probe = FileProbe(part, name=self.probe.name)
@@ -231,7 +234,7 @@ def _outcome(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
-    """Return the format of a file of the agent, and its first run. Raises `RunFileError` without a run."""
+    """Return the format of a file of the agent, and its first run. Raises `RunFileError` if it has none."""
     from gistpoint.sessions.formats.registry import recognise
 
     known = recognise(probe)
@@ -295,7 +298,7 @@ class Harbor(Format):
         return 1.0 if has_outcome and whole.has("trial_name", "task_name") else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the trial, then the runs of the agents that its agent started."""
+        """Yield the trial, then the runs of the agents that its agent started."""
         reader = _Reader(probe)
         yield RunEntry("", reader.header())
         yield from reader.side_runs()

@@ -40,7 +40,7 @@ _SIMULATIONS = "simulations"
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
-    """Return the arrangement of the runs in the file, None if it is of neither benchmark."""
+    """Return the arrangement of the runs in the file; None if it is of neither benchmark."""
     whole, opening = Record(probe.object), probe.opening
     if whole.has(_SIMULATIONS) and whole.has("info", "tasks"):
         return "results"
@@ -219,7 +219,7 @@ class TauBench(Format):
         return 0.95 if shape_of(probe) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the trials."""
+        """Yield the trials."""
         info = _info(probe)
         for id, record in _trials(probe):
             yield RunEntry(id, _header(_members(record), id, info))
@@ -243,7 +243,10 @@ class TauBench(Format):
 
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
-    """Yield the trials with their ids: the task's id, followed by the trial's number from the second on."""
+    """Yield the trials with their ids: the task's id, followed by the trial's number from the second on.
+
+    The id of a file's only simulation is empty.
+    """
     shape = shape_of(probe) or ("trials" if probe.array or probe.is_lines else "simulation")
     if shape == "simulation":
         from gistpoint.sessions.records.loading import load_record

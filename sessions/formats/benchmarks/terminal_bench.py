@@ -218,7 +218,7 @@ class TerminalBench(Format):
         return 1.0 if "is_resolved" in trial and {"task_id", "trial_name"} & trial.keys() else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the trials; a file or a folder of one trial is one run."""
+        """Yield the trials; a file or a folder of one trial is one run."""
         if not _first_of(probe):
             yield RunEntry("", _Reader(probe).header())
             return
@@ -235,7 +235,7 @@ class TerminalBench(Format):
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:
-    """Return a run's settings, such as its agent and model, from a file next to its results; else empty."""
+    """Return a run's settings, such as its agent, from a file next to its results; empty without a file."""
     path = probe.blob.path.with_name(_SETTINGS) if isinstance(probe.blob, FileBlob) else None
     if path is None or not path.is_file():
         return {}

@@ -78,7 +78,7 @@ def _results(record: Record) -> list[Result]:
 
 
 def _diff(outcome: Record) -> str:
-    """Return a recorded `structuredPatch` as a unified diff, an empty text without one."""
+    """Return a recorded `structuredPatch` as a unified diff; empty without one."""
     path = outcome.word("filePath")
     hunks = outcome.objects("structuredPatch")
     if not path or not hunks:

@@ -207,7 +207,7 @@ def _as_in_session(record: Record) -> Record:
 
 
 def _spent(result: Record) -> Tokens:
-    """Return the tokens of a run, including those of side agents if tokens are counted by model."""
+    """Return the tokens of a run, including those of side agents if tokens are counted per model."""
     models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
         return tokens_of(result.inner("usage"))
@@ -338,7 +338,7 @@ class ClaudeStream(Format):
         return 0.95 if any(map(_is_one, probe.records())) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the run of the main thread, then those of its side agents."""
+        """Yield the run of the main thread, then those of its side agents."""
         yield RunEntry("", _Reader(probe).header())
         for agent in _agents_in(probe.blob):
             yield RunEntry(agent, _Reader(probe, agent).header())

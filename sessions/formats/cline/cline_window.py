@@ -139,7 +139,7 @@ def _spent(request: Record) -> tuple[Tokens, float | None]:
 
 
 def _words(value: Json) -> str:
-    """Return a value as text: of an object, the question with its choices, the message, or its JSON."""
+    """Return a value as text; an object becomes its question with the choices, its message, or its JSON."""
     inner = Record(value)
     if not inner:
         return as_text(value)
@@ -195,7 +195,7 @@ def _add_output(results: list[Result], identity: str, text: str) -> None:
 
 
 def _call(record: Record, identity: str) -> tuple[RunCall, str]:
-    """Return a call, and its result if the same record contains it."""
+    """Return a call, and its result if the same record contains it; otherwise the result is empty."""
     kind, inner = _kind(record), record.inner("text")
     if kind == "command" or not inner:
         name = "execute_command" if kind == "command" else kind

@@ -26,7 +26,7 @@ ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "st
 
 
 def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
-    """Return the envelope, the type and the payload of a record; the envelope is empty if not Codex's."""
+    """Return the envelope, the type and the payload of a record; the envelope of unknown records is empty."""
     record = as_dict(value)
     kind = as_str(record.get("type"))
     # Envelopes of later versions are recognised by their members.

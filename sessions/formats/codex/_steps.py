@@ -213,7 +213,7 @@ class _Reply:
             )
             diff = change.text("unified_diff")
             if diff:
-                # Codex writes only the hunks: without a heading no reader of diffs knows the file.
+                # Codex writes only the hunks, which do not name the file.
                 heading = (
                     "" if diff.startswith("--- ") else f"--- a/{path.lstrip('/')}\n+++ b/{path.lstrip('/')}\n"
                 )
@@ -301,7 +301,7 @@ _ENDED_BADLY = ("failed", "declined", "errored")
 
 
 def _reported(identity: str, report: Record) -> Result | None:
-    """Return the result in an event or a completed item, None if there is none."""
+    """Return the result in an event or a completed item; None if there is none."""
     outcome = report.inner("result")
     output = report.first(*_OUTPUT_KEYS)
     texts = [as_text(output)] if output else report.texts("stdout", "stderr")
@@ -375,7 +375,7 @@ def _condensed(compacted: Record) -> str:
 
 
 def _of_program(envelope: str, kind: str, payload: Record) -> _Shown:
-    """Return what to show of a record that the program itself wrote."""
+    """Return the actor, the purpose and the text of a record that the program itself wrote."""
     if kind in _CONDENSED:
         return Actor.SYSTEM, StepKind.CONTEXT, ""
     if kind in ENDS:

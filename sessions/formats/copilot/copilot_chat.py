@@ -1,4 +1,4 @@
-"""Chats of GitHub Copilot in VS Code, exported or stored: requests, each with several rounds of replies.
+"""Reads chats of GitHub Copilot in VS Code, exported or stored: requests with several rounds of replies.
 
 The format is that of VS Code's `chatModel.ts`. A request has its calls twice, with different ids: in
 `response` as the window showed them, and in `result.metadata.toolCallRounds` as the model made them; the
@@ -55,7 +55,7 @@ from gistpoint.sessions.records.values import (
 
 _RENDERED = ("renderedUserMessage", "renderedGlobalContext")
 _ANNOUNCED = frozenset({"prepareToolInvocation", "undoStop", "mcpServersStarting"})
-"""Parts of a response that have no content for a reader."""
+"""The kinds of the parts of a response that have no content to show."""
 
 
 class _Reader(DividedReader):
@@ -185,8 +185,8 @@ _SHOWN_ELSEWHERE = (
 def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
     """Return the members of a request that are not in its question, its rounds or its end.
 
-    The step of the last reply shows them. `rounds` says whether the replies are recorded as rounds, which the
-    response repeats.
+    The step of the last reply shows them. `rounds` means that the replies are recorded as rounds, whose texts
+    the response repeats.
     """
     others = _metadata(request).without(*_RENDERED)
     shown = _rounds(request)
@@ -237,7 +237,7 @@ def _groups(request: Record) -> list[list[Json]]:
 
 
 def _ending(request: Record) -> dict[str, Json]:
-    """Return the end of a request that failed or was cancelled, else an empty object."""
+    """Return the end of a request that failed or was cancelled; otherwise an empty object."""
     details = request.inner("result", "errorDetails")
     if details:
         return {"errorDetails": details.members}
@@ -315,7 +315,7 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of a part of the shown response, for a reply that is not recorded as such."""
+    """Return the step of a group of parts of the shown response, if no replies are recorded as rounds."""
     parts = value.objects("response")
     invoked = _of_kind(parts, "toolInvocationSerialized")
     calls = tuple(map(_invocation, invoked))
@@ -343,7 +343,7 @@ def _of_kind(parts: list[Record], kind: str) -> list[Record]:
 
 
 def _shown(part: Record) -> str:
-    """Return the text of a part of a response: of a reference its name, of an edit the file and texts."""
+    """Return the text of a part of a response: a reference's name, an edit's file and texts, or a content."""
     kind = part.get("kind")
     if kind == "inlineReference":
         reference = part.inner("inlineReference")
@@ -367,8 +367,8 @@ def _invocation(part: Record) -> RunCall:
     data = part.inner("toolSpecificData")
     arguments = data.inner("rawInput").members
     if not arguments:
-        # Only some tools record their arguments: without them the terminal's command is used, else what was
-        # shown.
+        # Only some tools record their arguments. For the others, the terminal's command is used, or else the
+        # message that was shown.
         arguments = data.without(*_STATE)
         line = data.inner("commandLine")
         if line:

@@ -158,7 +158,7 @@ class _Reader(DividedReader):
         head, tally = Record(self._head), self._tally
         begun = head.time("startTime")
         spent = tally.duration_s
-        # Until messages are read, the head of the file tells when the session was last written.
+        # Until messages are read, only the head of the file records when the session was last written.
         if spent is None and begun:
             spent = duration(begun, head.time("lastUpdated"))
         return Run(
@@ -244,7 +244,7 @@ def _thought(item: Record) -> str:
 
 
 def _call(item: Record) -> tuple[RunCall, list[Result]]:
-    """Return a call with its results; one that was cancelled or failed has a result even without a text."""
+    """Return a call with its results; a call that ended has a result even if it has no text."""
     parsed = item.inner("args").members
     call = RunCall(item.word("id"), item.word("name"), compact(parsed), parsed)
     parts = google_parts(item.get("result"))
@@ -279,7 +279,7 @@ def _operation_step(index: int, raws: Sequence[Raw], record: Record) -> Step:
 
 
 class GeminiCli(SingleRun):
-    """Recognised by the id of a session together with the hash of its project."""
+    """Recognised by a session's id together with its project's hash, or by messages of type `gemini`."""
 
     name = "gemini-cli"
     unique_ids = True

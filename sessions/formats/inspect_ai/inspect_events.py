@@ -126,7 +126,7 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuilder:
-    """Begin the step of bookkeeping; a sample's first event contains its task."""
+    """Return the builder of a step of bookkeeping; a sample's first event contains its task."""
     kind = StepKind.TASK if name == "sample_init" else StepKind.STATE
     sample = head.inner("sample")
     if sample:
@@ -206,7 +206,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _replaced_reply(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return the text of the provider's reply if a solver has replaced it, as with an answer; else none."""
+    """Return the text of the provider's reply if a solver has replaced it, as with an answer; else empty."""
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text

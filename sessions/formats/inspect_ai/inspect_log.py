@@ -1,4 +1,7 @@
-"""Inspect logs: `.eval` archives, finished or not, and logs as one JSON text; every sample is a run."""
+"""Reads logs of Inspect: `.eval` archives, finished or not, and logs as one JSON text.
+
+Each sample is a run.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ _CHUNK = re.compile(r"(events|messages|attachments)/(\d{1,12})\.json\Z")
 
 
 class LazyBlob:
-    """A member of an archive that is unpacked at the first read, and released when others are read."""
+    """A member of an archive that is unpacked at the first read; at most eight of them are kept unpacked."""
 
     _open: list[LazyBlob] = []  # noqa: RUF012 (shared on purpose: it bounds them all)
 
@@ -62,7 +65,10 @@ class LazyBlob:
         return member.size if member is not None else 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; unpack the member first if necessary."""
+        """Return up to `length` bytes from `offset`; unpack the member first if necessary.
+
+        Raises `RunFileError` if it can't be unpacked.
+        """
         blob = self._blob
         if blob is None:
             blob = self._blob = self._archive.read(self.name)
@@ -74,7 +80,7 @@ class LazyBlob:
 
 
 def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: str) -> Run:
-    """Return the header of a sample from its own members, or its summary, and from the log's header."""
+    """Return the header of a sample, from its own members or its summary, and from the header of the log."""
     record, spec = Record(sample), Record(log.get("eval"))
     score = Record(next(iter(record.inner("scores").members.values()), None))
     mark, value = score.word("value"), score.number("value")
@@ -170,7 +176,7 @@ class _Sample(RunReader):
 
     @abstractmethod
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
-        """Return the file and the position of a message that events refer to."""
+        """Return the file and the position of message `number` of the pool."""
 
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count)
@@ -193,7 +199,7 @@ class _Sample(RunReader):
         return replace(step, results=tuple(results), flags=flags, derived=step.derived | {"results"})
 
     def _answer(self, call_id: str) -> Json:
-        """Return the message that answers a call, None if there is none."""
+        """Return the message that answers a call; None if there is none."""
         if self._answers is None:
             self._answers = {}
             for blob, record in self.conversation():
@@ -228,7 +234,7 @@ class _Sample(RunReader):
 
     @abstractmethod
     def attachment(self, name: str) -> str | None:
-        """Return the text of an attachment, None if there is none of that name."""
+        """Return the text of an attachment; None if there is none of that name."""
 
     def header_with(self, sample: dict[str, Json], version: str) -> Run:
         """Return the header of the sample, with missing times and tokens from its events."""
@@ -280,7 +286,7 @@ class MonolithSample(_Sample):
         return self.header_with(sample, "")
 
     def conversation(self) -> Iterator[tuple[Blob, RawRecord]]:
-        """Yield the messages."""
+        """Yield the messages of the sample, each with the file that contains it."""
         blob, start = self.probe.blob, self.probe.start
         yield from ((blob, record) for record in elements_at(blob, start, "messages"))
 
@@ -289,7 +295,7 @@ class MonolithSample(_Sample):
         return len(self._pooled_places())
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
-        """Return the file and the position of a message that events refer to."""
+        """Return the file and the position of message `number` of the pool."""
         return self.probe.blob, self._pooled_places()[number]
 
     def _pooled_places(self) -> list[RawRecord]:
@@ -300,7 +306,7 @@ class MonolithSample(_Sample):
         return self._pool
 
     def attachment(self, name: str) -> str | None:
-        """Return the text of an attachment, None if there is none of that name."""
+        """Return the text of an attachment; None if there is none of that name."""
         if self._places is None:
             self._places = _places(self.probe.blob, self.probe.start)
         place = self._places.get(name)
@@ -355,7 +361,7 @@ class ChunkedSample(_Sample):
         return self.header_with({**self._summary, **self._shell}, "chunked")
 
     def conversation(self) -> Iterator[tuple[Blob, RawRecord]]:
-        """Yield the messages."""
+        """Yield the messages of the sample, each with the file that contains it."""
         for blob in self._messages.blobs:
             yield from ((blob, record) for record in guarded(array_records(blob, 0, None), blob, []))
 
@@ -364,12 +370,12 @@ class ChunkedSample(_Sample):
         return self._messages.size
 
     def pooled(self, number: int) -> tuple[Blob, RawRecord]:
-        """Return the file and the position of a message that events refer to."""
+        """Return the file and the position of message `number` of the pool."""
         chunk, record = self._messages.at(number)
         return self._messages.blobs[chunk], record._replace(member=len(self._events.blobs) + chunk)
 
     def attachment(self, name: str) -> str | None:
-        """Return the text of an attachment, None if there is none of that name."""
+        """Return the text of an attachment; None if there is none of that name."""
         if not name.isdecimal() or int(name) >= self._attachments.size:
             return None
         chunk, record = self._attachments.at(int(name))
@@ -471,7 +477,7 @@ def _document(archive: Archive, *names: str) -> Json:
 
 
 def _summaries(archive: Archive) -> dict[str, dict[str, Json]]:
-    # A log that was not finished has its summaries in the journal, some in each file.
+    # The summaries of an unfinished log are in the files of its journal, several in each.
     listed = objects(_document(archive, "summaries.json"))
     if not listed:
         for name in archive.members:
@@ -543,7 +549,7 @@ class InspectLog(Format):
         return 0.9 if isinstance(probe.object.get("eval"), dict) and len(known) >= 3 else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the samples."""
+        """Yield the samples."""
         if probe.archive is None:
             log = {key: probe.early(key) for key in ("version", "eval", "status")}
             for id, record in _samples(probe):

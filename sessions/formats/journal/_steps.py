@@ -199,11 +199,11 @@ class JournalReader(RunReader):
         if isinstance(line.data, PassConfirmed):
             self._confirm(line.data)
         at = line.at
-        # A confirmation comes after the end, perhaps much later.
+        # A confirmation is recorded after the end, perhaps much later: it does not prolong the attempt.
         if at is not None and not isinstance(line.data, PassConfirmed):
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
-            # The events of a call may come between others: they join its step wherever they are.
+            # The events of a call may be recorded between others: they join its step wherever they are.
             self._group = ""
             return self._calls.setdefault(line.data.call_id, step_count)
         self._processes += isinstance(line.data, ProcessStarted)
@@ -410,7 +410,7 @@ def _joined(*words: str) -> str:
 
 
 def _last_note(unfolded: list[_Line]) -> str:
-    # Each note is written again as a whole: the last one of a group is the final text.
+    # Each event contains the whole note: the last event of a group has the final text.
     notes = [event.data.text for event in unfolded if isinstance(event.data, NotesWritten)]
     return notes[-1] if notes else ""
 
@@ -516,7 +516,7 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change that a call of a gist's tools makes to the gist, else those in the arguments."""
+    """Return the change that a call of a gist's tools makes to the gist; else those in its arguments."""
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

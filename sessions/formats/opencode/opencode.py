@@ -95,7 +95,7 @@ class _Reader(RunReader):
 
 
 class _StoredReader(_Reader):
-    """Reads a session of opencode's storage, which has a file for itself, each message and each part."""
+    """Reads a session of opencode's storage, with a file for the session, each message and each part."""
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)

@@ -130,7 +130,7 @@ def _parts(text: str) -> tuple[str, list[dict[str, Json]]]:
 
 
 def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
-    """Return the name and the text of a call's next member, and the next line's number; None without one."""
+    """Return the name and the text of a call's next member, and the line after it; None without a member."""
     while at < len(lines) and not lines[at].strip():
         at += 1
     found = _MEMBER.fullmatch(lines[at]) if at + 1 < len(lines) else None
@@ -141,7 +141,11 @@ def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
 
 
 def _end(lines: list[str], begun: int) -> int:
-    """Return the index of the line that closes a fence; inner fences name a language."""
+    """Return the index of the line that closes a fence.
+
+    Inner fences name a language. If they are not all closed, the first bare fence counts; without any, the
+    index is the number of lines.
+    """
     depth, first = 0, len(lines)
     for at in range(begun, len(lines)):
         line = lines[at].rstrip()

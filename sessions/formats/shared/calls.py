@@ -157,8 +157,10 @@ _TEST_WORDS = (
     "ctest",
     "make ",
 )
-"""Every match of `_TEST` contains one of these words, and every match of `_EDIT` one of `_EDIT_WORDS`: most
-commands contain none, which a regular expression takes ten times as long to find out."""
+"""One of these words is in every match of `_TEST`, and one of `_EDIT_WORDS` in every match of `_EDIT`.
+
+Most commands contain none, which a regular expression takes ten times as long to find out.
+"""
 _SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
 _SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _EDIT_FIRST = re.compile(r"\s*(create|edit|insert|append)\s")
@@ -210,7 +212,10 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 
 def command_of(call: RunCall) -> str:
-    """Return the shell command of a call, without the shell that executes it; empty if the call has none."""
+    """Return the shell command of a call, without the shell that executes it; empty if the call has none.
+
+    Arguments that could not be parsed are returned as the command.
+    """
     # Every agent names the argument of its shell in its own way.
     for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)

@@ -56,7 +56,10 @@ class DividedReader(RunReader):
                 yield record._replace(fields=name)
 
     def checked(self, record: RawRecord) -> RawRecord:
-        """Return a record unchanged, or as damaged if it is nested too deep to be searched for parts."""
+        """Return a record unchanged; if it is nested too deep to be searched for parts, as damaged.
+
+        In that case, a warning is added.
+        """
         if record.damage or not is_deep(record.fields):
             return record
         self.warnings.append(f"The record at byte {record.start:,} is nested too deep; it is shown raw.")

@@ -17,8 +17,10 @@ _HIDDEN_KEYS = ("data", "encrypted_content")
 _HOSTED_ITEMS = frozenset(
     ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 )
-"""Calls that OpenAI's servers carry out: an item contains the call and, under one of `_HOSTED_RESULTS`, its
-result."""
+"""Calls that OpenAI's servers carry out.
+
+An item contains the call and, under one of `_HOSTED_RESULTS`, its result.
+"""
 UNFINISHED = ("failed", "incomplete")
 """The states of an item that failed or was cut short."""
 _HOSTED_RESULTS = ("error", "output", "outputs", "results", "result")
@@ -44,8 +46,7 @@ RESULT_ITEMS = frozenset(
         "mcp_approval_response",
     }
 )
-"""Items of OpenAI's Responses API that are results of calls; like other items they take the place of
-messages."""
+"""Items of OpenAI's Responses API that are results of calls; like all items, they replace messages."""
 REPLY_ITEMS = CALL_ITEMS | {"reasoning"}
 
 

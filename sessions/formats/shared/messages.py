@@ -146,7 +146,7 @@ class Turns:
         return step_count
 
     def _answer(self, message: dict[str, Json], step_count: int) -> int:
-        """Return the step of a tool's message: that of its call, else that of the preceding reply."""
+        """Return the step of a tool's message: of its call, of the preceding reply, or a new one."""
         self._answered = True
         ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
         ids.append(as_str(first(message, "tool_call_id", "call_id", "approval_request_id")))
@@ -176,7 +176,10 @@ class Turns:
         return step_count
 
     def _owner(self, ids: Iterable[str]) -> int | None:
-        """Return the step of the first known call among those that are answered; None if none is known."""
+        """Return the step of the first known call among those with these ids; None if none is known.
+
+        The calls are then forgotten.
+        """
         owners = [self._calls.pop(identity, None) for identity in ids if identity]
         return first_known(owners)
 
@@ -441,7 +444,7 @@ def tokens_of(usage: dict[str, Json]) -> Tokens:
 
 
 def cost_of(message: dict[str, Json], usage: dict[str, Json]) -> float | None:
-    """Return the cost of a reply in US dollars, None if it is not recorded."""
+    """Return the cost of a reply in US dollars; None if it is not recorded."""
     for holder in (as_dict(message.get("extra")), usage, as_dict(message.get("metrics")), message):
         if "cost" in holder:
             return as_float(holder["cost"])
@@ -465,7 +468,10 @@ def _time(message: dict[str, Json]) -> float | None:
 def _results(
     answer: dict[str, Json], position_id: str, duration_s: float | None, derived: set[str]
 ) -> list[Result]:
-    """Return the results in an answer; other text in it becomes a result without a call."""
+    """Return the results in an answer; other text in it becomes a result without a call.
+
+    Adds the names of inferred fields to `derived`.
+    """
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
         return [*parts.results, *spoken_result(parts.combined_text)]

@@ -33,7 +33,7 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
     """Return the header of a conversation from the members next to it.
 
     A run counts as solved if its verdict is true or the number 1, or, without a verdict, if its reward is at
-    least 1. The result is marked as derived unless the verdict is a truth value.
+    least 1. The result is marked as derived unless the verdict is a boolean.
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))
@@ -41,7 +41,7 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
     if verdict is None:
         verdict = as_dict(result.get("report")).get("resolved")
     solved = None if reward is None else reward >= 1
-    # Some data sets write 1 and 0 in place of truth values.
+    # Some data sets write 1 and 0 instead of booleans.
     if isinstance(verdict, bool | int):
         solved = verdict == 1
     is_derived = solved is not None and not isinstance(verdict, bool)

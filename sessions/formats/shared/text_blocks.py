@@ -35,13 +35,13 @@ def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
 
 
 def first_group(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first group of a pattern's first match in a text, or an empty text without a match."""
+    """Return the first group of a pattern's first match in a text; empty without a match."""
     found = pattern.search(text)
     return found[1] if found else ""
 
 
 _LONGEST_TEXT = 1 << 20
-"""How many bytes of a log are shown."""
+"""The maximum number of bytes of a log that are shown."""
 
 
 def text_of(blob: Blob) -> str:

@@ -92,7 +92,6 @@ class _Reader(RunReader):
         A reply with several commands is always refused; a reply without a command is refused if the answer
         contains the run's refusal.
         """
-        # mini-swe-agent refuses a reply unless it has one command.
         if len(_blocks(reply)) > 1:
             return True
         config = as_dict(as_dict(self.fact("info")).get("config"))

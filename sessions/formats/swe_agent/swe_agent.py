@@ -237,7 +237,7 @@ class SweAgent(SingleRun):
         return _Reader(probe)
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the run, and its attempts if there were several."""
+        """Yield the run, and its attempts if there were several."""
         yield RunEntry("", _Reader(probe).header())
         for id, part in _attempts(probe):
             yield RunEntry(id, replace(_Reader(part).header(), id=id))

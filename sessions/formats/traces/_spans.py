@@ -92,7 +92,7 @@ class TraceReader(DividedReader):
         self._first_reply: int | None = None
         self.tally = Tally()
         self.outermost_cost: float | None = None
-        """The cost that the outermost span counts for all spans within it."""
+        """The cost that the outermost span records for all spans within it; None if it records none."""
         self.ending = ""
 
     @abstractmethod
@@ -222,9 +222,9 @@ class TraceReader(DividedReader):
                 yield {**head, "part": "message", "number": number}
 
     def _call_run_by(self, call: RunCall) -> str:
-        """Return the id of the call that a tool's span runs, found by id, else the tool's first open call.
+        """Return the id of the call that a tool's span runs: its own, or that of the first open call.
 
-        It is empty if no reply made such a call.
+        Only calls of the same tool count. The id is empty if no reply made such a call.
         """
         if call.id and call.id in self._calls:
             return call.id
@@ -270,7 +270,7 @@ class TraceReader(DividedReader):
         return self._enclosing_step(index, raws, span)
 
     def _of_model(self, index: int, raws: Sequence[Raw], pairs: list[_Named], span: TraceSpan) -> Step:
-        """Return the step of a model's reply, with the spans of its calls and results sent to it later."""
+        """Return the step of a model's reply, with its calls' spans and the results sent to it later."""
         parts = merged(map(parts_of_reply, span.replied))
         work = _Work(calls=parts.calls, times=[span.started, span.ended])
         self._add_tools(work, pairs)
@@ -374,7 +374,7 @@ class _Work:
         self.times += [tool.started, tool.ended]
 
     def builder(self, index: int, raws: Sequence[Raw], kind: StepKind, label: str) -> StepBuilder:
-        """Begin the step."""
+        """Return the builder of a step with the calls, the results and the times."""
         made = tuple(self.calls)
         builder = (
             StepBuilder(index, raws, Actor.AGENT, kind, label)
@@ -437,7 +437,7 @@ class TraceFormat(Format):
         """Open a trace."""
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the traces; the only one has no id."""
+        """Yield the traces; if there is only one, its id is empty."""
         names = RunNames()
         found = guarded(self.spans(probe), probe.blob, [])
         traces = traces_in(probe.blob, probe.start, found, self.trace_of)

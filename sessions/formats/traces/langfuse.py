@@ -108,7 +108,10 @@ def decoded_text(value: Json) -> Json:
 
 
 def asked_of(given: Json) -> list[dict[str, Json]]:
-    """Return the messages that were sent to a model: a list, an object with a list, or a single text."""
+    """Return the messages that were sent to a model, given as a list, an object with a list, or a text.
+
+    They are empty if `given` is None.
+    """
     holder = Record(given)
     listed = objects(given) or objects(holder.first("messages", "input"))
     if listed:
@@ -120,7 +123,7 @@ def asked_of(given: Json) -> list[dict[str, Json]]:
 
 
 def replied_of(back: Json) -> list[dict[str, Json]]:
-    """Return the messages of a reply; none without an output."""
+    """Return the messages of a reply; empty if `back` is None."""
     if isinstance(back, list):
         items = records_in(back)
         # Typed parts without a role are the content of one message, not messages.

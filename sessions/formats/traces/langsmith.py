@@ -152,7 +152,10 @@ def _text_of(value: Record) -> str:
 
 
 def _message(value: Json) -> dict[str, Json]:
-    """Return a message of LangChain in the form of chat APIs; another object unchanged, else an empty one."""
+    """Return a message of LangChain in the form of chat APIs.
+
+    Any other object is returned unchanged; for any other value, the object is empty.
+    """
     message = Record(value)
     inner = Record(message.get("kwargs") or message.get("data"))
     if not inner and message.word("type") not in _ROLES:
@@ -193,7 +196,7 @@ def _asking(content: Json) -> dict[str, Json]:
 
 
 def _replied(back: Record) -> list[dict[str, Json]]:
-    """Return the messages of a reply; none without an output."""
+    """Return the messages of a reply; empty without an output."""
     choices = back.objects("choices")
     if choices:
         return [choices[0].inner("message").members]

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, as OTLP in JSON or one span per line, in any of the conventions for models."""
+"""Reads spans of OpenTelemetry, as OTLP in JSON or one span per line, in any convention for models."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _parts(message: dict[str, Json]) -> Parts:
 
 
 def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
-    """Yield the spans of a file, in the order of the file."""
+    """Yield the spans of a file, in the order of the file. Raises `UnreadableError` at damaged text."""
     blob = probe.blob
     if "resourceSpans" not in probe.opening.members:
         yield from array_records(blob, probe.start, None) if probe.array else lines(blob, probe.start)
@@ -226,7 +226,7 @@ def _value(value: Json) -> Json:
         case "kvlistValue":
             return {as_str(one.get("key")): _value(one.get("value")) for one in listed}
         case "intValue":
-            # JSON's numbers are too short for 64 bits: OTLP writes whole numbers as texts.
+            # JSON numbers can't hold every 64-bit integer, so OTLP writes integers as strings.
             is_number = isinstance(item, str) and item.lstrip("-").isdecimal() and len(item) < 20
             return int(as_str(item)) if is_number else item
     return item
@@ -463,7 +463,7 @@ def _first_of(attributes: Record, paths: _Paths) -> Json:
 
 
 class Otel(TraceFormat):
-    """Recognised by `resourceSpans`, or by spans with a context and attributes."""
+    """Recognised by `resourceSpans`, or by spans with ids, a name and attributes."""
 
     name = "otel"
     words_in_records = True
