@@ -269,7 +269,7 @@ def _edits_made(step: Step, made: tuple[RunCall, ...], failed: tuple[RunCall, ..
 
 
 def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ...]]:
-    """Return the calls of a step that were made, and those whose own results say that they failed.
+    """Return the calls of a step that were made, and those whose own results report that they failed.
 
     Results without call ids belong to the calls in order, if there are as many results as calls.
     """
@@ -459,7 +459,10 @@ def _of_edit(edit: FileEdit) -> Change:
 
 
 def _from_diff(step: Step, known: list[str]) -> Iterator[Change]:
-    """Yield the changes in the step's own diff, except of files that are already `known` to have changed."""
+    """Yield the changes in the step's own diff, except of files that are already `known` to have changed.
+
+    A diff that can't be parsed counts as an unrecorded change of an unknown file.
+    """
     if not step.diff:
         return
     try:
@@ -477,7 +480,7 @@ def _text(value: Json) -> str:
 
 
 def _line_count(lines: list[str]) -> int:
-    """Return the number of lines of a text that was split at newlines; an empty last item is no line."""
+    """Return the number of lines of a text that was split at newlines; an empty last item does not count."""
     ends_with_newline = not lines[-1]
     return len(lines) - ends_with_newline
 

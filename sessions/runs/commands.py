@@ -17,7 +17,7 @@ _LONGEST = 20_000
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
 _WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
 _PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)
-"""A word with a slash or a dot that is no option or redirection, and that the shell does not expand."""
+"""A word with a slash or a dot that is not an option or a redirection, and that the shell does not expand."""
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
@@ -76,7 +76,7 @@ def _plain_path(path: str) -> str:
 
 
 def arguments_of(call: RunCall) -> Mapping[str, Json]:
-    """Return the arguments of a call by name; none if they are not a JSON object."""
+    """Return the arguments of a call by name; empty if they are not a JSON object."""
     return call.parsed or {}
 
 
@@ -153,7 +153,8 @@ def _int(value: Json, otherwise: int) -> int:
 def pipelines(command: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Return the pipelines of a shell command, each a tuple of commands, each a tuple of words.
 
-    Here-documents are left out. A command with unbalanced quotes is split at whitespace.
+    Only the first 20,000 characters are parsed. Here-documents are left out. A command with unbalanced quotes
+    is split at whitespace.
     """
     lexer = shlex.shlex(_without_heredocs(command[:_LONGEST]), posix=True, punctuation_chars="|&;\n")
     lexer.whitespace = " \t\r"
@@ -246,7 +247,10 @@ _CAT = re.compile(
 
 
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
-    """Return the path and text of each whole file that a command writes with `cat > FILE << 'END'`."""
+    """Return the path and text of each whole file that a command writes with `cat > FILE << 'END'`.
+
+    Texts in which the shell would expand something are left out.
+    """
     found: list[tuple[str, str]] = []
     opened: re.Match[str] | None = None
     body: list[str] = []

@@ -188,7 +188,10 @@ class Side:
     history: RepositoryHistory
 
     def repository(self, step: int) -> RepositoryState:
-        """Return the repository after a step, including its cumulative diff."""
+        """Return the repository after a step, with its cumulative diff.
+
+        Raises IndexError if there is none.
+        """
         return self.history.at(step)
 
     def spent(self, step: int) -> Spent:

@@ -120,7 +120,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, by name, without its records; None if one is too long."""
+        """The known members of the run itself, by name, without its records; one that is too long is None."""
         return self._reader.facts
 
     @property
@@ -171,7 +171,7 @@ class RunDocument:
     def changed(self) -> bool:
         """Whether the file has changed in size since it was indexed, as it does while a run is being written.
 
-        The caller then calls `grow`, or opens the run again.
+        False until the index is complete. The caller then calls `grow`, or opens the run again.
         """
         return self._finished and self._size() != self._indexed_bytes
 
@@ -183,7 +183,10 @@ class RunDocument:
     def build(
         self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER
     ) -> None:
-        """Build the whole index and the header. Raises `CancelledError`; a later call then continues."""
+        """Build the whole index and the header.
+
+        Raises `CancelledError` if cancelled; a later call then continues.
+        """
         while not self._summed_up:
             cancel.check()
             self.advance()
@@ -348,7 +351,8 @@ class RunDocument:
     def last_step(self) -> Step | None:
         """Return the last step without indexing earlier ones; None if the file's form rules that out.
 
-        Its `index` is a guess, because the number of steps is not known yet.
+        It is also None if the step is too long. Its `index` is a guess, because the number of steps is not
+        known yet.
         """
         from gistpoint.sessions.records.last import last_records
 
@@ -451,7 +455,7 @@ class RunDocument:
     def raw(self, index: int, limit: int | None = None) -> bytes:
         """Return the raw records of a step, joined with newlines, up to `limit` bytes of them.
 
-        Raises IndexError if there is no such step.
+        Without a limit, up to `limits.RECORD` bytes are returned. Raises IndexError if there is no such step.
         """
         if index < 0 or not self.ensure(index):
             raise IndexError(index)

@@ -196,7 +196,10 @@ class EditedTree:
         return None
 
     def is_outside(self, change: Change) -> bool:
-        """Whether a change is outside the repository: in a system folder, and below no known root."""
+        """Whether a change is outside the repository: in a system folder, and below no known root.
+
+        If the files at the start are unknown, only an unrecorded change can be outside.
+        """
         path = change.path
         if not path.startswith("/"):
             return False

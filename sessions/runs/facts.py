@@ -33,10 +33,10 @@ from gistpoint.sessions.runs.document import RunDocument
 
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
 _DISTINCTIVE = 6
-"""The fewest characters of a line that, together with others, identifies a function."""
+"""The minimum length in characters of a line that, together with others, identifies a function."""
 
 _DISTINCTIVE_ALONE = 12
-"""The fewest characters of a line that identifies a function on its own."""
+"""The minimum length in characters of a line that identifies a function on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Marked:
     mark: StepMark
     other: int | None = None
     goal: int | None = None
-    """The index of the broken function that the mark is about; None for marks that are about none."""
+    """The index of the broken function that the mark is about; None for all other marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,7 +445,7 @@ _PARTIAL = re.compile(
     r"clipped|truncated|more lines (?:above|below)|too (?:large|long)|left out", re.IGNORECASE
 )
 _ENDS = 600
-"""Characters at either end of a result that are searched for a tool's note that it left something out."""
+"""The number of characters at each end of a result that are searched for a note that something is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from gistpoint.sessions.runs.document import RunDocument
 
 _UNKNOWN = "is in no known format"
 _SUFFIXES_OF_RUNS = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
-"""Suffixes of files that people may expect to be runs."""
+"""The suffixes of files that users may expect to be runs."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
 """Decides whether to list the runs of a file."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
@@ -61,9 +61,9 @@ class ListedRun:
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
-    """Whether the problem is that the file is readable, but no run in a known format."""
+    """Whether the problem is that the file can be read, but is not a run in a known format."""
     format: Format | None = None
-    """The format of the file, if it is a run."""
+    """The format of the file; None if it is not a run."""
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -126,7 +126,8 @@ def list_runs(
 
     Files that are named in `paths` and are no runs are listed with their problem; in a folder or archive they
     are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no known
-    format although their suffix suggests a run. `wants` decides which files to list at all.
+    format although their suffix suggests a run. `wants` decides which files to list at all, except those
+    named with an ID. Raises `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -154,7 +155,7 @@ def _is_reported(listed: ListedRun) -> bool:
 
 
 def _may_be_expected(listed: ListedRun, file: Path) -> bool:
-    """Whether people may miss a file that is not listed: it can't be read, or has the suffix of a run."""
+    """Whether a user may expect an unlisted file in the list: it is unreadable, or its suffix is a run's."""
     if not listed.is_verdict:
         return True
     return file.suffix.lower() in _SUFFIXES_OF_RUNS
@@ -363,7 +364,7 @@ def is_log(archive: Archive) -> bool:
         return True
     if not archive.damage:
         return False
-    # A damaged log may not have these members.
+    # A damaged log may lack these members.
     return any(name.startswith("samples/") for name in archive.members)
 
 
@@ -392,7 +393,10 @@ def _only_member(path: Path, archive: Archive) -> str:
 
 
 def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
-    """Return the probe of an archive's member. Raises `RunFileError` if it is itself an archive of files."""
+    """Return the probe of an archive's member.
+
+    Raises `RunFileError` if the member can't be read or is itself an archive of files.
+    """
     inner = opened(archive.read(member))
     name = join_name(path, member)
     if not isinstance(inner, Archive):
@@ -410,8 +414,8 @@ def _nothing(path: Path) -> Blob:
 def linked_name(name: str, link: str) -> str | None:
     """Return the name of the run that a step or header of the run `name` links to; None if it does not exist.
 
-    `#ID` is a run in the same file. Anything else is a file in the same folder or in a folder there; it is
-    also found by the end of its name.
+    `#ID` is a run in the same file; whether it exists is not checked. Anything else is a file in the same
+    folder or in a folder there; it is also found by the end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):

@@ -33,7 +33,7 @@ MOST_MOVES = 400
 _MOST_NAMED = 20
 """The maximum number of steps of a kind that are listed; all of them are counted."""
 _TAIL = 4000
-"""Characters at the end of a result that are searched for the counts of a test runner."""
+"""The number of characters at the end of a result that are searched for the counts of a test runner."""
 
 
 class Work(StrEnum):
@@ -125,7 +125,10 @@ class TestRunCounts:
 
 @dataclass(frozen=True, slots=True)
 class GoalReached:
-    """The steps at which a broken function's file was first read, and the function first seen and edited."""
+    """The steps at which a broken function's file was first read, and the function first seen and edited.
+
+    A step is None if that did not happen.
+    """
 
     function: str
     read: int | None = None
@@ -208,7 +211,7 @@ def cost_of(run: Run, profile: Profile) -> float | None:
 
 
 def seconds_of(run: Run, profile: Profile) -> float | None:
-    """Return how many seconds a run took by its header, or else by its steps; None if neither is known."""
+    """Return the seconds that a run took according to its header, or else its steps; None if unknown."""
     return profile.spent.elapsed_s if run.duration_s is None else run.duration_s
 
 

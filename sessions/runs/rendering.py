@@ -91,7 +91,7 @@ def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000)
 def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of a header: its facts, other texts of the file, what is not shown, and warnings.
 
-    Other texts longer than `limit` characters are cut in the middle.
+    Other texts longer than `limit` characters are cut in the middle; None means no limit.
     """
     for name, value in header_facts(run):
         yield f"{name:<12} {value}"
@@ -159,7 +159,7 @@ def header_texts(run: Run) -> list[str]:
 
 
 def summary(step: Step, width: int = 100) -> str:
-    """Return a step in one line of `width` characters, and its flags.
+    """Return a step in one line of at most `width` characters, followed by its flags.
 
     The line shows the call that determines the kind of the step, or else the beginning of its text.
     """
@@ -203,7 +203,10 @@ def _main_call(step: Step) -> RunCall:
 
 
 def row_words(step: Step) -> str:
-    """Return a step in one line: the call that determines its kind and the call's file, or else its text."""
+    """Return a step in one line: the call that determines its kind and the call's file, or else its text.
+
+    The line is cut to 160 characters, apart from any flags.
+    """
     if not step.calls:
         return summary(step, _WORDS)
     call = _main_call(step)
@@ -303,7 +306,10 @@ def language_of(call: RunCall) -> str:
 
 
 def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
-    """Yield the lines of one step: thought, text, calls, results and changes."""
+    """Yield the lines of one step: thought, text, calls, results and changes.
+
+    Texts longer than `limit` characters are cut in the middle.
+    """
     yield f"step {step.index + 1}  {step.kind.value}  {step.actor.value}  {step.label}".rstrip()
     if step.started is not None:
         yield f"at {moment(step.started, naive=step.naive)}"

@@ -268,7 +268,10 @@ class RepositoryHistory:
 
 
 def _recorded_diffs(text: str) -> tuple[FileDiff, ...]:
-    """Return the diffs of files in a recorded cumulative diff. Raises `DiffError` if it can't be followed."""
+    """Return the diffs of files in a recorded cumulative diff.
+
+    Raises `DiffError` if it is cut or unreadable.
+    """
     if isinstance(text, CutText):
         raise DiffError("The recorded diff is too long to follow.")
     diffs = parse(text)
@@ -303,7 +306,8 @@ def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
 
     Both diffs are applied to the lines of the start that they show, with a placeholder for every other line.
     That suffices, because each line that changed between the two states is in one of the diffs, with three
-    lines around it. If the diffs contradict each other, `after` itself is returned.
+    lines around it. If a diff is binary, or if they contradict each other, `after` itself is returned, or
+    `before` if `after` is None.
     """
     if before == after:
         return None
@@ -332,7 +336,10 @@ def _path_after(diff: FileDiff | None, other: FileDiff | None) -> str | None:
 
 
 def _start(diffs: list[FileDiff]) -> str:
-    """Return the text of a file before some diffs, with placeholders for lines that none of them shows."""
+    """Return the text of a file before some diffs, with placeholders for lines that none of them shows.
+
+    Raises `DiffError` if the text would have more than a million lines.
+    """
     lines: dict[int, str] = {}
     end = 0
     for diff in diffs:

@@ -21,7 +21,7 @@ from gistpoint.sessions.runs.rendering import header_texts
 _TIMEOUT_S = 2.0
 _AROUND = 80
 _OVERLAP = 4096
-"""Characters of a piece that are searched again with the next one, in which a match may end."""
+"""The number of characters of a piece that are searched again with the next one, where a match may end."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_TRACEBACK = 20_000
 """The number of characters in which the head and the end of a traceback are searched for."""
@@ -106,7 +106,10 @@ class Query:
         self._ignore = ignore
 
     def hits(self, run: str, document: RunDocument, step: int | None, texts: StepTexts) -> Iterator[Hit]:
-        """Yield the matches in the texts of a step, or of the header if `step` is None, in display order."""
+        """Yield the matches in the texts of a step, or of the header if `step` is None, in display order.
+
+        Raises `SearchError` if the pattern takes longer than two seconds on a text.
+        """
         for scope, part, text in texts.parts:
             if scope not in self.scopes:
                 continue
@@ -124,7 +127,10 @@ class Query:
         return next(search_bytes(blob, (self.word_form,), lower=self.lower), None) is not None
 
     def may_match(self, noted: Noted) -> bool:
-        """Whether the pattern may match the line that shows a text outside the fields of its step."""
+        """Whether the pattern may match the line that shows a text outside the fields of its step.
+
+        Raises `SearchError` if the pattern takes too long.
+        """
         if self._plain is None or isinstance(noted.text, CutText):
             return True
         if "\n" in self._plain:
@@ -238,8 +244,8 @@ def _line(text: str, start: int, end: int) -> tuple[int, str]:
 def _last_line_of_traceback(text: str, at: int) -> str:
     """Return the last line of the Python traceback around an offset, which names the error.
 
-    It follows the head of the traceback and the indented lines. The result is empty if the offset is not in a
-    traceback, or is in its last line.
+    It follows the head of the traceback and the indented lines, and is cut to 80 characters. The result is
+    empty if the offset is not in a traceback, or is in its last line.
     """
     head = text.rfind(_TRACEBACK, max(0, at - _LONGEST_TRACEBACK), at)
     if head < 0:
@@ -282,7 +288,8 @@ def search_document(document: RunDocument, query: Query, *, cancel: CancelToken 
     """Yield the matches of one run in order, those in its header last.
 
     The bytes are searched first, and only steps that may match are parsed. The header is searched only if its
-    early part matches or the bytes may contain a match.
+    early part matches or the bytes may contain a match. Raises `SearchError` if the pattern takes too long,
+    and `CancelledError` if cancelled.
     """
     searches_header = TextScope.HEADER in query.scopes
     searches_steps = query.scopes != {TextScope.HEADER}

@@ -62,7 +62,10 @@ class Sieve:
 def search(
     pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER
 ) -> Iterator[Hit]:
-    """Yield the matches in every run of files, folders and archives; files that can't be read are skipped."""
+    """Yield the matches in every run of files, folders and archives; files that can't be read are skipped.
+
+    Raises `SearchError` if the pattern can't be used or takes too long, and `CancelledError` if cancelled.
+    """
     query = Query(pattern) if isinstance(pattern, str) else pattern
     for listed in list_runs(paths, cancel=cancel, wants=Sieve(query).wants):
         if listed.header is None:
