@@ -50,7 +50,7 @@ class AnalyseStudy(Request):
 def analyse_study(study: StudyFolder, wanted: AnalyseStudy, run: RunContext) -> StudyReport:
     """Read a study, run its analyses and return the report, which also contains analyses that failed.
 
-    Raises `StudyError` if outcomes are hidden, or as `load_study` does.
+    Raises `StudyError` if outcomes are hidden, or as `load_study` does, and `CancelledError` if cancelled.
     """
     require_unblinded(study, unblind=wanted.unblind)
     declared = study.study.report.analyses
@@ -127,7 +127,8 @@ class StudyPower:
 def record_power(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
     """Compute how wide the interval of the primary estimate will be, record it in the log and return it.
 
-    Raises `StudyError` for impossible assumptions, or if the packages for analyses are not installed.
+    Raises `StudyError` for impossible assumptions, or if the packages for analyses are not installed, and
+    `CancelledError` if cancelled.
     """
     try:
         from gistpoint.core.analysis.power import PEOPLE, PowerAssumptions, design_of, power_of

@@ -42,7 +42,7 @@ _WITHOUT_DATA = frozenset(StudyOperationKind) - DATA_OF.keys()
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A deviation from what the program writes; a `note` is no fault, but useful to know."""
+    """A deviation from what the program writes; a `note` is not a fault, but useful to know."""
 
     name: str
     sentence: str
@@ -69,7 +69,7 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _log(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Check each line of the log on its own."""
+    """Yield the faults of the lines of the log, and notes on lines that were torn while they were written."""
     store = study.files.log
     owners = {found.id: name_in(found.writer) for found in study.attempts()}
     for path in store.files():
@@ -290,7 +290,10 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
 def _header(
     study: StudyFolder, identity: str, header: AttemptStarted, begun: tuple[str, str] | None, where: str
 ) -> Iterator[AuditFinding]:
-    """Compare an attempt's header with the study; `begun` is its person and assignment in the log, if any."""
+    """Yield the differences between an attempt's header and the study.
+
+    `begun` is the attempt's person and assignment in the log, if any.
+    """
     own = (header.participant or "", header.assignment or "")
     if header.study != study.study.id:
         yield AuditFinding("wrong_study", f"Attempt {identity} belongs to the study {header.study!r}.", where)

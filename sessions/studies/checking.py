@@ -57,7 +57,8 @@ def check_study(
 
     `backend` returns the name of a backend that works on this machine: the requested one, or any that
     isolates if None is requested; it may raise `SandboxUnavailableError`. `make_help` makes the gist of a
-    task, and is called only if a condition shows gists.
+    task, and is called only if a condition shows gists. Missing metrics and gists are stored in the study's
+    folder.
     """
     declared, tasks = study.study, study.tasks
     yield _declaration(study)
@@ -125,7 +126,7 @@ def _range(counts: Mapping[object, int], cells: Sequence[object]) -> tuple[int, 
 
 
 def _declaration(study: StudyFolder) -> CheckFinding:
-    """Return the finding on the protocol of the declaration, which may not be in force."""
+    """Return the finding on the protocol of the declaration, which might not be in force."""
     detail = f"{study.study.id}, protocol {study.protocol[:12]}"
     in_force = study.ledger.protocol
     changed = study.ledger.opened is not None and in_force != study.protocol
@@ -185,7 +186,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield how many tasks have passes that can be confirmed; for others, only tests and reviews decide."""
+    """Yield the finding on the repairs whose passes can be confirmed; others need tests and reviews alone."""
     known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:

@@ -37,7 +37,11 @@ class NewStudy(Request):
 
 
 def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
-    """Write a new study into a folder. Raises `StudyError` if it is not empty, or a task can't be used."""
+    """Write a new study into a folder.
+
+    Raises `StudyError` if the folder is not empty or a task can't be used, and `TaskError` if the set is
+    unknown.
+    """
     demo = wanted.tasks == DEMO
     store = TaskStore(locations.tasks, demo=locations.demo)
     selected = None if demo or wanted.tasks is None else read_set([wanted.tasks], store)

@@ -38,7 +38,7 @@ class FormDrafts:
     def hold(self) -> bool:
         """Lock the participation for this process; return False if another process has the lock.
 
-        The lock lasts as long as this object.
+        The lock lasts as long as this object. In a data folder without locks, the result is True.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

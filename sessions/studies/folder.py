@@ -88,7 +88,7 @@ class StudyFolder:
 
     @property
     def glances(self) -> GlanceBook:
-        """The blind readings on this machine, as they are on the disk now."""
+        """The blind readings on this machine, as they are on disk now."""
         from gistpoint.sessions.annotations.glance_reader import GlanceStore
 
         return GlanceStore(self._locations.glances, self.clock).book
@@ -115,7 +115,11 @@ class StudyFolder:
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
-        """Return a task by its whole id, after verifying it. Raises `StudyError` if the study has none."""
+        """Return a task by its whole id, after verifying it.
+
+        Raises `StudyError` if the study does not have it on this machine, and `TaskError` if it can't be
+        used.
+        """
         folder = self.read.folders.get(identity)
         if folder is None:
             raise StudyError(
@@ -160,7 +164,7 @@ class StudyFolder:
     def record(
         self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
     ) -> StudyOperation:
-        """Append an operation with the current time and return it; it is on the disk on return.
+        """Append an operation with the current time and return it; it is on disk on return.
 
         `name` is the code of the participant whom the operation concerns, even if an organiser records it;
         otherwise it is `ORGANISER`. Erasing a person deletes all files of their code.
@@ -209,7 +213,10 @@ class StudyFolder:
         return Erasure(found.logs, tuple(sorted({*found.attempts, *delete_local(here)})))
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people, in the study and on this machine, and return it."""
+        """Delete reappeared data of erased people, in the study and on this machine, and return it.
+
+        Raises `StudyError` if an attempt that would be deleted is open.
+        """
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)
         found = self.store.sweep()

@@ -148,7 +148,7 @@ def _natural(value: Json) -> int | None:
 
 
 def _key(format: str, budgets: tuple[int | None, int | None], solver: DeclaredSolver) -> str:
-    """Return the key by which runs are pooled; their tools and brief are those of the other program."""
+    """Return the key by which runs are pooled; the other program determines their tools and brief."""
     uses, submissions = ("not recorded" if value is None else str(value) for value in budgets)
     shared = f"uses {uses} / submissions {submissions} / tools and brief of {solver.scaffold or format}"
     return f"{shared} | recorded by {format}"

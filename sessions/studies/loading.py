@@ -47,7 +47,8 @@ class LoadedStudy:
 def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words: None) -> LoadedStudy:
     """Read a study and return its data; `report` receives each step of the reading in words.
 
-    Raises `StudyError` if simulated attempts and others are mixed.
+    Raises `StudyError` if simulated attempts and others are mixed, or if the stored metrics, a pattern of
+    runs or a map can't be used.
     """
     found, unmeasured = complete_metrics(folder.root, folder.tasks, folder.task, report)
     tasks = with_metrics(folder.tasks, found)
@@ -85,7 +86,8 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
 def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[str, ...]]:
     """Return the rows of the published attempts of people, and a sentence for each problem.
 
-    Tasks are not measured, because that takes time. Raises `StudyError` as `load_study` does.
+    Tasks are not measured, because that takes time. Raises `StudyError` if simulated attempts and others are
+    mixed.
     """
     book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
     problems = [*folder.files.problems, *folder.read.problems]

@@ -65,6 +65,7 @@ def complete_metrics(
     """Measure and store the metrics that are missing from the study in `root`, and return all of them.
 
     Also returns a sentence for each library that can't be measured. `find` returns the task with an id.
+    Raises `StudyError` if the stored metrics can't be read.
     """
     known, problems = read_metrics(root), list[str]()
     tasks, libraries = dict(known.tasks), dict(known.libraries)

@@ -98,7 +98,8 @@ def read_note(place: Path) -> PublishedNote | None:
 def put(journal: bytes, note: PublishedNote, identity: str, into: Path) -> Publication:
     """Add a journal to the published attempts in `into`, and return the outcome.
 
-    A journal that extends the published one replaces it. One that contradicts it is added next to it.
+    A journal that extends the published one replaces it. One that contradicts it is added next to it. Raises
+    OSError if files can't be read or written.
     """
     place = into / identity
     here = _journal_in(place)

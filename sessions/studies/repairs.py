@@ -63,7 +63,7 @@ def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
 
 
 def state_of(events: tuple[JournalEvent, ...]) -> AttemptState | None:
-    """Return the state after the events of a journal; None if they are no valid journal."""
+    """Return the state after the events of a journal; None if they are not a valid journal."""
     first = events[0].data if events else None
     if not isinstance(first, AttemptStarted):
         return None
@@ -78,7 +78,8 @@ def compare_attempt(
 ) -> EquivalenceReport:
     """Compare an attempt's repair with the original, record the result in the log, and return the report.
 
-    Raises the errors of `compare_repair`, and `StudyError` if the task is missing.
+    Raises `StudyError` if the task is missing, `InfrastructureError` if the calls can't be recorded,
+    `ModuleNotFoundError` if packages are not installed, and `CancelledError` if cancelled.
     """
     task = folder.task(passing.repair.task)
     repaired = passing.repair.on(SourceTree.open(task.tree_path))

@@ -92,7 +92,10 @@ def _settled(study: StudyFolder, wanted: SettleAttempt, kind: StudyOperationKind
 
 
 def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
-    """Return a published attempt by its id or a prefix. Raises `StudyError` unless exactly one matches."""
+    """Return a published attempt by its id or a unique prefix.
+
+    Raises `StudyError` if none or several match.
+    """
     found = {one.id: one for one in study.attempts() if named and one.id.startswith(named)}
     if len(found) != 1 and named not in found:
         what = f"is the beginning of {len(found)} attempts" if found else "is not a published attempt"

@@ -108,7 +108,10 @@ class StudySimulation:
             record_opening(self.folder, self._version)
 
     def simulate_people(self, codes: Iterable[str], run: RunContext = UNATTENDED) -> None:
-        """Let people take part, one after another. Raises `CancelledError` when cancelled."""
+        """Let people take part, one after another.
+
+        Raises `CancelledError` if cancelled, and `StudyError` if a person can't take part or does not finish.
+        """
         codes = list(codes)
         for number, code in enumerate(codes):
             run.progress(RunProgress("simulating people", number, len(codes), step="people"))
@@ -120,7 +123,7 @@ class StudySimulation:
     ) -> None:
         """Let models make the runs that the study declares for them: one for each task and repetition.
 
-        Raises `CancelledError` when cancelled.
+        Solvers that can't be simulated are added to the problems. Raises `CancelledError` if cancelled.
         """
         for solver, model in models:
             condition = self.folder.study.condition_of(solver.condition)
@@ -159,7 +162,7 @@ class StudySimulation:
         raise StudyError(f"{code} did not finish in {_MOST_STEPS} steps.")
 
     def _go_on(self, taking: Participation, step: Step) -> bool:
-        """Carry out a step; return False if the person is done."""
+        """Carry out a step; return False if the person is done or can't continue."""
         match step:
             case ConsentStep():
                 taking.consent([True] * len(self.folder.study.texts.consent_items))
@@ -267,7 +270,7 @@ def _allowance(budgets: Budgets, scene: Scene) -> Allowance:
 
 
 def _place_of(root: Path, solver: DeclaredSolver) -> Path | None:
-    """Return the folder whose entries are a solver's declared runs; None if there is no such folder."""
+    """Return the folder that a pattern FOLDER/* of a solver names; None if no pattern has this form."""
     for pattern in solver.runs:
         path = PurePosixPath(pattern)
         plain = not any(character in str(path.parent) for character in "*?[")
@@ -306,7 +309,8 @@ def simulate_study(
 ) -> SimulationCount:
     """Fill an empty simulated study and return the numbers.
 
-    Raises `StudyError` for any other study, or if it has no tasks.
+    Raises `StudyError` for any other study, if it has no tasks, or for impossible values, and
+    `CancelledError` if cancelled.
     """
     behaviour = wanted.behaviour
     study.require_simulated()
@@ -369,7 +373,8 @@ def write_demo_study(root: Path, named: str, locations: Locations, run: RunConte
     """Write the demo's study into a new or empty folder, and return the numbers of its simulation.
 
     The folder appears only when it is complete. `named` is the user's name for the folder. Raises
-    `StudyError` if the folder is not empty.
+    `StudyError` if the folder is not empty, `UserError` if it can't be made, and `CancelledError` if
+    cancelled.
     """
     from gistpoint.core.demo.functions import write_simulated_tasks
 

@@ -85,7 +85,7 @@ def runs_of_solvers(
 ) -> Iterator[SolverRuns]:
     """Yield the runs of each declared model.
 
-    Raises `StudyError` if simulated runs and others are mixed, or if a map can't be read.
+    Raises `StudyError` if simulated runs and others are mixed, or if a pattern or a map can't be used.
     """
     taken = _TakenRuns()
     for solver in folder.study.solver:
@@ -266,7 +266,10 @@ def _is_named(target: str, name: str) -> bool:
 
 
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
-    """Return the task of each run, by the run's name, in a solver's map; None if runs name their tasks."""
+    """Return the task of each run, by the run's name, in a solver's map; None if runs name their tasks.
+
+    Raises `StudyError` if the map is unknown, can't be read, or does not have the columns.
+    """
     if solver.map in ("", _BY_ID):
         return None
     if not solver.map.startswith(_MAP):

@@ -157,7 +157,7 @@ class FolderStore:
         self.log.reload()
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Read the log again and call `act`, one process of this machine at a time."""
+        """Read the log again, call `act` and return its result, one process of this machine at a time."""
         with self.alone():
             self.reload()
             return act()
@@ -195,7 +195,7 @@ class FolderStore:
         return self.log.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that a reader with a basis had read."""
+        """Return the operations in the lines that `basis` counts for each writer, by time."""
         return self.log.at(basis)
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
@@ -239,7 +239,7 @@ class FolderStore:
     def publish(self, folder: Path) -> Publication:
         """Publish the current journal in an attempt's folder; return the outcome.
 
-        Raises the errors of `publish`.
+        Raises `StudyError` if the journal names no participant, or if the copy can't be written.
         """
         return publish(folder, self.published, self.machine)
 
@@ -254,7 +254,8 @@ class FolderStore:
     def erase(self, code: str) -> Erasure:
         """Delete all files of a person, and return what was deleted.
 
-        The hash of the code is recorded first, so that copies that reappear are deleted too.
+        The hash of the code is recorded first, so that copies that reappear are deleted too. Raises
+        `StudyError` if the code is invalid.
         """
         who = person_sha256(checked_code(code))
         ledger = Ledger(self.operations())

@@ -40,7 +40,8 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
     """Publish this machine's journals of a study, and delete data of erased people; return the effects.
 
     The lines and journals of `other`, another copy of the folder, are merged into the study. A repetition
-    changes nothing. Raises `StudyError` if `other` is no study, or if files can't be read or written.
+    changes nothing. Raises `StudyError` if `other` is not a study or an attempt to delete is open, and
+    `StudyError` or OSError if files can't be read or written.
     """
     lines, taken, problems = 0, Counter[Publication](), list[str]()
     study.reload()

@@ -1,6 +1,6 @@
 """A participant's way through a study, without a screen: the steps, and what each of them records.
 
-The app, simulated participants and tests use the same class. What a method records is on the disk when it
+The app, simulated participants and tests use the same class. What a method records is on disk when it
 returns. A process may be killed at any time; the next one continues with the step that follows from the log
 and the journals.
 """
@@ -348,7 +348,7 @@ class Participation:
             taken.opened.attempt.resume()
 
     def _record_answers_of(self, taken: TakenAttempt) -> None:
-        """Record the answers in the journal in the log, because a process may have died in between."""
+        """Copy the answers from the journal to the log: a process may have ended between the two records."""
         steps = {step.form.id: step for step in taken.step.forecasts}
         for given in taken.state.questionnaires:
             if given.questionnaire in steps:

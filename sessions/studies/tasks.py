@@ -35,7 +35,8 @@ class StudyTasks:
 def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> StudyTasks:
     """Return the tasks that a study names; a path in `name` is relative to the study's folder `root`.
 
-    Archives are unpacked once, below `unpacked`. Raises `StudyError` if nothing has that name.
+    Archives are unpacked once, below `unpacked`. Raises `StudyError` if nothing has that name or an entry of
+    a list can't be used, and `TaskError` if an archive can't be unpacked.
     """
     metrics = read_metrics(root).tasks
     by_id: dict[str, StudyTask] = {}
