@@ -1,1 +1,1 @@
-"""Exports of runs in other programs' formats."""
+"""Exports of runs, studies and tasks in other programs' formats."""

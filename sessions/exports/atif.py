@@ -23,7 +23,7 @@ _AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
 
 
 def atif_text(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON text of a run as ATIF, one step at a time, so that no large run is in memory at once.
+    """Yield the JSON text of a run as ATIF, one step at a time, so that a large run is never in memory.
 
     A run without steps gets one that is marked as empty, because ATIF requires a step.
     """
@@ -327,7 +327,7 @@ def _may_have(count: int, merged: dict[str, Json]) -> bool:
 
 
 def embedded(document: RunDocument) -> Iterator[str]:
-    """Yield the text of the embedded runs of sub-agents in pieces, unchanged from the file."""
+    """Yield the text of the embedded runs of sub-agents in pieces, unchanged; nothing if it can't be read."""
     blob = document.blobs[0]
     scanner = Scanner(blob, 3 if blob.read(0, 3) == b"\xef\xbb\xbf" else 0)
     at = end = 0

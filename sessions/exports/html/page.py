@@ -49,14 +49,16 @@ from gistpoint.sessions.runs.rendering import (
 )
 
 KEPT, KEPT_OF_DIFF = 12, 60
-"""The lines of a folded text that stay visible; see `_folded` for which texts are folded."""
+"""The number of lines of a folded text, and of a folded diff, that stay visible; see `_folded`."""
 WIDTH = 160
-"""The characters of a line beyond which it counts as several."""
+"""The number of characters of a line beyond which it counts as several."""
 LONGEST = 100_000
 """The maximum number of characters in a text on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
-"""The characters of a page after which its texts are cut earlier, and the maximum number of characters in a
-text from there on."""
+"""The length of a page after which its texts are cut earlier, and the maximum length of a text from then on.
+
+Both are in characters.
+"""
 MOST_OF_IMAGES = 12_000_000
 """The maximum number of characters in all images on the page."""
 _CLOSED = frozenset({StepKind.STATE})

@@ -74,7 +74,7 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
 
 
 def _score(row: AttemptRow) -> float:
-    """Return the best score, 1 only if the task is solved, as readers expect; 0 if a pass does not count."""
+    """Return the best score; it is 1 only if the task is solved, and 0 if a pass does not count."""
     if row.solved:
         return 1.0
     best = row.best_score or 0.0

@@ -72,7 +72,7 @@ class TaskExportSettings:
     agent_hosts: tuple[str, ...] = ()
     """The hosts that an agent in the container may reach, such as the server of its model."""
     mcp_url: str = ""
-    """The address at which the container reaches `gistpoint mcp`; empty if it may not be reached."""
+    """The address at which the container reaches `gistpoint mcp`; empty if it must not reach it."""
     base: str = ""
     """The image to build on; empty for the default one of the task's Python version."""
 
@@ -107,7 +107,7 @@ class ExportedTask:
 
     @property
     def forbids_execution(self) -> bool:
-        """Whether the solver may not run code."""
+        """Whether the solver must not run code."""
         return not self.work.execution
 
     def brief(self, *, as_patch: bool = False) -> str:

@@ -27,7 +27,7 @@ SCHEMA = "1.4"
 _AGENT_S = 3600.0
 _OWN_PYTHON = "3.11"
 _SHELL_IMAGE = "debian:bookworm-slim"
-"""The image for gists whose solver may not run code; it has no Python."""
+"""The image for gists whose solver must not run code; it has no Python."""
 
 
 def harbor_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:

@@ -53,7 +53,10 @@ class ReturnedResult:
 
 
 def read_returned(path: Path) -> list[ReturnedResult]:
-    """Return the results in a file or folder. Raises `ReturnedError` if there are none."""
+    """Return the results in a file or folder.
+
+    Raises `ReturnedError` if there are none, and `RunFileError` if a log can't be unpacked.
+    """
     found = list(_read(path))
     if not found:
         raise ReturnedError(

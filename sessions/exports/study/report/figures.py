@@ -57,7 +57,8 @@ _LONGEST_LABEL = 120
 def draw(plot: Plot, *, simulated: bool = False) -> str:
     """Return a plot as an `<svg>` element with a title and a description.
 
-    `simulated` writes SIMULATED across the plot.
+    `simulated` writes SIMULATED across the plot. Raises ValueError, or another error of matplotlib, for
+    values that can't be drawn.
     """
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")

@@ -86,9 +86,9 @@ def page(report: StudyReport) -> Iterator[str]:
 
 
 _LONG = 30
-"""The characters of a word beyond which it may be broken anywhere."""
+"""The number of characters of a word beyond which it may be broken anywhere."""
 _MANY = 9
-"""The columns of a matrix beyond which its figure takes the whole width."""
+"""The number of columns of a matrix beyond which its figure has the whole width."""
 
 
 class _ReportPage:
@@ -123,7 +123,7 @@ class _ReportPage:
         return f'<div class="scroll"><table>{caption}<tbody>\n{rows}</tbody></table></div>\n'
 
     def _attention(self) -> str:
-        """Return what readers must know first: failed analyses, problems of the data, open questions."""
+        """Return the notices at the top: failed analyses, problems of the data, and unanswered items."""
         report = self._report
         failed = [
             f'<a href="#{_id(one)}">{_line(one.analysis.title)}</a> failed: {_line(one.failed)}'
