@@ -107,7 +107,11 @@ class StoreAddress:
 
 
 def parse_address(text: str) -> StoreAddress:
-    """Return the address in a URL. Raises `TeamStoreError`, whose message never contains a password."""
+    """Return the address in a URL.
+
+    Raises `TeamStoreError` if the URL is invalid or contains a password; the message never contains the
+    password.
+    """
     url, port, options = _split(text)
     host = options.pop("host", "") or unquote(url.hostname or "")
     user = options.pop("user", "") or unquote(url.username or "")
@@ -129,7 +133,10 @@ _SECRETS = frozenset({"password", "passfile"})
 
 
 def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
-    """Return the parts of a URL, its port and its options. Raises `TeamStoreError` if it has a password."""
+    """Return the parts of a URL, its port and its options.
+
+    Raises `TeamStoreError` if it is not a URL of PostgreSQL, or contains a password.
+    """
     try:
         url = urlsplit(text)
         port = url.port
@@ -168,7 +175,7 @@ def _port(text: str) -> int | None:
     """Return the number of a port; None for an empty text. Raises `TeamStoreError` for any other text."""
     if not text:
         return None
-    # Nine digits suffice: longer numbers are no ports, and `int` refuses thousands of digits.
+    # Nine digits suffice: longer numbers are not ports, and `int` refuses thousands of digits.
     is_number = text.isascii() and text.isdigit()
     if not is_number or not 0 < int(text[:9]) < 2**16:
         raise TeamStoreError("The port in the store's address is not a number from 1 to 65535.", hint=_SHAPE)

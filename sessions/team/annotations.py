@@ -127,7 +127,8 @@ def fetch_new(connection: Connection, stores: Stores, known: dict[Source, int]) 
 def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> ExchangeResult:
     """Add lines of the store, each with its file and uuid, to this machine's files.
 
-    Invalid lines and operations that differ are reported as conflicts.
+    Invalid lines and operations that differ are reported as conflicts. Raises `UserError` if a file can't be
+    written.
     """
     new, conflicts = dict[str, list[Any]](), dict[Uuid, Conflict]()
     for file, op, line in lines:

@@ -150,8 +150,8 @@ def _attempt(
 ) -> Iterator[StoreDifference]:
     """Yield the differences between an attempt's lines here and in the store.
 
-    Also those in either chain of hashes, and in the store's count. A branch of this machine that is only in
-    the store is not a difference.
+    Faults in either chain of hashes and in the store's count are included. A branch of this machine that is
+    only in the store is not a difference.
     """
     what = f"attempt {name}"
     here, faults = ([], []) if folder is None else _here(what, folder)

@@ -45,7 +45,10 @@ _LINK = msgspec.json.Decoder(_Link)
 
 
 def chained(data: Iterable[bytes], seq: int = 0, head: str = "") -> list[JournalLine]:
-    """Return the lines after the line `seq`, whose hash is `head`. Raises `BrokenChainError`."""
+    """Return the lines after the line `seq`, whose hash is `head`.
+
+    Raises `BrokenChainError` if they do not continue the chain of that line.
+    """
     found = []
     for line in data:
         try:
@@ -94,7 +97,7 @@ def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
 
 
 def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
-    """Return the lines of an attempt after a position that are on the disk, safe from power cuts.
+    """Return the lines of an attempt after a position that are on disk, safe from power cuts.
 
     Raises `BrokenChainError`, and OSError if the journal can't be read.
     """
@@ -155,7 +158,7 @@ def is_attempt_id(name: str) -> bool:
 
 
 def branch_of(name: str) -> tuple[str, str]:
-    """Return the attempt and the machine of a branch by its name; two empty texts if it is no branch."""
+    """Return the attempt and the machine of a branch by its name; two empty texts if it is not a branch."""
     attempt, tilde, machine = name.rpartition("~")
     return (attempt, machine) if tilde else ("", "")
 

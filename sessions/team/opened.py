@@ -57,8 +57,8 @@ def address_of(locations: Locations) -> StoreAddress:
 def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
     """Connect to the chosen store, record there that this machine has used it, and return the store.
 
-    Raises `UnreachableError` if it does not answer, and `TeamStoreError` if none is chosen, the schema has
-    another revision, or the user has no rights.
+    Nothing is recorded for a reader. Raises `UnreachableError` if it does not answer, and `TeamStoreError` if
+    none is chosen, the schema has another revision, or the user has no rights.
     """
     address, machine = address_of(locations), machine_of(locations.data)
     engine = engine or engine_of(address)

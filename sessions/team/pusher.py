@@ -36,7 +36,7 @@ RENEW_S = 20.0
 _GATHER_S = 0.05
 """The seconds for which lines are collected, to send them together."""
 _SOON_S = 1.0
-"""The seconds after which lines that were not on the disk yet are looked for again."""
+"""The seconds after which lines that were not on disk yet are looked for again."""
 _LAST_S = 3.0
 """The longest time that the program's exit waits for the last lines, in seconds, if the store answers."""
 _LOG = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class _Open:
 
 
 def _unsent(folder: Path, pushed: PushResult) -> int:
-    """Return how many lines of a journal can be sent to the store; none if there is a conflict."""
+    """Return how many lines of a journal can be sent to the store; 0 if there is a conflict."""
     end = end_of(folder / JOURNAL)
     if end is None or pushed.conflict is not None:
         return 0

@@ -25,7 +25,7 @@ Source = tuple[str, str]
 Place = tuple[str, str, int]
 """The file, writer and number of a line."""
 LINES, BYTES = 500, 4 * 1024 * 1024
-"""The most lines and bytes in one statement."""
+"""The maximum numbers of lines and of bytes in one statement."""
 _FETCHED = 2_000
 """The approximate number of lines that are fetched at once."""
 

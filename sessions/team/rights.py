@@ -50,7 +50,7 @@ class Rights(StrEnum):
 
 
 def rights_of(connection: Connection) -> Rights:
-    """Return the rights of the connected user; `NONE` if there are no tables."""
+    """Return the rights of the connected user; `NONE` also if there are no tables."""
     found = connection.execute(
         text(
             "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'INSERT'), "
@@ -70,7 +70,7 @@ def rights_of(connection: Connection) -> Rights:
 
 
 def grant(connection: Connection) -> tuple[str, ...]:
-    """Create the roles and grant their rights; return the missing roles that this user may not create."""
+    """Create the roles and grant their rights; return the missing roles that this user can't create."""
     missing = []
     for role, statements in _GRANTS.items():
         if not _exists(connection, role):

@@ -28,7 +28,8 @@ _LEVEL = 9
 def files_of(study: StudyFolder) -> dict[str, Path]:
     """Return the files of a study's declaration, by their paths in its folder.
 
-    Raises `StudyError` if a task is outside the folder, so that other machines would not have it.
+    Raises `StudyError` if a task is outside the folder, so that other machines would not have it, or if a
+    file is a link.
     """
     root, tasks = study.root.resolve(), (study.root / study.study.tasks).resolve()
     found = {FILE: root / FILE}

@@ -146,7 +146,10 @@ class StudyExchange:
         return lines_beyond(self.connection, {source: 0}, {source: 1})
 
     def _take_in(self, writer: str, known: int, rows: Sequence[StoreLine]) -> None:
-        """Add the store's lines to a writer's file, which had `known` lines when they were requested."""
+        """Add the store's lines to a writer's file, which had `known` lines when they were requested.
+
+        Raises `StudyError` for a line that differs.
+        """
         lines = [row.data for place, row in enumerate(rows, known + 1) if row.number == place]
         with locked(self.files.log.path_of(writer)) as file:
             data = os.pread(file, os.fstat(file).st_size, 0)
@@ -158,7 +161,7 @@ class StudyExchange:
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
-            # A line that was torn here may only be completed.
+            # The new lines must complete a line that was torn here.
             if not new.startswith(data[whole:]):
                 raise self._conflict(writer, known + 1 + len(since))
             os.ftruncate(file, whole)
@@ -439,7 +442,7 @@ def _is_person(name: str, people: Collection[str]) -> bool:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """Return the whole lines of a file, without newlines; none if it is missing."""
+    """Return the whole lines of a file, without newlines; empty if it is missing."""
     with suppress(FileNotFoundError):
         return read_regular(path, links=False).split(b"\n")[:-1]
     return []

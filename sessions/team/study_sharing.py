@@ -136,9 +136,10 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
 def _require_same(
     study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
 ) -> None:
-    """Raise `StudyError` unless the folder may be shared in place of the store's study with this id.
+    """Raise `StudyError` if the folder must not replace the store's study with this id.
 
-    It may not if that is a different study, or if the folder's declaration was changed without an amendment.
+    That is so if the store's study is a different one, or if the folder's declaration was changed without an
+    amendment.
     """
     is_noted = note is not None and (note.study, note.address) == (study.study.id, address)
     if not is_noted and not copied:

@@ -166,7 +166,7 @@ class TeamStudyStore:
         return self.files.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that a reader with a basis had read."""
+        """Return the operations in the lines that `basis` counts for each writer, by time."""
         return self.files.operations_at(basis)
 
     def attempts(self) -> Iterator[PublishedAttempt]:

@@ -75,7 +75,8 @@ def share_tasks(
     local = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
-    # What one person deletes stays on the store for the others, and away from here (decision 107).
+    # A task that one person deletes stays in the store for the others, and is not fetched here (decision
+    # 107).
     gone = store.deleted
     for id in gone & local.keys():
         store.forget_deleted(id)
