@@ -45,7 +45,10 @@ class Archive:
         self.members = {member.name: member for member in members}
 
     def read(self, name: str) -> Blob:
-        """Open a member. Raises `RunFileError` if it is refused or missing."""
+        """Open a member.
+
+        Raises `RunFileError` if it is missing, refused, damaged, or too large when unpacked.
+        """
         member = self.members.get(name)
         if member is None:
             raise RunFileError(f"The archive has no member {name!r}.")
@@ -75,7 +78,7 @@ def opened(blob: Blob) -> Blob | Archive:
 
 
 def refusal(name: str) -> str:
-    """Return the reason why a member's name is refused, empty if it is valid."""
+    """Return the reason why a member's name is refused; empty if it is valid."""
     normal = posixpath.normpath(name.replace("\\", "/"))
     if not name or "\0" in name:
         return "its name is empty or contains a NUL"
@@ -316,7 +319,7 @@ class Blob(Protocol):
 
 
 class FileBlob:
-    """A file on the disk, read by `pread` and never mapped: mapped pages would count as used memory."""
+    """A file on disk, read by `pread` and never mapped: mapped pages would count as used memory."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         self.path = path

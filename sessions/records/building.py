@@ -222,12 +222,12 @@ class Tally:
 
 
 def latest(times: Iterable[float | None]) -> float | None:
-    """Return the latest known time, None if there is none."""
+    """Return the latest known time; None if there is none."""
     return max((at for at in times if at is not None), default=None)
 
 
 def duration(started: float | None, ended: float | None) -> float | None:
-    """Return the seconds between two times, None if one of them is unknown."""
+    """Return the seconds between two times; None if one of them is unknown."""
     return None if started is None or ended is None else ended - started
 
 

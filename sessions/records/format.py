@@ -47,8 +47,10 @@ class RunReader(ABC):
     light: LightKeys | None = None
     """The keys that `place` needs of a record in an array; None if it needs the whole record."""
     divided = False
-    """Whether a record can make several steps; it is then yielded once for each, and its fields name the
-    part."""
+    """Whether a record can make several steps.
+
+    It is then yielded once for each of them, and its fields name the part.
+    """
 
     def __init__(self, probe: FileProbe) -> None:
         self.probe = probe
@@ -61,8 +63,7 @@ class RunReader(ABC):
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
         self.reviewed_id = ""
-        """The run's id in the keys of reviews, if its id was different when the first reviews were
-        written."""
+        """The run's id in the keys of reviews, if it had another id when the first reviews were written."""
 
     def fact(self, key: str) -> Json:
         """Return a member of the outermost object: from the index, else from either end of the file."""
@@ -145,7 +146,7 @@ class RunReader(ABC):
         return False
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
-        """Return the value of a record, and its fault, empty if there is none."""
+        """Return the value of a record, and its fault, which is empty if there is none."""
         return load_record(blob, start, end)
 
     def completed(self, value: Json) -> Json:
@@ -198,8 +199,10 @@ class Format(ABC):
     texts_in_records = False
     """Whether every text of a step is in its own records, so that a search parses only steps that match."""
     words_in_records = False
-    """Whether at least every word of a step is in its own records, though perhaps in another form: in JSON
-    within a text, or with marks before its lines."""
+    """Whether every word of a step is in its own records, though perhaps not every text.
+
+    A text may be recorded as JSON within a text, or with marks before its lines.
+    """
     parted_by: Sequence[bytes] = ()
     """Byte strings in files whose texts are recorded in pieces, which may split a word."""
 
@@ -216,11 +219,14 @@ class Format(ABC):
 
     @abstractmethod
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the runs in the file, each with the parts of its header that are cheap to read."""
+        """Yield the runs in the file, each with the parts of its header that are cheap to read."""
 
     @abstractmethod
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open the run named `id`, or the only one. Raises `RunFileError` if there is no such run."""
+        """Return the reader of the run `id`, or of the only run.
+
+        Raises `RunFileError` if there is no such run.
+        """
 
 
 class SingleRun(Format):
@@ -228,10 +234,10 @@ class SingleRun(Format):
 
     @abstractmethod
     def reader(self, probe: FileProbe) -> RunReader:
-        """Open the run."""
+        """Return the reader of the run."""
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the one run."""
+        """Yield the only run."""
         yield RunEntry("", self.reader(probe).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:

@@ -9,8 +9,10 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.scanning import RawRecord
 
 _LAST_RECORDS = 24
-"""The number of records that are read, enough for the last step: a call and its results are close
-together."""
+"""The number of records that are read.
+
+They suffice for the last step, since a call and its results are close together.
+"""
 _WINDOWS = (1 << 20, 1 << 22, 1 << 24)
 _BEFORE = 256
 _INDENT = re.compile(rb"\n([ \t]+)\Z")

@@ -25,8 +25,7 @@ LONG_RECORD = 1 << 20
 """Size in bytes above which a record's long strings are decoded only in part."""
 
 LONG_STRING = 1 << 18
-"""Size in bytes from which a string of a long record is cut; the cut text records the position of the
-whole."""
+"""Size in bytes from which a string of a long record is cut; the cut text records where the whole is."""
 
 STRING_HEAD = 1 << 16
 """Bytes of a cut string that are decoded."""
@@ -38,8 +37,10 @@ UNPACKED = 4 << 30
 """Bytes that one compressed member may unpack to."""
 
 RATIO = 300
-"""How many times its packed size a member may unpack to; recorded runs reach 5 to 60, bombs at least
-1,000."""
+"""How many times its packed size a member may unpack to.
+
+Recorded runs reach 5 to 60, bombs at least 1,000.
+"""
 
 RATIO_FROM = 32 << 20
 """Unpacked bytes below which the ratio does not matter."""

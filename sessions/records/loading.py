@@ -32,7 +32,7 @@ class Quotes(Generic[AnyStr]):
     """The inside of a literal and its closing quote; for literals with very many quotes in them."""
 
     def closing(self, text: AnyStr, opening: int) -> int:
-        """Return the position at which the literal that opens at `opening` closes, -1 if it does not."""
+        """Return the position at which the literal that opens at `opening` closes; -1 if it does not."""
         closing = text.find(self.quote, opening + 1)
         for _ in range(_HOPS):
             if closing < 0 or not self._is_escaped(text, closing, opening):
@@ -74,9 +74,10 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
 
 
 def decoded(raw: bytes) -> Json:
-    """Return the value of JSON bytes; invalid UTF-8 is replaced. Raises ValueError or RecursionError.
+    """Return the value of JSON bytes; invalid UTF-8 is replaced.
 
-    The standard library reads what msgspec refuses, such as half of a surrogate pair.
+    The standard library reads what msgspec refuses, such as half of a surrogate pair. Raises ValueError if
+    the bytes are not JSON, and RecursionError if the value is nested too deep.
     """
     try:
         return cast("Json", _DECODER.decode(raw))

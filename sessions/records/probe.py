@@ -172,7 +172,7 @@ class FileProbe:
         return Record((self.array or self.lines or [self.object])[0])
 
     def first_lines(self, count: int = 20) -> list[Record]:
-        """Return the first lines; none if the text is not JSON lines."""
+        """Return the first lines; empty if the text is not JSON lines."""
         return [Record(line) for line in self.lines[:count]]
 
     def records(self, count: int = 20) -> list[Record]:
@@ -213,7 +213,7 @@ class FileProbe:
         return False
 
     def late(self, key: str) -> Json:
-        """Return the value of a key of the top object near the end of the text, None if it is not found.
+        """Return the value of a key of the top object near the end of the text; None if it is not found.
 
         This is a cheap guess, which the index replaces with the real value.
         """
@@ -228,7 +228,7 @@ class FileProbe:
         return value
 
     def member(self, key: str, arrays: Collection[str]) -> RawRecord | None:
-        """Return the top object's member `key` if before `arrays` or near the end of the text, else None."""
+        """Return the top object's member `key` before `arrays` or near the end of the text; else None."""
         if key not in self.object and key not in self._late_offsets:
             return None
         scanner = Scanner(self.blob, self.start)
@@ -266,7 +266,7 @@ class FileProbe:
 
 
 def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
-    """Return the keys of the object that a text ends with, and the position where it opens, else -1.
+    """Return the keys of the object that a text ends with, and the position where it opens, or -1.
 
     The mapping leads from each key to the position of its value. Quotes are counted from the end, so that it
     does not matter in which value the text begins.

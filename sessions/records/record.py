@@ -34,7 +34,7 @@ class Record:
         return bool(self.members)
 
     def get(self, *path: str) -> Json:
-        """Return the value at a path of keys, None if a key is missing."""
+        """Return the value at a path of keys; None if a key is missing."""
         value: Json = self.members
         for key in path:
             if not isinstance(value, dict):
@@ -59,7 +59,7 @@ class Record:
         return records_in(self.get(*path))
 
     def items(self, *path: str) -> list[Json]:
-        """Return the elements of an array; none if there is no array."""
+        """Return the elements of an array; empty if there is no array."""
         return as_list(self.get(*path))
 
     def words(self, *path: str) -> list[str]:
@@ -87,7 +87,7 @@ class Record:
         return as_bool(self.get(*path))
 
     def time(self, *path: str) -> float | None:
-        """Return a time in seconds since the epoch, UTC; None if the value is no time."""
+        """Return a time in seconds since the epoch, UTC; None if the value is not a time."""
         return when(self.get(*path))
 
     def naive(self, *path: str) -> bool:
@@ -103,11 +103,11 @@ class Record:
         return first(self.members, *keys)
 
     def first_word(self, *keys: str) -> str:
-        """Return, as a string, the first member of `keys` that is neither missing nor empty; else empty."""
+        """Return, as a string, the first member of `keys` that is neither missing nor empty; may be empty."""
         return as_str(first(self.members, *keys))
 
     def first_text(self, *keys: str) -> str:
-        """Return, as a text, the first member of `keys` that is neither missing nor empty; else empty."""
+        """Return, as text, the first member of `keys` that is neither missing nor empty; empty if all are."""
         return as_text(first(self.members, *keys))
 
     def texts(self, *keys: str) -> list[str]:

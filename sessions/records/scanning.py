@@ -444,7 +444,10 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array that a path of keys leads to from the value at the position."""
+    """Yield the elements of the array that a path of keys leads to from the value at the position.
+
+    Any other value is skipped. Raises `UnreadableError` as the scanner does.
+    """
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -473,7 +476,10 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the lines of a JSONL text as records; skip empty ones. A line must be an object or a list."""
+    """Yield the lines of a JSONL text as records, without the empty ones.
+
+    A line that is not an object or a list is a damaged record.
+    """
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:

@@ -67,7 +67,7 @@ class Row:
 
 
 def decoded_text(value: Json) -> Json:
-    """Return the array or object in a JSON text, None for any other value."""
+    """Return the array or object in a JSON text; None for any other value."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -138,7 +138,10 @@ class Places:
             self._latest = (known, id, row)
 
     def row(self, probe: FileProbe, id: str) -> Row | None:
-        """Return a known row, None if it is not known or can't be decoded."""
+        """Return a known row; None if it is not known or can't be decoded.
+
+        Raises `RunFileError` if a Parquet file can't be read.
+        """
         known = self.of(probe)
         place, latest = known.get(id), self._latest
         if place is None:
@@ -175,7 +178,7 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:
-    """Return the members of a JSON text's first row, which may be longer than a head; may be empty."""
+    """Return the members of a JSON text's first row, which may be longer than a head; empty without a row."""
     return next((row.fields for row in rows_of(probe)), {})
 
 

@@ -62,7 +62,7 @@ def as_bool(value: Json) -> bool | None:
 
 
 def objects(value: Json) -> list[dict[str, Json]]:
-    """Return the objects in an array; none for any other value."""
+    """Return the objects in an array; empty for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -257,7 +257,7 @@ def shallow(value: Json) -> dict[str, Json]:
 
 
 def total(values: Sequence[int | None]) -> int | None:
-    """Return the sum of the known values, None if there are none."""
+    """Return the sum of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
