@@ -127,7 +127,7 @@ def plan_run(
     """Return the requested run; `price` takes precedence over the price in the user's settings.
 
     `tell` is called with the reason for each named task that is left out. Raises `UserError` if no task is
-    named, and the errors of finding tasks, settings and the model.
+    named, or if a task, the settings or the model can't be used.
     """
     tasks = _tasks(services, wanted)
     for problem in tasks.problems:

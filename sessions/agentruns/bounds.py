@@ -51,7 +51,7 @@ class BoundedRunner:
         return self.runner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Wait for a slot, run, and return the report; if cancelled while waiting, its status says so."""
+        """Wait for a slot, run, and return the report; its status is `CANCELLED` if that was cancelled."""
         try:
             with self.slots.taken(run.cancel):
                 return self.runner.run(request, run=run)

@@ -49,7 +49,11 @@ class ReplaysElsewhere:
         self._fail = fail
 
     def carry_out(self, workers: WorkerPool, names: Sequence[str], tick: Callable[[], None]) -> None:
-        """Replay the attempts with these ids. Raises the errors of `WorkerPool.carry_out`."""
+        """Replay the attempts with these ids.
+
+        `tick` is called several times a second. Raises `InfrastructureError` if the scheduler disappears, or
+        no worker is left.
+        """
         workers.carry_out(
             partial(replayed, build=self._build), self._jobs(names), self._checked, self._deliver, tick
         )

@@ -202,7 +202,7 @@ class ClusterRunner:
             order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
         return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))
 
-    # What comes back
+    # The results
 
     def _checked(self, job: ClusterJob, result: bytes, worker: ClusterWorker) -> DeliveredAttempt:
         order = self._orders[job.key]

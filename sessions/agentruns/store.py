@@ -1,7 +1,7 @@
 """The store of runs: each has a folder with its settings and the operations on its jobs.
 
 `run.toml` holds the common settings of all attempts, without any key. `jobs.jsonl` is an append log
-(`core/logs`) of operations, each of them on the disk before the run continues; the state of a job is computed
+(`core/logs`) of operations, each of them on disk before the run continues; the state of a job is computed
 from them. The events of an attempt are only in its own journal (decision 75).
 """
 
@@ -66,7 +66,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The budget of repairs; None for each task's own. Gists have a budget in their settings."""
     submissions: int | None = None
     gist: dict[str, Any] | None = None
-    """Settings of gists that differ from those of their tasks, as `TaskKind.settled` takes them."""
+    """Settings of gists that differ from those of their tasks, as `TaskKind.settled` accepts them."""
 
     def budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
         """Return the budgets of an attempt under these settings; None for those of the task."""
@@ -227,7 +227,7 @@ def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> Non
 
 
 class AgentRun:
-    """A run on the disk: its settings and jobs."""
+    """A run on disk: its settings and jobs."""
 
     def __init__(self, folder: Path, document: AgentRunDocument) -> None:
         self.folder = folder
@@ -252,7 +252,10 @@ class AgentRun:
         return [state for state in self.jobs.values() if state.status is not JobStatus.ENDED]
 
     def reload(self) -> None:
-        """Read the jobs again, since another process may have changed them."""
+        """Read the jobs again, since another process may have changed them.
+
+        Raises `AgentRunError` if the file of the jobs can't be read.
+        """
         self.jobs = folded(_read_operations(self.folder / JOBS_FILE))
 
     def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
@@ -262,7 +265,7 @@ class AgentRun:
         return len(new)
 
     def append(self, operations: Sequence[JobOperation]) -> None:
-        """Write operations and wait until they are on the disk. Raises `OSError` if it is full."""
+        """Write operations and wait until they are on disk. Raises OSError if they can't be written."""
         if not operations:
             return
         lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
@@ -416,7 +419,10 @@ def _read_document(path: Path) -> AgentRunDocument:
 
 
 def _read_operations(path: Path) -> Iterator[JobOperation]:
-    """Yield the operations of complete lines, except kinds that only newer versions know."""
+    """Yield the operations of complete lines, except kinds that only newer versions know.
+
+    Raises `AgentRunError` if the file or one of these lines can't be read.
+    """
     try:
         lines = read_log(path, _JOBS).lines
     except FileNotFoundError:

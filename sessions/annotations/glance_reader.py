@@ -64,7 +64,7 @@ class BlindReply:
 
 @dataclass(slots=True)
 class GlanceReader:
-    """One reader in one round of a seed; an operation is on the disk when its method returns."""
+    """One reader in one round of a seed; an operation is on disk when its method returns."""
 
     store: GlanceStore
     name: str
@@ -141,7 +141,7 @@ def read_by_model(
     """Ask a model for its missing answers about the items, and record each of them.
 
     Each item is read with `times` seeds, beginning with the reader's. Returns the result and the number of
-    answers that were missing. Raises `CancelledError`; earlier answers remain recorded.
+    answers that were missing. Raises `CancelledError` if cancelled; earlier answers remain recorded.
     """
 
     def is_missing(question: JudgeRequest) -> bool:

@@ -21,7 +21,7 @@ class LabelsError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label for steps: `id` is what reviews store, and `key` the character that gives it, or empty."""
+    """A label for steps: `id` is what reviews store, and `key` the character that gives it, if any."""
 
     id: str
     name: str

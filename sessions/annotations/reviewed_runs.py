@@ -25,7 +25,7 @@ class ReviewedRun:
     """The path as the user gave it, with `#ID` for one of several runs in a file."""
     header: Run
     key: str
-    """What identifies the run: copies of its file have the same one."""
+    """The key under which the run is annotated, which is the same for copies of its file."""
     reviews: tuple[Review, ...]
 
     @property
@@ -57,7 +57,7 @@ def _has_content(review: Review) -> bool:
 
 
 def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequence[str]) -> Iterator[Row]:
-    """Yield the annotations of some runs, by run, reviewer and time, with what identifies the run."""
+    """Yield the annotations of some runs, by run, reviewer and time, with the columns in `RUN_COLUMNS`."""
     by_key: dict[str, list[Row]] = {}
     for row in review_rows(book, reviewers):
         by_key.setdefault(str(row["run"]), []).append(row)

@@ -274,7 +274,10 @@ class SideFileStore(Generic[Op, BookT]):
         self.reload()
 
     def reload(self) -> None:
-        """Read the files again, because others may have written to them."""
+        """Read the files again, because others may have written to them.
+
+        Raises the codec's error if a file can't be read or is too new.
+        """
         book, problems, lines = self._new_book(), list[str](), dict[Path, int]()
         for path in self.files():
             found = read_side_file(path, self.codec)
@@ -293,7 +296,10 @@ class SideFileStore(Generic[Op, BookT]):
         return self.folder / f"{file_name_of(reviewer)}{_SUFFIX}"
 
     def append(self, operations: Iterable[Op], *, durable: bool = True) -> int:
-        """Write the operations that are not known yet, and return their number; `durable` syncs the files."""
+        """Write the operations that are not known yet, and return their number; `durable` syncs the files.
+
+        Raises the codec's error if a file can't be written.
+        """
         added = 0
         with self._lock:
             by_reviewer: dict[str, list[Op]] = {}
@@ -339,7 +345,7 @@ class SideFileStore(Generic[Op, BookT]):
         return MergeResult(added, known, tuple(problems))
 
     def next_ms(self, reviewer: str) -> int:
-        """Return a time in ms for a reviewer's next operation, which is later than that of the last one."""
+        """Return a time in ms since 1970 for a person's next operation, later than that of the last one."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)

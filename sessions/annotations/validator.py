@@ -95,7 +95,7 @@ LONGEST_COMMENT = 20_000
 
 @dataclass(slots=True)
 class Validator:
-    """One validator; an operation is on the disk when its method returns."""
+    """One validator; an operation is on disk when its method returns."""
 
     store: ValidationStore
     name: str

@@ -62,7 +62,7 @@ class RecordedCall:
     arguments: Mapping[str, Json] | None = None
     """The arguments by name; None if they were not recorded as an object."""
     raw: str = ""
-    """The text of arguments that are no object."""
+    """The text of arguments that are not an object."""
     text: str | None = None
     """The result; None if the run did not record it."""
     facts: Mapping[str, str] = field(default_factory=dict)

@@ -251,7 +251,10 @@ def _verdict(verdict: VerdictRow) -> str:
 
 
 def _stored_reports(path: Path) -> dict[str, ReplayReport]:
-    """Return the reports in a file, by run; none if there is no file. Raises `UserError` if it is invalid."""
+    """Return the reports in a file, by run; empty if there is no file.
+
+    Raises `UserError` if it is invalid.
+    """
     try:
         found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]
     except FileNotFoundError:
