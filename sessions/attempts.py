@@ -211,7 +211,7 @@ class AttemptStore:
         return OpenAttempt(attempt, journal)
 
     def adopt(self, attempt_id: str, data: bytes) -> None:
-        """Store the journal of an attempt made or continued on another machine; it is on the disk on return.
+        """Store the journal of an attempt made or continued on another machine; it is on disk on return.
 
         Raises `AttemptError` if the journal is damaged or incomplete, if it does not continue the journal
         that is stored already, or if the attempt is open.
@@ -240,8 +240,8 @@ class AttemptStore:
     def add_after_end(self, attempt_id: str, data: EventData) -> AttemptState:
         """Append an event to the journal of an attempt that has ended, and return the state after it.
 
-        The event is on the disk on return. Raises `AttemptError` if the attempt has not ended, belongs to
-        another machine, or can't be opened for writing.
+        The event is on disk on return. Raises `AttemptError` if the attempt has not ended, belongs to another
+        machine, or can't be opened for writing.
         """
         folder = self.folder(attempt_id)
         if (self.root / ELSEWHERE / folder.name).exists():
@@ -308,7 +308,7 @@ class AttemptStore:
     def outlines(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, the newest first, with no head and only the part of the state that lists show.
 
-        Results are kept on the disk, so that an unchanged journal is read only once. An attempt that has not
+        Results are kept on disk, so that an unchanged journal is read only once. An attempt that has not
         changed since the last call is yielded as the same object.
         """
         if not self.root.is_dir():
@@ -436,7 +436,7 @@ def _summary(folder: Path) -> AttemptSummary:
 
 
 def _versions(folder: Path) -> Versions:
-    """Return the versions of an attempt's journal and head on the disk."""
+    """Return the versions of an attempt's journal and head on disk."""
     found = []
     for path in (folder / JOURNAL, head_path(folder)):
         with suppress(OSError):

@@ -56,7 +56,7 @@ class HeadOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The number and hash of the last event known to be on the disk; `seq` is 0 if there is no event."""
+    """The number and hash of the last event known to be on disk; `seq` is 0 if there is no event."""
 
     seq: int
     sha256: str
@@ -83,10 +83,10 @@ def head_path(folder: Path) -> Path:
 
 
 def read_head(folder: Path) -> Head | None:
-    """Return the head of the attempt in `folder`; None if it has none. Raises `BrokenHeadError`.
+    """Return the head of the attempt in `folder`; None if it has none.
 
     The copy outside the data folder is preferred, unless the head in the data folder is this machine's and at
-    least as late.
+    least as late. Raises `BrokenHeadError` if one of them can't be read, or has a wrong tag of this machine.
     """
     own = _read(head_path(folder), folder.name)
     place = _copy_path(folder)
@@ -118,7 +118,7 @@ class HeadFile:
     """The head of one attempt and its copy, open for writing in the process that writes the journal."""
 
     def __init__(self, folder: Path, head: Head) -> None:
-        """Write `head` to the disk. Raises `UserError` if the key of this machine is damaged."""
+        """Write `head` to disk. Raises `UserError` if the key of this machine is damaged."""
         path, copy = head_path(folder), _copy_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._folder, self._since, self._key = folder, head.since, _key_for_writing()
@@ -133,12 +133,12 @@ class HeadFile:
             sync_folder(place)
 
     def move(self, seq: int, sha256: str) -> None:
-        """Set the head to a later event, which must be on the disk; the head itself is there after `sync`."""
+        """Set the head to a later event, which must be on disk; `sync` writes the head itself to disk."""
         with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
 
     def sync(self) -> None:
-        """Write the head to the disk."""
+        """Write the head to disk."""
         for file in self._files:
             os.fsync(file)
 

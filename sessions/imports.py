@@ -63,7 +63,7 @@ class Imports:
 
 
 class ImportLedger:
-    """The file in the data folder for one data set; every change is on the disk when its method returns."""
+    """The file in the data folder for one data set; every change is on disk when its method returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -191,7 +191,7 @@ class ImportOutcome:
 
 @dataclass
 class Importer:
-    """Imports records, one repository after another; each outcome is written to the disk at once."""
+    """Imports records, one repository after another; each outcome is written to disk at once."""
 
     ledger: ImportLedger
     sources: RecordSources
@@ -206,7 +206,7 @@ class Importer:
     def all(self, records: Iterable[BreakpointRecord]) -> None:
         """Import the records, grouped by repository.
 
-        Raises `CancelledError`, and `UserError` if the ledger can't be read.
+        Raises `CancelledError` if cancelled, and `UserError` if the ledger can't be read.
         """
         imported = self.ledger.read().imported
         groups: dict[str, list[BreakpointRecord]] = {}

@@ -48,7 +48,7 @@ class JournalContent:
     torn: int
     """The number of bytes after the last whole line."""
     broken_at: int | None
-    """The number of the first line that is no event or does not continue the chain; None if there is none."""
+    """The number of the first line that is not an event or does not continue the chain; None without one."""
     fault: str = ""
     """Why the journal can't be continued, in a sentence; empty if it is intact."""
     kept: Head | None = None
@@ -71,7 +71,7 @@ def encode(event: JournalEvent) -> bytes:
 def read_journal(path: Path) -> JournalContent:
     """Return the content of a journal, compared with its stored head. Raises `AttemptError` if it is missing.
 
-    Its events are those of the whole lines before the first line that is no event.
+    Its events are those of the whole lines before the first line that is not an event.
     """
     try:
         kept, fault = read_head(path.parent), ""  # before the journal, which may grow in the meantime
@@ -145,7 +145,7 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
 
 
 def decoded(line: bytes) -> JournalEvent | None:
-    """Return the event in a line; None if the line is no event."""
+    """Return the event in a line; None if the line is not an event."""
     try:
         value = json.loads(line)
         return JournalEvent(
@@ -209,7 +209,7 @@ class JournalWriter:
             opened.pop_all()
 
     def append(self, data: EventData) -> JournalEvent:
-        """Write an event and return it; a durable one is on the disk on return, others within a second."""
+        """Write an event and return it; a durable one is on disk on return, others within a second."""
         with self._lock:
             event = JournalEvent(
                 self._seq + 1, data.type, self._clock.utc_ms(), self._clock.mono_ms(), data, self._head

@@ -28,7 +28,7 @@ OUTLINES = "outlines"
 _FORMAT = 3
 
 Versions = tuple[tuple[int, int, int], ...]
-"""The versions of an attempt's files on the disk: inode, size in bytes, time of the last change in ns."""
+"""The versions of an attempt's files on disk: inode, size in bytes, time of the last change in ns."""
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
@@ -131,7 +131,7 @@ class Outlines:
         return known if known is not None and known.versions == versions else None
 
     def put(self, attempt_id: str, outline: Outline, *, keep: bool) -> None:
-        """Remember an outline; with `keep`, `save` also writes it to the disk."""
+        """Remember an outline; with `keep`, `save` also writes it to disk."""
         self._read[attempt_id] = outline
         if keep:
             self._kept[attempt_id] = msgspec.msgpack.encode(outline)

@@ -120,9 +120,10 @@ class ServedAttempt:
         client: Mapping[str, Any],
         run: RunContext,
     ) -> Answered:
-        """Make a call and return its answer. `raw` is the text of arguments that are no object.
+        """Make a call and return its answer, which is refused for an error.
 
-        `client` is the client's description of itself, which the call that begins the attempt records.
+        `raw` is the text of arguments that are not an object. `client` is the client's description of itself,
+        which the call that begins the attempt records.
         """
 
         def made(attempt: Attempt) -> tuple[str, bool]:

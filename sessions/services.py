@@ -213,7 +213,7 @@ class Services:
         return self.attempts.resume(attempt_id, task, judge)
 
     def judge_for(self, task: Task) -> TaskJudge:
-        """Return the judge of a task. Raises the errors of `runner_for`."""
+        """Return the judge of a task. Raises `SandboxUnavailableError` if consent or a backend is missing."""
         judge: TaskJudge = kind_of(task).judge(task, read_answer(task), self)
         return judge
 

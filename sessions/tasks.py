@@ -182,7 +182,7 @@ class TaskTitles:
 
 
 _LISTED = 5
-"""The largest number of candidates in a message."""
+"""The maximum number of candidates in a message."""
 
 
 def _candidates(tasks: Sequence[Task]) -> str:
