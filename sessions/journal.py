@@ -272,7 +272,10 @@ class JournalWriter:
         self._kept.sync()
 
     def _load(self) -> int:
-        """Load the existing content, and return the number of the first event since which a head is kept."""
+        """Load the existing content, and return the number of the first event since which a head is kept.
+
+        Raises `AttemptError` if the journal is damaged.
+        """
         content, attempt = read_journal(self.path), self.path.parent.name
         if content.fault:
             raise AttemptError(

@@ -247,7 +247,11 @@ def served_attempt(
 
 
 def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSummary | None:
-    """Return the attempt to resume, which must have begun over MCP; None if a new one is wanted."""
+    """Return the attempt to resume; None if a new one is wanted.
+
+    Raises `UserError` if it was not started over MCP, has ended, is damaged, open in another process or of
+    another task, or if a setting is given with it.
+    """
     if not wanted.attempt:
         return None
     for given, name in (

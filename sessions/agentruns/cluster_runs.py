@@ -156,7 +156,10 @@ class ClusterRunner:
                     yield order
 
     def _order(self, state: JobState) -> ClusterJob | None:
-        """Return a job to send; None if it has ended or halted."""
+        """Return a job to send; None if it has ended or halted.
+
+        Raises `AttemptError` if its attempt is damaged or open in another process.
+        """
         job, journal, cost = state.job, b"", 0.0
         task = self._tasks.get(job.task) or self._tasks.setdefault(job.task, self._ports.task(job.task))
         if state.attempt:

@@ -271,7 +271,10 @@ class AgentRunner:
             self._confirm(attempt.state)
 
     def _opened(self, state: JobState, settings: AgentSettings) -> OpenAttempt:
-        """Begin or resume a job's attempt, and record its id in the run."""
+        """Begin or resume a job's attempt, and record its id in the run.
+
+        Raises `AttemptError` if the attempt belongs to another job or to a person.
+        """
         ports, job = self._ports, state.job
         task = ports.task(job.task)
         if state.attempt:

@@ -289,7 +289,7 @@ def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Revi
 
 
 def _steps(operations: Iterable[ReviewOperation]) -> tuple[set[StepKey], StepKey | None]:
-    """Return the steps that a reviewer has seen, and the step at which they stopped."""
+    """Return the steps that a reviewer has seen, and the step at which they last stopped, or None."""
     seen: set[StepKey] = set()
     stopped: StepKey | None = None
     for item in operations:

@@ -52,7 +52,7 @@ _RAN = re.compile(r"(I ran this command:\s*([^\n]+))\n+And got this output:\s*?\
 _THOUGHT = re.compile(
     r"(?:^-{9,}\s*\n)?^► \*\*THINKING\*\*\s*\n(.*?)(?:(?:^-{9,}\s*\n)?^► \*\*ANSWER\*\*\s*?$|\Z)", re.M | re.S
 )
-"""The form of aider's `reasoning_tags.py`; a reply that was cut off has no answer."""
+"""A thought, as aider's `reasoning_tags.py` writes it; in a reply that was cut off, no answer follows it."""
 _BLOCK = re.compile(
     r"^(?P<path>[^\n]+)\n[ \t]*(?:```|<\w+>)[^\n]*\n<{5,9} SEARCH\n(?P<old>.*?)^={5,9}\n(?P<new>.*?)^>{5,9}"
     r" REPLACE",

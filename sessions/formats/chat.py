@@ -99,7 +99,7 @@ def _shape_of_array(opening: Json) -> Shape | None:
 
 
 class _Reader(RunReader):
-    """Reads one conversation."""
+    """The reader of one conversation."""
 
     format = "chat"
 

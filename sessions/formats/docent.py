@@ -16,7 +16,7 @@ from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str
 
 
 class _Reader(RunReader):
-    """Reads one transcript: the messages of an element of `transcripts`."""
+    """The reader of one transcript: the messages of an element of `transcripts`."""
 
     format = "docent"
     arrays = ("messages",)

@@ -34,7 +34,7 @@ class Raw:
 
 
 class RunReader(ABC):
-    """Reads one run of one file, in which every record is a step unless a subclass overrides that.
+    """The reader of one run of a file; every record is a step unless a subclass overrides that.
 
     Methods are called from one thread at a time.
     """

@@ -161,7 +161,10 @@ class Scanner:
         return loaded, start, end
 
     def skip(self) -> None:
-        """Skip the next value without decoding it, at any depth and in bounded memory."""
+        """Skip the next value without decoding it, at any depth and in bounded memory.
+
+        Raises `UnreadableError` if it is cut off, damaged or too long.
+        """
         first = self.peek()
         start = self.position
         if not first:
@@ -200,7 +203,10 @@ class Scanner:
             at = self._base + end
 
     def _text_end(self, start: int, opening: int) -> int:
-        """Return the window's position after a literal that opens at `opening`; drop the literal's text."""
+        """Return the window's position after a literal that opens at `opening`; drop the literal's text.
+
+        Raises `UnreadableError` if the literal is cut off or too long.
+        """
         first = self._base + opening
         while (closing := IN_TEXT.closing(self._text, opening)) < 0:
             # The kept text begins between two escapes, so that a quote after it is not taken for an escaped
@@ -215,13 +221,16 @@ class Scanner:
         return closing + 1
 
     def _skip_to(self, start: int, at: int) -> None:
-        """Read the next chunk and drop the text before offset `at`."""
+        """Read the next chunk and drop the text before offset `at`. Raises `CutOffError` at the end."""
         self._at = at - self._base
         if not self._more(at):
             raise CutOffError(start)
 
     def key(self) -> str:
-        """Read a key and its colon; return the key."""
+        """Read a key and its colon; return the key.
+
+        Raises `UnreadableError` if they are cut off, damaged or too long.
+        """
         start = self.position
         if self.peek() != '"':
             raise DamagedError(start) if self.peek() else CutOffError(start)
@@ -231,7 +240,10 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
+        """Yield the elements of the array at the position; afterwards the scanner is behind the array.
+
+        Raises `UnreadableError` if the array is cut off or damaged, or if an element is too long.
+        """
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -368,7 +380,10 @@ class Scanner:
         return CutOffError(start if start >= 0 else self.position)
 
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Yield the matches at the beginning of whole lines, to the end of the text."""
+        """Yield the matches at the beginning of whole lines, to the end of the text.
+
+        Raises `TooLongError` if more than `limits.RECORD` bytes follow a match without another.
+        """
         line = seen = self.position
         while True:
             complete = self._read >= self.end

@@ -325,7 +325,10 @@ class RunDocument:
         return StepTexts(list(parts_of(step)), [call.tool for call in step.calls])
 
     def _places(self, index: int) -> tuple[list[Place], Step | None]:
-        """Return the records of a step, and the step if it is cached. Raises IndexError if there is none."""
+        """Return the records of a step, and the step if it is cached, otherwise None.
+
+        Raises IndexError if there is no such step.
+        """
         if index < 0 or not self.ensure(index):
             raise IndexError(index)
         with self._lock:

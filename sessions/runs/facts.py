@@ -344,9 +344,9 @@ class Spending:
     def _left(
         self, step: Step, calls: int, submissions: int
     ) -> tuple[int | None, int | None, frozenset[str]]:
-        """Return the calls and submissions that are left, and the names of those that had to be counted down.
+        """Return the calls and submissions left, and the names of the counts that are derived, not recorded.
 
-        A recorded budget is preferred, even one of an earlier step.
+        A count is None if it is unknown. A recorded budget is preferred, even one of an earlier step.
         """
         budget = step.state.get("budget")
         if isinstance(budget, dict):
@@ -359,7 +359,7 @@ class Spending:
         return _remaining(self._calls, calls), _remaining(self._submissions, submissions), counted
 
     def _time(self, step: Step) -> tuple[float | None, bool]:
-        """Return the seconds since the start, and whether they are only the sum of durations."""
+        """Return the seconds since the start, None if unknown, and whether they only sum up durations."""
         durations = [result.duration_s for result in step.results if result.duration_s is not None]
         if durations:
             self._durations = _sum(self._durations, sum(durations))
@@ -482,7 +482,7 @@ class Waste:
         return Wasted(repeats, rereads, reverts)
 
     def _repeated(self, step: Step) -> tuple[int | None, int | None]:
-        """Return the first step that made the same calls, and the first that read the same parts of files."""
+        """Return the first steps that made the same calls and that read the same parts; else None."""
         if step.kind not in _REPEATABLE or not step.calls:
             return None, None
         signatures = [_signature(call) for call in step.calls]
@@ -550,7 +550,7 @@ class Waste:
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, or of all if `path` is empty; return the last one's step, if any."""
+        """Forget the edits of a file, or of all files without `path`; return the last such step, or None."""
         restored = list(self._last_edit)
         if path:
             restored = [known for known in restored if same_path(known, path)]

@@ -305,7 +305,10 @@ def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
 
 
 def _only_id(entries: Iterator[RunEntry], name: str) -> str:
-    """Return the id of the only run. Raises `RunFileError` if there is none or there are several."""
+    """Return the id of the only run; empty if the run has none.
+
+    Raises `NoRunError` if there is no run, and `RunFileError` if there are several.
+    """
     listed: list[str] = []
     for entry in entries:
         if not entry.id:

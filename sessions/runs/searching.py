@@ -171,7 +171,10 @@ class Query:
     def _in_pieces(
         self, run: str, document: RunDocument, step: int | None, scope: TextScope, part: int, text: CutText
     ) -> Iterator[Hit]:
-        """Search a long text in pieces; a match across two pieces is found if shorter than `_OVERLAP`."""
+        """Yield the hits in a long text, searched in pieces.
+
+        A match across two pieces is found if it is shorter than `_OVERLAP`.
+        """
         offset, kept, last_start = 0, "", -1
         for piece in document.full_text(text):
             window = kept + piece

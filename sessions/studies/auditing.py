@@ -169,7 +169,10 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Derive each plan again from what its planner had read, and yield the differences."""
+    """Derive each plan again from what its planner had read, and yield a finding for each difference.
+
+    Other findings are plans that can't be derived again, and second plans.
+    """
     here, gone = study.basis(), {log for erased in study.ledger.erased.values() for log in erased.logs}
     seen = set[tuple[str, int]]()
     for code, who in study.ledger.people.items():

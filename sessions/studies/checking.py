@@ -262,7 +262,7 @@ def _elsewhere(study: StudyFolder) -> CheckFinding:
 
 
 def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator[CheckFinding]:
-    """Make the missing gists, store them in the study's folder, and yield a finding for each."""
+    """Make the missing gists of repair tasks, store them, and yield a finding for each such task."""
     for identity, known in study.tasks.items():
         if not _is_repair(known):
             continue

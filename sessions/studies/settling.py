@@ -110,7 +110,10 @@ def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
 
 
 def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, int]:
-    """Return the row of an attempt, without flags that need its task, and its length in milliseconds."""
+    """Return the row of an attempt, without flags that need its task, and its length in milliseconds.
+
+    Raises `StudyError` if its task does not belong to the study.
+    """
     content = read_journal(published.journal)
     header = next((event.data.written() for event in content.events[:1]), {})
     task = study.tasks.get(str(header.get("task_id")))

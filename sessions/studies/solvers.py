@@ -237,7 +237,7 @@ def _task_of(
 
 
 def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
-    """Return the task that a name means, as `_task_of` does.
+    """Return the task that a name means and an empty text, or None and why there is no task.
 
     A name is the task's id, at least its first 12 digits, or a function that is corrupted in it.
     """

@@ -251,7 +251,10 @@ class Participation:
         return read_help(self.folder.root, step.assignment.task)
 
     def begin(self, step: ReadyStep) -> TakenAttempt:
-        """Record that an assignment was begun, and begin and return an attempt at it."""
+        """Record that an assignment was begun, and begin and return an attempt at it.
+
+        Raises `StudyError` if it was begun elsewhere or something else comes first.
+        """
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
 
@@ -285,7 +288,10 @@ class Participation:
         return taken
 
     def _begin_what_is_recorded(self, step: AttemptStep, task: Task, judge: TaskJudge) -> TakenAttempt:
-        """Begin an attempt that an earlier process recorded as begun, unless that record was withdrawn."""
+        """Begin an attempt that an earlier process recorded as begun.
+
+        Raises `StudyError` if that record was withdrawn.
+        """
         begun = self.folder.exclusively(lambda: self.person.begun.get(step.assignment.id, ()))
         if not begun or begun[0].attempt != step.attempt:
             raise StudyError(

@@ -133,7 +133,7 @@ _SECRETS = frozenset({"password", "passfile"})
 
 
 def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
-    """Return the parts of a URL, its port and its options.
+    """Return the parts of a URL, its port (None if not given) and its options.
 
     Raises `TeamStoreError` if it is not a URL of PostgreSQL, or contains a password.
     """

@@ -97,7 +97,10 @@ class LiveAnnotations:
             self._store.close()
 
     def _round(self) -> None:
-        """Report what is being read, send new operations, and fetch those of others."""
+        """Report what is being read, send new operations, and fetch those of others.
+
+        Raises `UserError` if the store can't be used or does not let the reviewer write.
+        """
         from gistpoint.sessions.team.annotations import (
             annotation_stores,
             exchange,

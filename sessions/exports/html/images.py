@@ -33,7 +33,7 @@ class Image:
 
     @property
     def size(self) -> str:
-        """The size as the text in place of the image states it, computed from the length of the base64."""
+        """The size in words, as in the text that replaces the image: rounded up to a multiple of 3 bytes."""
         return f"{-(-len(self.data) // 3) * 3:,} bytes"
 
 

@@ -436,7 +436,10 @@ def cells_of(row: AttemptRow) -> dict[str, Any]:
 
 
 def metrics_of(task: StudyTask) -> dict[str, float | None]:
-    """Return the metrics of a task by column: those of its kind if it has any, or else of its functions."""
+    """Return the metrics of a task by column: those of its kind if it has any, otherwise of its functions.
+
+    A metric that was not computed is None.
+    """
     kind = kind_named(task.mode)
     if kind is not None and kind.task_measures:
         return {measure.name: task.metrics.get(measure.metric) for measure in kind.task_measures}

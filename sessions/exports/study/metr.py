@@ -117,7 +117,7 @@ def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | 
 
 
 def _own(row: AttemptRow) -> tuple[float | None, float]:
-    """Return the minutes of a person's attempt, None if they are unknown, and its score."""
+    """Return the minutes of a person's attempt (None if unknown) and its score, 1 or 0."""
     minutes = row.primary_s / 60 if row.primary_s else None
     return minutes, float(row.solved)
 

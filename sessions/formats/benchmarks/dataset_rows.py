@@ -176,7 +176,7 @@ def _shell(protocol: Protocol) -> Shell:
 
 
 class _Reader(RunReader):
-    """Reads the conversation of one row."""
+    """The reader of the conversation in one row."""
 
     format = "dataset-rows"
 

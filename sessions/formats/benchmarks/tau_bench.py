@@ -76,7 +76,7 @@ def _result_part(part: Record) -> dict[str, Json]:
 
 
 class _Reader(RunReader):
-    """Reads one trial."""
+    """The reader of one trial."""
 
     format = "tau-bench"
     arrays = ("traj", "messages", "ticks")

@@ -162,7 +162,7 @@ def _fault_of(blob: Blob) -> str:
 
 
 class JournalReader(RunReader):
-    """Reads the journal of an attempt."""
+    """The reader of an attempt's journal."""
 
     format = "gistpoint"
     in_lines = True

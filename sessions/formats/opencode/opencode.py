@@ -95,7 +95,7 @@ class _Reader(RunReader):
 
 
 class _StoredReader(_Reader):
-    """Reads a session of opencode's storage, with a file for the session, each message and each part."""
+    """The reader of a session in opencode's storage: a file for the session, each message and each part."""
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
