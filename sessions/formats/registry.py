@@ -228,7 +228,7 @@ def _begins_line(beginning: str) -> Callable[[FileProbe], bool]:
     return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_LONGEST_HEAD]}"
 
 
-def _type(record: dict[str, Json], *names: str) -> bool:
+def _has_type(record: dict[str, Json], *names: str) -> bool:
     return as_str(record.get("type")) in names
 
 
@@ -251,7 +251,7 @@ def _is_langchain(record: dict[str, Json]) -> bool:
     return any(
         {"lc", "kwargs"} <= message.keys()
         or (
-            _type(message, "human", "ai", "system", "tool")
+            _has_type(message, "human", "ai", "system", "tool")
             and ("data" in message or "additional_kwargs" in message)
         )
         for message in messages
@@ -265,7 +265,7 @@ def _is_vercel(record: dict[str, Json]) -> bool:
     contents = [
         part for message in objects(record.get("messages"))[:6] for part in objects(message.get("content"))
     ]
-    return any(_type(part, "tool-call", "tool-result") for part in contents)
+    return any(_has_type(part, "tool-call", "tool-result") for part in contents)
 
 
 def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
@@ -366,7 +366,7 @@ _KINDS = (
     Foreign(
         "a session of Kimi",
         _CONVERT,
-        _any(lambda record: _type(record, "metadata") and "protocol_version" in record),
+        _any(lambda record: _has_type(record, "metadata") and "protocol_version" in record),
     ),
     Foreign(
         "what OpenClaw traced of a session's runs",
@@ -386,9 +386,11 @@ _KINDS = (
     Foreign(
         "the saved state of an agent or a team of AutoGen",
         _CONVERT,
-        _any(lambda record: _type(record, "TeamState", "AgentState", "AssistantAgentState")),
+        _any(lambda record: _has_type(record, "TeamState", "AgentState", "AssistantAgentState")),
     ),
-    Foreign("a session of Factory's droid", _CONVERT, _any(lambda record: _type(record, "session_start"))),
+    Foreign(
+        "a session of Factory's droid", _CONVERT, _any(lambda record: _has_type(record, "session_start"))
+    ),
     Foreign(
         "a trace of MLflow",
         "Export it as OTLP, which is read, or to chat messages.",

@@ -326,7 +326,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
     return listed[0]
 
 
-def _is_folder(path: Path) -> RunFileError:
+def _folder_error(path: Path) -> RunFileError:
     """Return the error for a folder that is not itself a run, with a hint about what to name instead."""
     files = list(islice(files_of(path), 2))
     if not files:
@@ -349,7 +349,7 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         parts = run_files(path)
         if parts:
             return FileProbe(parts[0], name=str(path), parts=parts), id
-        raise _is_folder(path)
+        raise _folder_error(path)
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
     parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)

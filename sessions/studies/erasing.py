@@ -45,7 +45,7 @@ def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) 
         return PersonsFiles()
     return PersonsFiles(
         tuple(path for path in _files(root / LOG) if _is_of(writer_of(path), erased)),
-        tuple(place for place in _folders(root / ATTEMPTS) if _attempt_of(place, erased, begun)),
+        tuple(place for place in _folders(root / ATTEMPTS) if _is_attempt_of(place, erased, begun)),
         tuple(path for path in _files(root / REVIEWS) if _is_of(writer_of(path), erased)),
     )
 
@@ -103,7 +103,7 @@ def _is_of(writer: str, erased: Collection[str]) -> bool:
     return person_sha256(name_in(writer)) in erased
 
 
-def _attempt_of(place: Path, erased: Collection[str], begun: Collection[str]) -> bool:
+def _is_attempt_of(place: Path, erased: Collection[str], begun: Collection[str]) -> bool:
     """Whether a published attempt belongs to one of the people, by its header, its publisher or the log."""
     header = _header(place)
     if header is not None and _is_of(header.participant or "", erased):
