@@ -85,7 +85,7 @@ class WaitingPage(BaseScreen[None]):
 
 
 class StudyApp(BaseApp):
-    """Shows the current step, records the participant's answers, and finds the next step."""
+    """The app that shows the current step, records the participant's answers, and finds the next step."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class StudyApp(BaseApp):
             self._do(lambda: None)
 
     def _do(self, record: Then) -> None:
-        """Record something in a thread, then show the next step."""
+        """Call `record` in a thread, begin the sitting if it has not begun, and show the next step."""
         self._busy = True
 
         def body() -> None:
@@ -188,7 +188,7 @@ class StudyApp(BaseApp):
         return self.part.folder.store
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
-        """Return the task of a step and the state of its attempt; None in place of what does not exist."""
+        """Return the task of a step and the state of its attempt; each is None if it does not exist."""
         task = self.part.task_of(step) if isinstance(step, ReadyStep | AttemptStep) else None
         attempt = step.attempt if isinstance(step, BetweenStep | AttemptStep) else ""
         known = attempt and (self.services.attempts.root / attempt).is_dir()
@@ -243,9 +243,9 @@ class StudyApp(BaseApp):
         raise AssertionError(f"There is no page for {type(step).__name__}.")
 
     def _answers(self, *, last: bool = False, **actions: Then) -> Callable[[str | None], None]:
-        """Return a function that records an answer by its action.
+        """Return a function that carries out the action of an answer.
 
-        `close`, or any answer on the last page, ends the program.
+        `close`, or with `last` any answer, ends the program.
         """
 
         def answered(answer: str | None) -> None:

@@ -20,7 +20,7 @@ Summary = tuple[float, str]
 
 
 class QueryError(UserError):
-    """A query can't be understood."""
+    """A query that can't be understood."""
 
 
 def _plain(row: object) -> str:
@@ -78,7 +78,7 @@ class Column(Generic[Row]):
         )
 
     def number(self, row: Row) -> float:
-        """Return the number in a row's cell; 0 for a word, and NaN, which meets no condition, for None."""
+        """Return the number in a row's cell; 0 for a word, and NaN, which matches no comparison, for None."""
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 

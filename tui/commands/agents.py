@@ -86,7 +86,10 @@ class AgentRunRequest(Request):
 
 
 def run(wanted: AgentRunRequest) -> int:
-    """Plan a run, carry it out, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
+    """Plan a run, carry it out, and print its figures; with `dry_run`, only print its jobs.
+
+    Return 0, 1 if jobs are left, or 130 after Ctrl+C.
+    """
     services = build_services(wanted.carry.isolation)
     plan = plan_run(services, wanted.begin, wanted.price, _left_out)
     if wanted.dry_run:

@@ -241,7 +241,7 @@ def task_named(name: str) -> Task:
 
 
 def task_titles() -> TaskTitles:
-    """Return the titles of the user's and the demo's tasks as authors see them; call it with a task's id."""
+    """Return a function from a task's id to its title for authors, for the user's and the demo's tasks."""
     locations = Locations.of_user()
     return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
 

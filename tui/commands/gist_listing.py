@@ -143,7 +143,7 @@ def _record(row: _Row) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConditions(Request):
-    """A request to write into a folder, for a gist task, a file with the settings of each condition."""
+    """A request to write a file into a folder for each condition, with its settings for a gist task."""
 
     task: str
     output: Path
@@ -166,7 +166,8 @@ def find_gist(name: str) -> Task:
 def conditions(wanted: WriteConditions) -> int:
     """Write a file with the settings of each condition in the paper.
 
-    Raises `UserError` if one of the files already exists with other settings.
+    Raises `UserError` if one of the files already exists with other settings, or if the task can't have a
+    condition.
     """
     task, folder = find_gist(wanted.task), wanted.output
     make_folder(folder)

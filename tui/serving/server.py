@@ -73,9 +73,9 @@ def _kind(error: BaseException | None) -> str:
 
 HEARTBEAT_S = 15.0
 BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
-"""The number of wrong links or cookies that are answered per address, and the period in seconds.
+"""The number of wrong links or cookies answered per address in a period, and the period in seconds.
 
-Further ones must wait.
+Further requests with a wrong link or cookie must wait.
 """
 WATCH_S = 2.0
 """Seconds between two checks of whether a link was revoked."""
@@ -99,7 +99,7 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 @dataclass(frozen=True, slots=True)
 class ServedPlace:
-    """The address at which the server listens, and the one that browsers use."""
+    """The address on which the server listens, and the address that browsers use."""
 
     host: str
     port: int
@@ -124,7 +124,7 @@ class Window:
 
 
 class ParticipantServer(Server):
-    """Runs a separate program for each participant, and refuses everything else."""
+    """A server that runs a separate program for each participant, and refuses everything else."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class ParticipantServer(Server):
     ) -> None:
         """`arguments` returns a participant's arguments for `gistpoint`; `sessions` is the limit of programs.
 
-        `log` gets lines. Only the links of `people` are accepted.
+        `log` is called with each line of the log. Only the links of `people` are accepted.
         """
         super().__init__("", host=place.host, port=place.port, title="gistpoint")
         self._links, self._people, self._place, self._arguments = links, frozenset(people), place, arguments
@@ -146,10 +146,7 @@ class ParticipantServer(Server):
         self._windows: dict[str, Window] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._newest: dict[str, web.WebSocketResponse] = {}
-        """The latest window of each participant.
-
-        Of several that wait, only this one gets the turn.
-        """
+        """The latest window of each participant. If several windows wait, only this one gets the turn."""
         self._connections = Connections(_bounds(place))
         self._bad: dict[str, deque[float]] = {}
         self._stopping = False
@@ -397,9 +394,9 @@ class ParticipantServer(Server):
     # The server
 
     async def run(self, listening: Callable[[str], None]) -> None:
-        """Serve until SIGINT or SIGTERM. `listening` gets the address once the server listens.
+        """Serve until SIGINT or SIGTERM. `listening` is called with the address once the server listens.
 
-        Raises `UserError` if the address is not available.
+        Raises `UserError` if the certificate or the address can't be used.
         """
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -91,7 +91,7 @@ class ParticipantSession(AppService):
         write_bytes: Callable[[bytes], Awaitable[None]],
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` follow `gistpoint`. `log` gets sentences for the person who runs the server."""
+        """`arguments` follow `gistpoint`. `log` is called with sentences for whoever runs the server."""
 
         async def nothing(words: str = "") -> None:
             """Ignore the program's requests to open a page or offer a file."""
@@ -103,7 +103,7 @@ class ParticipantSession(AppService):
         self._focused = self._drawn = False
         self._complaints: asyncio.Task[bytes] | None = None
         self.ended = asyncio.Event()
-        """Set once the program has ended or draws nothing any more."""
+        """Set once the program has ended or no longer draws."""
         self.last_words = ""
         """The last message to the participant."""
 

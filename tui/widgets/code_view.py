@@ -25,7 +25,7 @@ REGEX_SECONDS = 0.5
 
 
 class PatternError(UserError):
-    """A pattern is not a valid regular expression, or takes too long."""
+    """A pattern that is not a valid regular expression, or takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 _MARKED = 500
-"""The maximum number of matches that are marked in the scroll bar, which has fewer rows than that."""
+"""Fewer than twice this number of matches are marked in the scroll bar, which has fewer rows than that."""
 
 
 class CodeView(LineView):

@@ -34,7 +34,7 @@ _FEW = 4
 
 
 class Ruler(Widget):
-    """Draws a row of marks and rows of values along the steps of a run.
+    """A strip with a row of marks and rows of values along the steps of a run.
 
     A click goes to the step under the mouse, and dragging goes through the steps.
     """
@@ -44,7 +44,7 @@ class Ruler(Widget):
     """
 
     class StepAsked(Message):
-        """Asks for the step on which the strip was clicked, or to which the mouse was dragged."""
+        """A request for the step on which the strip was clicked, or to which the mouse was dragged."""
 
         def __init__(self, index: int) -> None:
             super().__init__()

@@ -55,7 +55,7 @@ def task_words(row: RunRow) -> str:
 
 
 def _task_text(row: RunRow) -> str:
-    """Return the text in which queries search for a run's task: as shown, its id, and its two words."""
+    """Return the text in which queries search for a run's task: as shown, its id, and its two-word name."""
     task = row.header.task
     names = [task, word_name(task)] if is_our_id(task) else [task]
     return " ".join([task_words(row), *names])

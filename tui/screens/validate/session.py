@@ -59,7 +59,7 @@ class ValidationSession:
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The other team members who are reading each task, by the task's id."""
     glance_rates: Mapping[str, float] = field(default_factory=dict)
-    """The share of blind readings that saw the fault, by the id of the task."""
+    """The share of blind readings that named the fault, by the id of the task."""
     adjudicates: bool = False
     """Whether the validator decides tasks on which others disagree, and so sees their verdicts."""
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
