@@ -78,7 +78,7 @@ def ready_words(
 ) -> list[str]:
     """Return the paragraphs shown before a task begins.
 
-    If `used` is the state of its attempt, they are those shown before the attempt is resumed.
+    If `used` is the state of its attempt, the paragraphs are about resuming the attempt.
     """
     if used is not None:
         spent = duration(used.clock.active)

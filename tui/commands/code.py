@@ -150,7 +150,7 @@ def _between_functions(graph: CallGraph) -> list[CallEdge]:
 
 
 def _observed_degrees(graph: CallGraph) -> Counter[str]:
-    """Return by function how many of the calls that its degree counts were observed."""
+    """Return, for each function, how many of the calls that its degree counts were observed."""
     found: Counter[str] = Counter()
     for edge in _between_functions(graph):
         if edge.observed:

@@ -65,7 +65,7 @@ def open_named(name: str) -> RunDocument:
 
 
 def attempt_folder(name: str) -> Path | None:
-    """Return the folder of a stored attempt, given its id or a part of it; None if there is none.
+    """Return the folder of a stored attempt, given its id or a prefix; None unless exactly one matches.
 
     A name that is a path, or looks like one, is never taken for an id.
     """

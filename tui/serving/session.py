@@ -91,7 +91,7 @@ class ParticipantSession(AppService):
         write_bytes: Callable[[bytes], Awaitable[None]],
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` follow `gistpoint`. `log` is called with sentences for whoever runs the server."""
+        """`arguments` follow `gistpoint`. `log` is called with sentences for the server's operator."""
 
         async def nothing(words: str = "") -> None:
             """Ignore the program's requests to open a page or offer a file."""

@@ -494,7 +494,10 @@ class GistScreen(SolveScreen):
         return super().check_action(action, parameters)
 
     async def action_score(self) -> None:
-        """Score the current gist."""
+        """Score the current gist.
+
+        If scores are unlimited, it must parse; otherwise, the first request only shows the price.
+        """
         await self.area.make("editor")
         self.pane.editor.flush()
         fault = self.pane.fault() if self.pane.scores_freely else None

@@ -72,7 +72,8 @@ class SeveralRunsError(UserError):
 def opener(name: str) -> Callable[[], RunDocument]:
     """Return a function that opens a run by name. It imports its modules when it is called.
 
-    The function raises `SeveralRunsError` if the name matches several runs.
+    The function raises `SeveralRunsError` if the name matches several runs, and `RunFileError` if it can't be
+    opened.
     """
 
     def opening() -> RunDocument:

@@ -268,7 +268,7 @@ class PaneArea(Splits):
             self._fit_all(at_side=at_side)
 
     def _fitting(self) -> tuple[bool, bool, bool]:
-        """Return whether the screen is wide, wide and high, and whether the editor is at the side."""
+        """Return three booleans: wide, wide and high, and with the editor at the side."""
         size = self.app.size
         wide = size.width >= WIDE and not self.brief_alone
         return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_side

@@ -185,7 +185,7 @@ class ValidationSession:
         return known
 
     def steadiness(self, dossier: Dossier) -> Steadiness | None:
-        """Count the outcomes of each test in all validators' finished runs; None without a baseline."""
+        """Return the counts of tests' outcomes in all validators' finished runs; None without a baseline."""
         trials = self.validator.store.book.trials(dossier.task.id)
         odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
