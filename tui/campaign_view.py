@@ -192,7 +192,7 @@ def _reasons(counts: Mapping[str, int]) -> str:
 
 
 def spaced(name: str) -> str:
-    """Return a stored name with blanks in place of underscores."""
+    """Return a stored name with spaces instead of underscores."""
     return name.replace("_", " ")
 
 

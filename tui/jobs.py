@@ -100,7 +100,7 @@ class JobOwner(Protocol):
 
 
 class JobFailed(Message):
-    """A message to the app that a job has failed whose owner does not handle errors."""
+    """A message to the app about the failure of a job whose owner does not handle errors."""
 
     def __init__(self, error: UserError) -> None:
         super().__init__()

@@ -151,7 +151,10 @@ def refused_words(step: RefusedStep, contact: str) -> list[str]:
 
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
-    """Return the text on the data of a person who withdrew."""
+    """Return the paragraphs for a person who withdrew.
+
+    With `keeps`, the data is kept; otherwise, it was erased.
+    """
     kept = (
         "Everything that you did so far is kept, and may be analysed."
         if keeps

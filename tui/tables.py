@@ -314,8 +314,8 @@ def arranged(
     """Return the matching rows in their own order or a column's, with a heading before each group.
 
     A group of one row has no heading, which would repeat the row. Groups are in the order of the column's
-    summary or, if it has none, of their names. Without a column, the largest is first. The rows of a
-    group are left out if `folded` returns true for its name.
+    summary or, if it has none, of their names. Without a column, the largest is first. `reverse` reverses
+    rows and groups. The rows of a group are left out if `folded` returns true for its name.
     """
     kept = [row for row in rows if query.matches(row)]
     if column is not None:

@@ -46,7 +46,7 @@ class Followed(Message):
 
 
 class TypeAhead:
-    """A queue of the user's events, which hands each to the app after all that the last one has opened."""
+    """A queue of the user's events. Each is delivered after the effects of the previous one."""
 
     def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app, self._deliver = app, deliver

@@ -335,8 +335,8 @@ def build_entrypoint_runner(
 ) -> EntrypointRunner:
     """Return a runner of gists, with the isolation chosen as in `build_runner`.
 
-    For tasks in an image, the isolation is the one that can run images, unless the command line names
-    another.
+    With `image`, the isolation is the one that can run images, unless the command line names another. Raises
+    `SandboxUnavailableError` as `build_runner` does.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.backends.base import IMAGES_RUN_ON
@@ -356,7 +356,7 @@ def build_confirmer(
 ) -> Confirmer | None:
     """Return a confirmer of passes, with the isolation chosen as in `build_runner`.
 
-    None if confirmation is switched off.
+    None if confirmation is switched off. Raises `SandboxUnavailableError` as `build_runner` does.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.confirmation import confirmer_on

@@ -296,7 +296,7 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Export attempts. Return 1 if one of them is damaged; it is exported all the same.
+    """Export attempts. Return 1 if one of them is damaged; it is exported nevertheless.
 
     Raises `UserError` if there are none, or if they don't suit the format or the output.
     """

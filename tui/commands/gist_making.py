@@ -193,7 +193,7 @@ def _print_json(results: GistResults) -> None:
 
 
 def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
-    """Print why entrypoints were refused. Tasks are printed when they are made."""
+    """Print why entrypoints were refused: a message if only `one` was named, otherwise a table of reasons."""
     if not results.refused:
         return
     first = results.refused[0]

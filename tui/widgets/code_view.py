@@ -40,7 +40,7 @@ class Matches:
 
 
 def find_all(text: str, pattern: str, *, regex: bool = False) -> Matches:
-    """Return all matches of a pattern; a literal pattern matches in upper and lower case.
+    """Return all matches of a pattern; case is ignored for a literal pattern.
 
     Raises `PatternError` for a regular expression that is invalid or takes more than `REGEX_SECONDS`.
     """
@@ -244,9 +244,9 @@ class CodeView(LineView):
     def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
         """Highlight all matches of a pattern, and return their number; an empty pattern ends the search.
 
-        Literal text matches in upper and lower case. The cursor moves to the first match at or after its
-        place, or after `start` (line and column). Raises `PatternError` for a regular expression that is
-        invalid or takes too long.
+        Case is ignored unless `regex` is set. The cursor moves to the first match at or after its place, or
+        after `start` (line and column). Raises `PatternError` for a regular expression that is invalid or
+        takes too long.
         """
         self._forget_search()
         self._matches = find_all(self.text, pattern, regex=regex)

@@ -83,7 +83,10 @@ def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[Pa
 
 
 def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[list[PaneLine], list[PaneLine]]:
-    """Return the lines of both sides of a side-by-side view: the same number for each side."""
+    """Return the lines of both sides of a side-by-side view: the same number for each side.
+
+    Without `headers`, the headers of hunks are left out.
+    """
     left: list[PaneLine] = []
     right: list[PaneLine] = []
     for diff in files:

@@ -142,7 +142,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other records.
 
-        The cursor is on the one with the key `at`, or else stays on the same record.
+        The cursor moves to the record with the key `at`, or else stays on the same record.
         """
         self.records = list(records)
         self.rearrange(at)

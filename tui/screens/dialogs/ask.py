@@ -286,7 +286,7 @@ class Reasoned:
 
 
 class Choices(OptionList):
-    """A list in which one choice is selected. A character marks this choice, and not only a colour."""
+    """A list with one chosen item, which is marked by a character as well as by a colour."""
 
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""

@@ -120,7 +120,7 @@ def _measure(
     rank: int = 0,
     total: bool = False,
 ) -> Column[RunRow]:
-    """Return a column of numbers that may be unknown, summarised for a group by its median or total.
+    """Return a column of numbers that may be unknown. A group shows their median or, with `total`, their sum.
 
     A tilde marks numbers that the file doesn't contain but that were derived; `field` is the name of the
     number in the header.

@@ -155,7 +155,7 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the answer to the question next to the code.
+        """Record the answer to the question next to the code. `away` means that the period was not work.
 
         An answer that comes before the question could be read is ignored.
         """

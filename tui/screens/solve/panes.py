@@ -230,7 +230,7 @@ class PaneArea(Splits):
         return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
 
     def show_alone(self, *, brief: bool) -> None:
-        """Show only the brief, or all panes that fit."""
+        """Show only the brief or, if `brief` is False, all panes that fit."""
         self.brief_alone = brief
         self.lay_out()
 

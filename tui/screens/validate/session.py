@@ -111,7 +111,7 @@ class ValidationSession:
         ]
 
     def _verdict(self, task: Task) -> TaskVerdict | None:
-        """Return the validator's verdict, or the decision in force if the validator adjudicates."""
+        """Return the validator's verdict or, when adjudicating, the decision; None if there is none."""
         if self.adjudicates:
             decision = self.validator.store.book.adjudication(task.id)
             return decision.verdict if decision is not None else None
