@@ -239,7 +239,7 @@ class Ruler(Widget):
         self.release_mouse()
 
     def _ask(self, event: events.MouseEvent) -> bool:
-        """Ask for the step under the mouse. Return whether the mouse is on the strip."""
+        """Ask for the step under the mouse. Return whether the mouse is on the strip or dragged off it."""
         column = event.x - self.gutter.left - GUTTER
         if not self.steps or (column < -1 and self.app.mouse_captured is not self):
             return False
