@@ -213,7 +213,7 @@ class BaseApp(App[object]):
             self.theme_changed_signal.subscribe(self, self._colour_around)
             self._colour_around(self.current_theme)
         if not self.is_headless:
-            self._heed_signals()
+            self._handle_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
         """Remove the informational toasts of a closed screen, except recent ones, which may explain why."""
@@ -227,7 +227,7 @@ class BaseApp(App[object]):
         if theme.background and self._driver is not None:
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
-    def _heed_signals(self) -> None:
+    def _handle_signals(self) -> None:
         """Leave in an orderly way, saving all input, when the terminal closes or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
             with suppress(RuntimeError, ValueError):  # the loop does not run in the main thread

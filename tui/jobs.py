@@ -305,8 +305,8 @@ class Jobs:
         while (waiting := self._next()) is not None:
             try:
                 waiting.run()
-            except _Yielded as way:
-                self._again(waiting, way.delay)
+            except _Yielded as yielded:
+                self._again(waiting, yielded.delay)
 
     def _again(self, waiting: _Waiting, delay: float) -> None:
         with self._wake:

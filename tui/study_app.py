@@ -116,7 +116,7 @@ class StudyApp(BaseApp):
 
     def on_mount(self) -> None:
         """Check repeatedly whether the study's store answers again."""
-        self.set_interval(SEND_AGAIN_S, self._send_what_waits)
+        self.set_interval(SEND_AGAIN_S, self._send_waiting)
 
     @property
     def ground_renews_itself(self) -> bool:
@@ -178,7 +178,7 @@ class StudyApp(BaseApp):
         if self._store.away:
             raise UnreachableError(self._store.away)
 
-    def _send_what_waits(self) -> None:
+    def _send_waiting(self) -> None:
         """Try again to send if the store did not answer: another machine may need what is pending here."""
         if self._store.away:
             self._store.send_soon()

@@ -179,7 +179,7 @@ def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[
 # Queries
 
 _COMPARISON = re.compile(r"(-?)([a-z_]\w*)(<=|>=|<|>|=(?!=)|:(?!:))(.*)", re.IGNORECASE)
-_WAYS: dict[str, Callable[[float, float], bool]] = {
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b,
@@ -207,8 +207,10 @@ def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
     names = [name for column in columns for name in _names_of(column)]
 
     def joined(match: re.Match[str]) -> str:
-        name, way = match.groups()
-        return f"{name}{way}" if any(known.startswith(name.lower()) for known in names) else match.group()
+        name, operator = match.groups()
+        return (
+            f"{name}{operator}" if any(known.startswith(name.lower()) for known in names) else match.group()
+        )
 
     return RowQuery(tuple(_test(word, columns) for word in _SPACED.sub(joined, text).split()))
 
@@ -217,21 +219,21 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     match = _COMPARISON.fullmatch(word)
     if match is None:
         return _word_test(word, columns)
-    sign, name, way, wanted = match.groups()
+    sign, name, operator, wanted = match.groups()
     column = _column_named(name, columns)
     number = number_of(wanted)
     comparable = column.value is not None and number is not None
-    if way == ":" or (way == "=" and not comparable):
+    if operator == ":" or (operator == "=" and not comparable):
         return lambda row: column.contains(row, wanted.lower()) is not bool(sign)
     if column.value is None:
         raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
     if number is None:
         raise QueryError(
             f"{wanted or 'nothing'} is not a number.",
-            hint=f"Write {name}{way}20, {name}{way}1.5k or {name}:words.",
+            hint=f"Write {name}{operator}20, {name}{operator}1.5k or {name}:words.",
         )
-    compare = _WAYS[way]
-    if way == "=":
+    compare = _OPERATORS[operator]
+    if operator == "=":
         return lambda row: (column.number(row) == number or column.shown(row) == wanted) is not bool(sign)
     return lambda row: compare(column.number(row), number) is not bool(sign)
 

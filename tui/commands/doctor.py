@@ -164,7 +164,7 @@ def _document(
 
 def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
     used = versions()
-    print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_who()}")
+    print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_user_words()}")
     print(f"pytest {used['pytest']}, uv {used['uv']}, Docker's SDK {used['docker']}\n")
     _print_backends(found)
     _print_plugins()
@@ -244,7 +244,7 @@ def _why_not(plugin: EntryPoint) -> str:
     return ""
 
 
-def _who() -> str:
+def _user_words() -> str:
     return "root" if os.geteuid() == 0 else "an ordinary user"
 
 

@@ -158,7 +158,7 @@ class ParticipantServer(Server):
     # Routes
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(client_max_size=1024, middlewares=[self._door])
+        app = web.Application(client_max_size=1024, middlewares=[self._admit])
         app.add_routes(
             [
                 web.get("/p/{token}", self._enter),
@@ -172,7 +172,7 @@ class ParticipantServer(Server):
         return app
 
     @web.middleware
-    async def _door(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
+    async def _admit(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
         """Refuse requests for another host name or an unknown path, and set the headers of every answer."""
         self._connections.asked(peer_of(request.transport))
         try:
@@ -212,7 +212,7 @@ class ParticipantServer(Server):
         link was opened from another site, such as a web mailer (decision 98).
         """
         token = request.match_info["token"]
-        if not self._who(token):
+        if not self._participant_of(token):
             raise self._not_known(request, web.HTTPNotFound)
         answer = web.Response(body=_own_page("entry.html"), content_type="text/html", charset="utf-8")
         answer.set_cookie(COOKIE, token, path=ROOM, httponly=True, samesite="Strict", secure=self._secure)
@@ -237,7 +237,7 @@ class ParticipantServer(Server):
         passed = request.headers.get("X-Forwarded-For", "") if self._place.behind_proxy else ""
         return passed.rpartition(",")[2].strip() or request.remote or ""
 
-    def _who(self, token: str) -> str:
+    def _participant_of(self, token: str) -> str:
         who = self._links.holder(token) if token else ""
         return who if who in self._people else ""
 
@@ -247,7 +247,7 @@ class ParticipantServer(Server):
         A missing cookie does not count as a wrong one.
         """
         token = request.cookies.get(COOKIE, "")
-        who = self._who(token)
+        who = self._participant_of(token)
         if not who:
             raise self._not_known(request, web.HTTPForbidden) if token else web.HTTPForbidden(text=_NO_LINK)
         return token, who
@@ -315,7 +315,7 @@ class ParticipantServer(Server):
         """Return the reason why no program can start for a participant now; empty if one can."""
         if self._stopping:
             return STOPPED
-        if self._who(token) != who:
+        if self._participant_of(token) != who:
             return REVOKED
         return FULL if len(self._windows) >= self._most else ""
 
@@ -353,7 +353,7 @@ class ParticipantServer(Server):
         while True:
             await asyncio.sleep(WATCH_S)
             try:
-                revoked = self._who(token) != who
+                revoked = self._participant_of(token) != who
             except UserError as error:
                 self._log(str(error))
                 continue
