@@ -24,7 +24,7 @@ from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 
 
 class AgentWatchApp(BaseApp):
-    """Shows a run or an attempt. It ends with `taken` set if a person takes an attempt over."""
+    """An app that shows a run or an attempt. It ends with `taken` set if a person takes an attempt over."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServicesMaker:
-    """Makes the services when they are first needed."""
+    """A maker of the services, which is called when they are first needed."""
 
     locations: Locations
     make: Callable[[], Services]
@@ -95,7 +95,7 @@ class GistpointApp(BaseApp):
         return HomeScreen(lambda: self.services)
 
     def _came_back(self) -> None:
-        """Show home, if nothing is being opened and no screen is above the opening screen."""
+        """Show home if nothing is being opened; if the app shows the attempt `alone`, close it instead."""
         if self._opening is None:
             self._show_first()
 
@@ -131,7 +131,7 @@ class GistpointApp(BaseApp):
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
-        """Resume an attempt, or show its result."""
+        """Resume an attempt, or show its result or its record."""
         if self._free:
             self._begin(lambda opening: self._open_attempt(message.attempt_id, opening))
 
@@ -328,7 +328,10 @@ class GistpointApp(BaseApp):
         self.call_from_thread(self._solve, self.services.resume(attempt_id, opening=opening), opening)
 
     def _open_attempt(self, attempt_id: str, opening: Opening) -> None:
-        """Resume an attempt or show its result. Called in a thread: it reads the journal and the task."""
+        """Resume an attempt, show its result if it has ended, or its record if it can't be resumed.
+
+        Called in a thread, because it reads the journal and the task.
+        """
         from gistpoint.core.kinds.folder import read_answer
 
         opening.step("reading the attempt")

@@ -65,7 +65,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
-"""The age, in seconds, from which a toast can't explain a change of screen, which then removes it."""
+"""Seconds after which a toast can no longer explain a change of screen, and is removed when one happens."""
 
 
 class BaseApp(App[object]):
@@ -213,7 +213,7 @@ class BaseApp(App[object]):
             self.theme_changed_signal.subscribe(self, self._colour_around)
             self._colour_around(self.current_theme)
         if not self.is_headless:
-            self._heed_signals()
+            self._handle_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
         """Remove the informational toasts of a closed screen, except recent ones, which may explain why."""
@@ -227,7 +227,7 @@ class BaseApp(App[object]):
         if theme.background and self._driver is not None:
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
-    def _heed_signals(self) -> None:
+    def _handle_signals(self) -> None:
         """Leave in an orderly way, saving all input, when the terminal closes or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
             with suppress(RuntimeError, ValueError):  # the loop does not run in the main thread
@@ -256,7 +256,8 @@ class BaseApp(App[object]):
                 if isinstance(screen, BaseScreen):
                     screen.input_happened(event.time)
         if event.is_forwarded:
-            # A key that no widget has used comes back; a screen opened meanwhile must not get it.
+            # A key that no widget has handled bubbles up to here again; a screen opened meanwhile must not
+            # get it.
             if not isinstance(event, events.Key) or self.type_ahead.was_typed_on(self.screen):
                 await self._deliver(event)
             return
@@ -313,7 +314,7 @@ class BaseApp(App[object]):
         )
 
     def on_notify(self, event: Notify) -> None:
-        """Show a toast in place of those with the same text."""
+        """Remove earlier toasts with the same title and text as a new one."""
         new = event.notification
         for shown in [
             old for old in self._notifications if (old.title, old.message) == (new.title, new.message)
@@ -323,7 +324,7 @@ class BaseApp(App[object]):
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
-        """Run a slow function in a thread. Its exceptions are shown."""
+        """Run a slow function in a thread. A `UserError` is shown; other exceptions count as unexpected."""
         try:
             body()
         except UserError as error:
@@ -425,7 +426,7 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
 
     def action_jump(self) -> None:
-        """Show a letter on every visible widget that takes the focus; a press moves the focus there."""
+        """Show a letter on every visible widget that takes the focus; pressing it moves the focus there."""
         from gistpoint.tui.screens.jump import JumpScreen, JumpTarget, places
 
         def chosen(target: JumpTarget | None) -> None:
@@ -516,9 +517,10 @@ class BaseApp(App[object]):
         return widget is not None
 
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
-        """Log an unexpected exception, and report the first one. All unexpected exceptions come here.
+        """Log an unexpected exception, and report the first one. All unexpected exceptions are handled here.
 
-        Those that follow before the user has read the report result from the first one, and are only logged.
+        Exceptions that follow before the user has read the report result from the first one, and are only
+        logged. Without `recover`, nothing is reported, because the app ends.
         """
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
@@ -551,7 +553,7 @@ class BaseApp(App[object]):
         return ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Save what is open after an unexpected exception. Return a sentence for the report."""
+        """Return a sentence on the open work for the report of an exception. Subclasses also save it."""
         return self.kept
 
     async def _recover(self, text: str) -> None:
@@ -578,7 +580,7 @@ class BaseApp(App[object]):
 
 
 class OneScreenApp(BaseApp):
-    """An app with a first screen and the screens which that one opens.
+    """An app with a first screen and the screens opened from it.
 
     It ends when the first screen is closed.
     """

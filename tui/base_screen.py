@@ -76,13 +76,13 @@ class BaseScreen(Screen[ScreenResultType]):
 
     @property
     def title_in_help(self) -> str:
-        """What the help of this screen is about; empty for the heading of its page."""
+        """The subject of the screen's help; empty for the heading of its page."""
         return ""
 
     # Input
 
     def input_happened(self, at: float) -> None:
-        """Record that a key or the mouse was used, at a time on the clock of Textual's events."""
+        """Do nothing. Called when a key or the mouse was used, at a time on the clock of Textual's events."""
 
     def takes(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
@@ -125,7 +125,10 @@ class BaseScreen(Screen[ScreenResultType]):
         self._last_steps.append(do)
 
     def stop(self) -> None:
-        """Save what is pending. Nothing is recorded after that. May be called several times."""
+        """Do nothing. Subclasses save what is pending, and record nothing afterwards.
+
+        It may be called several times.
+        """
 
     def leave(self) -> None:
         """Stop, and release all resources.

@@ -53,7 +53,7 @@ class CampaignShown:
 
 @dataclass(slots=True)
 class CampaignView:
-    """Receives the reports of the work. Its methods may be called from any thread."""
+    """A receiver of the reports of the work. Its methods may be called from any thread."""
 
     now: Callable[[], float] = time.monotonic
     _shown: CampaignShown = field(default_factory=CampaignShown)
@@ -192,7 +192,7 @@ def _reasons(counts: Mapping[str, int]) -> str:
 
 
 def spaced(name: str) -> str:
-    """Return a stored name with blanks in place of underscores."""
+    """Return a stored name with spaces instead of underscores."""
     return name.replace("_", " ")
 
 

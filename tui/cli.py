@@ -271,7 +271,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
         complete(parser())
     try:
-        words = _understood(sys.argv[1:] if arguments is None else arguments)
+        words = _without_aliases(sys.argv[1:] if arguments is None else arguments)
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
         _ask_on_terminal()
         code: int = options.run(options)
@@ -307,7 +307,7 @@ _ALIASES = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["a
 """The arguments for which a single word is an alias."""
 
 
-def _understood(given: Sequence[str]) -> list[str]:
+def _without_aliases(given: Sequence[str]) -> list[str]:
     """Return the words of the command that is meant, such as `task new --help` for `help task new`."""
     words, first = [*given], 0
     while first < len(words) and words[first].startswith("-"):

@@ -131,7 +131,7 @@ class _Connection(asyncio.Protocol):
         self.peer: Peer = ("", 0)
 
     def has(self, seconds: float | None) -> None:
-        """Limit the remaining time of the connection, in place of any earlier limit; None for no limit."""
+        """Limit the remaining seconds of the connection, replacing any earlier limit; None for no limit."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.end)

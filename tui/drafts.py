@@ -21,7 +21,7 @@ class DraftPlace(Protocol):
 class UnsentTexts:
     """The texts typed but not sent since the program began; they outlive dialogs and screens (decision 126).
 
-    They are not written to the disk, where the erasure of a participant would have to look for them.
+    They are not written to disk, where the erasure of a participant would have to look for them.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ _LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """No editor is set, it can't be started, it failed, or the file is not text."""
+    """A text that can't be edited externally: there is no editor, it failed, or its file is not text."""
 
 
 def editor_command() -> list[str]:
@@ -47,7 +47,8 @@ def edited_externally(
 
     `on_saved` is called in a thread with the text of each save. The text is in a file that only this user can
     read. The file is deleted afterwards, unless the editor has failed after changing it; the error then names
-    the file, so that nothing is lost. Raises `ExternalEditorError`.
+    the file, so that nothing is lost. Raises `ExternalEditorError` if there is no editor, if it can't be
+    started or fails, or if it does not leave a UTF-8 text.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)

@@ -60,7 +60,7 @@ class HomeRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(HomeRow):
-    """A task with the person's own attempts, the newest first. A played attempt is nobody's."""
+    """A task with the person's own attempts, the newest first. A played recording is not an own attempt."""
 
     task: Task
     title: str
@@ -98,12 +98,12 @@ class TaskRow(HomeRow):
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The person's attempts whose records can be read, the newest first."""
+        """The person's attempts whose records may be opened, as they can't be resumed; the newest first."""
         return tuple(summary for summary in self.mine if not can_go_on(summary))
 
     @property
     def sign(self) -> str:
-        """The symbol for the best result."""
+        """The symbol for the best result or state of the person's attempts; `NEW` if there are none."""
         signs = {sign_of(summary) for summary in self.mine}
         return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in signs), NEW)
 
@@ -140,7 +140,7 @@ class AttemptEntry(HomeRow):
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The attempt if its record can be read; otherwise empty."""
+        """The attempt if its record may be opened, since it can't be resumed; otherwise empty."""
         return () if can_go_on(self.attempt) else (self.attempt,)
 
 
@@ -153,9 +153,9 @@ class HomeRows:
     problems: tuple[str, ...] = ()
     """Sentences on what could not be read."""
     words: str = ""
-    """A text on the number of tasks, and of those that are solved."""
+    """A text on the number of tasks and the number of solved tasks; empty if there are no tasks."""
     solved: str = ""
-    """A text on the attempts that count as solved; empty if the tests say the same."""
+    """A text on the attempts that count as solved; empty if it would only repeat the tests' verdicts."""
     complete: bool = True
     """Whether all attempts have been loaded."""
     toured: bool = False
@@ -163,7 +163,7 @@ class HomeRows:
 
 
 def load_rows(services: Services) -> HomeRows:
-    """Return all tasks and attempts, read from the disk."""
+    """Return all tasks and attempts, read from disk."""
     return HomeReader(services).read()
 
 
@@ -206,7 +206,7 @@ An id identifies the content, so entries never change.
 
 
 class HomeReader:
-    """Loads tasks and attempts, in one thread at a time. Unchanged rows stay the same objects."""
+    """A loader of tasks and attempts, used in one thread at a time. Unchanged rows stay the same objects."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

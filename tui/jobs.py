@@ -37,7 +37,7 @@ class Job:
         self.cancel = CancelToken()
         """Set if the job is stopped or replaced, or if its owner was removed."""
         self.running = True
-        """False once the body has returned, or the job was forgotten."""
+        """False once the body has ended, or the job was dropped."""
         self._lock = threading.Lock()
         self._report: Callable[[], object] | None = None
 
@@ -87,7 +87,7 @@ class JobOwner(Protocol):
 
     @property
     def app(self) -> Any:
-        """The app, which shows users' errors."""
+        """The app, which shows each `UserError`."""
         ...
 
     def post_message(self, message: Message) -> bool:
@@ -100,7 +100,7 @@ class JobOwner(Protocol):
 
 
 class JobFailed(Message):
-    """A message to the app that a job has failed whose owner does not handle errors."""
+    """A message to the app about the failure of a job whose owner does not handle errors."""
 
     def __init__(self, error: UserError) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class JobFailed(Message):
 
 
 class _Yielded(Exception):
-    """Ends a body early, so that it runs again after `delay` seconds."""
+    """A request to end a body early, and to run it again after `delay` seconds."""
 
     def __init__(self, delay: float) -> None:
         super().__init__()
@@ -149,7 +149,10 @@ class Jobs:
     def repeat(
         self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Run a job at once, then every `seconds` seconds while the owner exists; never two at a time."""
+        """Run a job now, then every `seconds` seconds while the owner exists.
+
+        A turn is skipped while any job is running or waiting.
+        """
 
         def again() -> None:
             if not self.busy:
@@ -220,7 +223,7 @@ class Jobs:
     def stop(self) -> None:
         """Cancel and drop everything for good, including results that are not delivered yet.
 
-        Waits for jobs that save something.
+        Waits at most `_KEEP_S` seconds for jobs that save something.
         """
         with self._wake:
             self._stopped = True
@@ -236,7 +239,7 @@ class Jobs:
     def finish(self, timeout: float) -> bool:
         """Run the jobs that are due, drop delayed ones, and accept no more.
 
-        Returns whether all ended within `timeout`.
+        Returns whether all ended within `timeout` seconds.
         """
         with self._wake:
             self._finishing = True
@@ -302,8 +305,8 @@ class Jobs:
         while (waiting := self._next()) is not None:
             try:
                 waiting.run()
-            except _Yielded as way:
-                self._again(waiting, way.delay)
+            except _Yielded as yielded:
+                self._again(waiting, yielded.delay)
 
     def _again(self, waiting: _Waiting, delay: float) -> None:
         with self._wake:

@@ -102,7 +102,7 @@ def read_settings(config: Path) -> UserSettings:
 
 
 def settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return the theme, the keys by the id of their binding, and the error in the settings, if any.
+    """Return the theme, the keys by the id of their binding, and the error in the settings, or None.
 
     With an error or without a settings file, the theme and the keys are empty. Without a file, nothing is
     imported.

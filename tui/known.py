@@ -143,7 +143,7 @@ def enclosing(functions: Functions, line: int) -> str:
 
 
 def definitions_named(state: AttemptState, word: str, path: str = "") -> list[str]:
-    """Return the known definitions to which a word in a file may refer, the likeliest first."""
+    """Return the known definitions to which a word in a file most likely refers; empty if there are none."""
     last = word.rpartition(".")[2]
     found = [name for name in state.knowledge.functions if _last_part(name) == last]
     exact = [name for name in found if _plain(name) == word or _plain(name).endswith(f".{word}")]

@@ -31,7 +31,7 @@ class Others:
 
 
 class OthersWatch:
-    """Checks the work of others every two seconds.
+    """A periodic check of the work of others, every two seconds.
 
     The verdicts are reloaded only if some have arrived from others, or if `changed` was called.
     """
@@ -44,7 +44,7 @@ class OthersWatch:
         self._stale = True
 
     def begin(self, jobs: Jobs, take: Callable[[Others], object]) -> None:
-        """Start checking. `take` gets the result on the UI thread whenever it changes."""
+        """Start checking. `take` is called with the result on the UI thread whenever it changes."""
         jobs.repeat(_LOOK_S, lambda _job: self._look(), lambda others: others is not None and take(others))
 
     def changed(self) -> None:

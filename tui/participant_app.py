@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ParticipantApp(BaseApp):
-    """Shows the assigned tasks. Each is attempted once, and can be resumed until it has ended."""
+    """The app with the assigned tasks. Each is attempted once, and can be resumed until it has ended."""
 
     def __init__(self, code: str, tasks: Sequence[str], services: Services) -> None:
         """`code` is the participant's code; `tasks` are task ids."""
@@ -71,7 +71,7 @@ class ParticipantApp(BaseApp):
 
     @on(AssignedScreen.Asked)
     def asked(self, message: AssignedScreen.Asked) -> None:
-        """Begin the task, continue it or show its end. Ignored while another request is in progress."""
+        """Begin the task, continue it, or show its result. Ignored while another request is in progress."""
         if self._busy or not isinstance(self.screen, AssignedScreen):
             return
         row = message.row
@@ -130,7 +130,7 @@ class ParticipantApp(BaseApp):
     # The program
 
     def action_leave_program(self) -> None:
-        """Close the program, unless a call is in progress. No question is asked, as everything is saved."""
+        """Close the program, without a question since everything is saved; while code runs, show a notice."""
         solving = self._solving
         if solving is None:
             self.exit()

@@ -23,7 +23,7 @@ _AROUND = re.compile(r" *\d+- ")
 _SECONDS = 0.2
 """The time in seconds for finding a pattern in all lines of an answer. The keyboard waits meanwhile."""
 _LONGEST = 2_000
-"""Longer lines are not searched."""
+"""The length, in characters, above which a line is not searched."""
 
 
 @dataclass(frozen=True, slots=True)

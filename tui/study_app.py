@@ -85,7 +85,7 @@ class WaitingPage(BaseScreen[None]):
 
 
 class StudyApp(BaseApp):
-    """Shows the current step, records the participant's answers, and finds the next step."""
+    """The app that shows the current step, records the participant's answers, and finds the next step."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class StudyApp(BaseApp):
 
     def on_mount(self) -> None:
         """Check repeatedly whether the study's store answers again."""
-        self.set_interval(SEND_AGAIN_S, self._send_what_waits)
+        self.set_interval(SEND_AGAIN_S, self._send_waiting)
 
     @property
     def ground_renews_itself(self) -> bool:
@@ -139,7 +139,7 @@ class StudyApp(BaseApp):
             self._do(lambda: None)
 
     def _do(self, record: Then) -> None:
-        """Record something in a thread, then show the next step."""
+        """Call `record` in a thread, begin the sitting if it has not begun, and show the next step."""
         self._busy = True
 
         def body() -> None:
@@ -178,7 +178,7 @@ class StudyApp(BaseApp):
         if self._store.away:
             raise UnreachableError(self._store.away)
 
-    def _send_what_waits(self) -> None:
+    def _send_waiting(self) -> None:
         """Try again to send if the store did not answer: another machine may need what is pending here."""
         if self._store.away:
             self._store.send_soon()
@@ -188,7 +188,7 @@ class StudyApp(BaseApp):
         return self.part.folder.store
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
-        """Return the task of a step and the state of its attempt; None in place of what does not exist."""
+        """Return the task of a step and the state of its attempt; each is None if it does not exist."""
         task = self.part.task_of(step) if isinstance(step, ReadyStep | AttemptStep) else None
         attempt = step.attempt if isinstance(step, BetweenStep | AttemptStep) else ""
         known = attempt and (self.services.attempts.root / attempt).is_dir()
@@ -243,9 +243,9 @@ class StudyApp(BaseApp):
         raise AssertionError(f"There is no page for {type(step).__name__}.")
 
     def _answers(self, *, last: bool = False, **actions: Then) -> Callable[[str | None], None]:
-        """Return a function that records an answer by its action.
+        """Return a function that carries out the action of an answer.
 
-        `close`, or any answer on the last page, ends the program.
+        `close`, or with `last` any answer, ends the program.
         """
 
         def answered(answer: str | None) -> None:

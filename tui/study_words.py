@@ -78,7 +78,7 @@ def ready_words(
 ) -> list[str]:
     """Return the paragraphs shown before a task begins.
 
-    If `used` is the state of its attempt, they are those shown before the attempt is resumed.
+    If `used` is the state of its attempt, the paragraphs are about resuming the attempt.
     """
     if used is not None:
         spent = duration(used.clock.active)
@@ -151,7 +151,10 @@ def refused_words(step: RefusedStep, contact: str) -> list[str]:
 
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
-    """Return the text on the data of a person who withdrew."""
+    """Return the paragraphs for a person who withdrew.
+
+    With `keeps`, the data is kept; otherwise, it was erased.
+    """
     kept = (
         "Everything that you did so far is kept, and may be analysed."
         if keeps

@@ -20,7 +20,7 @@ Summary = tuple[float, str]
 
 
 class QueryError(UserError):
-    """A query can't be understood."""
+    """A query that can't be understood."""
 
 
 def _plain(row: object) -> str:
@@ -78,7 +78,7 @@ class Column(Generic[Row]):
         )
 
     def number(self, row: Row) -> float:
-        """Return the number in a row's cell; 0 for a word, and NaN, which meets no condition, for None."""
+        """Return the number in a row's cell; 0 for a word, and NaN, which matches no comparison, for None."""
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
@@ -179,7 +179,7 @@ def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[
 # Queries
 
 _COMPARISON = re.compile(r"(-?)([a-z_]\w*)(<=|>=|<|>|=(?!=)|:(?!:))(.*)", re.IGNORECASE)
-_WAYS: dict[str, Callable[[float, float], bool]] = {
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b,
@@ -207,8 +207,10 @@ def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
     names = [name for column in columns for name in _names_of(column)]
 
     def joined(match: re.Match[str]) -> str:
-        name, way = match.groups()
-        return f"{name}{way}" if any(known.startswith(name.lower()) for known in names) else match.group()
+        name, operator = match.groups()
+        return (
+            f"{name}{operator}" if any(known.startswith(name.lower()) for known in names) else match.group()
+        )
 
     return RowQuery(tuple(_test(word, columns) for word in _SPACED.sub(joined, text).split()))
 
@@ -217,21 +219,21 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     match = _COMPARISON.fullmatch(word)
     if match is None:
         return _word_test(word, columns)
-    sign, name, way, wanted = match.groups()
+    sign, name, operator, wanted = match.groups()
     column = _column_named(name, columns)
     number = number_of(wanted)
     comparable = column.value is not None and number is not None
-    if way == ":" or (way == "=" and not comparable):
+    if operator == ":" or (operator == "=" and not comparable):
         return lambda row: column.contains(row, wanted.lower()) is not bool(sign)
     if column.value is None:
         raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
     if number is None:
         raise QueryError(
             f"{wanted or 'nothing'} is not a number.",
-            hint=f"Write {name}{way}20, {name}{way}1.5k or {name}:words.",
+            hint=f"Write {name}{operator}20, {name}{operator}1.5k or {name}:words.",
         )
-    compare = _WAYS[way]
-    if way == "=":
+    compare = _OPERATORS[operator]
+    if operator == "=":
         return lambda row: (column.number(row) == number or column.shown(row) == wanted) is not bool(sign)
     return lambda row: compare(column.number(row), number) is not bool(sign)
 
@@ -314,8 +316,8 @@ def arranged(
     """Return the matching rows in their own order or a column's, with a heading before each group.
 
     A group of one row has no heading, which would repeat the row. Groups are in the order of the column's
-    summary or, if it has none, of their names. Without a column, the largest is first. The rows of a
-    group are left out if `folded` returns true for its name.
+    summary or, if it has none, of their names. Without a column, the largest is first. `reverse` reverses
+    rows and groups. The rows of a group are left out if `folded` returns true for its name.
     """
     kept = [row for row in rows if query.matches(row)]
     if column is not None:

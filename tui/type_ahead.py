@@ -46,7 +46,7 @@ class Followed(Message):
 
 
 class TypeAhead:
-    """Hands the user's events to the app one at a time, each after all that the previous one has opened."""
+    """A queue of the user's events. Each is delivered after the effects of the previous one."""
 
     def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app, self._deliver = app, deliver
@@ -66,7 +66,7 @@ class TypeAhead:
 
     @property
     def holds(self) -> bool:
-        """Whether an event that comes now has to wait."""
+        """Whether an event that arrives now has to wait."""
         return self._marker is not None or self._waiting > 0
 
     def was_typed_on(self, screen: Screen[Any]) -> bool:
@@ -161,7 +161,8 @@ class TypeAhead:
         marker = self._marker = Followed()
         # Textual stops a message at its sender, which by default is whatever is running at the moment.
         marker.set_sender(self._app)
-        # Nothing can come from an idle widget: the marker climbs from the first busy one, like any message.
+        # An idle widget causes nothing more: the marker starts at the first busy one, and bubbles up like any
+        # message.
         next(filter(_is_busy, self._path), self._app).post_message(marker)
         loop = asyncio.get_running_loop()
         loop.call_later(_LOOK_S, self._look_for, marker, loop.time() + _LOST_S)

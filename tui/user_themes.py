@@ -23,11 +23,14 @@ _FIELDS = ("name", "dark", *_COLOURS, *_SHARES, "variables")
 
 
 class ThemeError(Exception):
-    """A theme can't be used. The message names the key."""
+    """A theme that can't be used. The message names the key."""
 
 
 def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
-    """Return the user's themes by name, and a sentence for every file without a valid theme."""
+    """Return the user's themes by name, and a sentence for every file without a valid theme.
+
+    Only the first 200 files, by name, are read.
+    """
     themes: dict[str, Theme] = {}
     problems: list[str] = []
     for file in _files(config / FOLDER):

@@ -60,12 +60,16 @@ class ProcessConsent:
 
 
 class RunnerPool(Generic[Made]):
-    """Creates a runner of each kind at most once. After a failure, the next request tries again."""
+    """A pool with a runner for trusted code and another for all other code, each created at most once.
+
+    After a failure, the next request tries again.
+    """
 
     def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
         """`make` creates a runner.
 
-        Its arguments are whether the code is that of our own demo, and a function that asks for consent.
+        Its arguments are whether the code is trusted (our own demo's, or the user has consented to run all
+        code), and a function that asks for consent.
         """
         self._make = make
         self._made: dict[bool, Made] = {}
@@ -248,8 +252,8 @@ def solver_named(
     """Return the solver with a name, or the one that the environment or `config.toml` names.
 
     Raises `EndpointError` and `SettingsError` if a setting is missing or wrong, and `SandboxUnavailableError`
-    if the endpoint has a key and the model's code would run `exposed`. No message contains a value of the
-    user.
+    if the endpoint has a key and the model's code would run `exposed`. Messages never contain the user's
+    values.
     """
     from gistpoint.core.agents.solvers import BUILT_IN, built_in
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
@@ -263,7 +267,7 @@ def solver_named(
 
 
 def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
-    """Return the model behind an endpoint."""
+    """Return the solver that calls the model at an endpoint, and retries failed calls."""
     from gistpoint.core.agents.settings import AgentSettings, TokenPrice
     from gistpoint.core.agents.solvers import AgentSolver
 
@@ -290,7 +294,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
 
 
 def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
-    """Return the synchronisation of a folder's annotations with the chosen store; None without one."""
+    """Return the synchronisation of a folder's annotations with the chosen store; None if none is chosen."""
     from gistpoint.sessions.team import FILE as STORE_FILE
 
     if not (locations.config / STORE_FILE).exists():
@@ -308,7 +312,7 @@ def build_runner(
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
 ) -> Runner:
-    """Return a runner with the chosen isolation. `ask` asks for consent.
+    """Return a runner with the chosen isolation. `demo` is set for trusted code; `ask` asks for consent.
 
     Raises `SandboxUnavailableError` if that isolation does not work and nobody consents to less.
     """
@@ -331,8 +335,8 @@ def build_entrypoint_runner(
 ) -> EntrypointRunner:
     """Return a runner of gists, with the isolation chosen as in `build_runner`.
 
-    For tasks in an image, the isolation is the one that can run images, unless the command line names
-    another.
+    With `image`, the isolation is the one that can run images, unless the command line names another. Raises
+    `SandboxUnavailableError` as `build_runner` does.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.backends.base import IMAGES_RUN_ON
@@ -352,7 +356,7 @@ def build_confirmer(
 ) -> Confirmer | None:
     """Return a confirmer of passes, with the isolation chosen as in `build_runner`.
 
-    None if confirmation is switched off.
+    None if confirmation is switched off. Raises `SandboxUnavailableError` as `build_runner` does.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.confirmation import confirmer_on
@@ -367,7 +371,7 @@ def build_confirmer(
 def build_equivalence_tester(
     isolation: IsolationChoice, *, ask: Callable[[str], bool] | None = None
 ) -> EquivalenceTester:
-    """Return a tester that compares repairs with originals. The isolation is that of `build_runner`."""
+    """Return a tester that compares repairs with originals; the isolation is chosen as in `build_runner`."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.equivalence import SandboxEquivalenceTester

@@ -1,4 +1,4 @@
-"""The keys of the review screens, for the list of runs, one run, and two runs compared, and of all lists."""
+"""The keys of the review screens (the list of runs, one run, two runs compared) and of all lists."""
 
 from __future__ import annotations
 

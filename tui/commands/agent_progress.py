@@ -58,7 +58,7 @@ class JobDisplay(Protocol):
 
 
 class JobLines:
-    """Prints a line to standard error for each job that has ended or halted."""
+    """A display of a run that prints a line to standard error for each job that has ended or halted."""
 
     def __init__(self, run: AgentRun, titled: TaskTitles, *, quiet: bool = False) -> None:
         """`titled` returns the title of a task by its id.

@@ -86,9 +86,12 @@ class AgentRunRequest(Request):
 
 
 def run(wanted: AgentRunRequest) -> int:
-    """Plan a run, carry it out, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
+    """Plan a run, carry it out, and print its figures; with `dry_run`, only print its jobs.
+
+    Return 0, 1 if jobs are left, or 130 after Ctrl+C.
+    """
     services = build_services(wanted.carry.isolation)
-    plan = plan_run(services, wanted.begin, wanted.price, _left_out)
+    plan = plan_run(services, wanted.begin, wanted.price, _print_left_out)
     if wanted.dry_run:
         return _dry_run(services, plan, json=wanted.carry.json)
     return _carry_out(
@@ -112,7 +115,7 @@ def resume(wanted: ResumeAgentRun) -> int:
     return _carry_out(wanted.carry, found, ports, wanted.base_url)
 
 
-def _left_out(problem: str) -> None:
+def _print_left_out(problem: str) -> None:
     print(f"gistpoint: left out: {visible(problem)}", file=sys.stderr)
 
 
@@ -130,7 +133,7 @@ def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url
     if address := wanted.pace.cluster:
         runner = _on_cluster(wanted, address, found, ports, display, base_url)
     else:
-        runner = _here(wanted.pace, found, ports, display)
+        runner = _run_here(wanted.pace, found, ports, display)
     if runner.stopped_by:
         print(f"gistpoint: {visible(runner.stopped_by)}", file=sys.stderr)
     _print_figures(found, figures_of(found, ports.attempts), json=wanted.json)
@@ -141,7 +144,7 @@ def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url
     return NEGATIVE if found.left else DONE
 
 
-def _here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> AgentRunner:
+def _run_here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> AgentRunner:
     runner = AgentRunner(
         found,
         ports,
@@ -178,7 +181,7 @@ def _on_cluster(
 
 def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
     """Print the jobs of a run, and the first request of its first job."""
-    requests = first_requests(services, plan, _left_out)
+    requests = first_requests(services, plan, _print_left_out)
     jobs = [job for job in plan.jobs if job.task in requests]
     first, settings = requests[jobs[0].task], plan.settings
     if json:

@@ -241,7 +241,7 @@ def task_named(name: str) -> Task:
 
 
 def task_titles() -> TaskTitles:
-    """Return the titles of the user's and the demo's tasks as authors see them; call it with a task's id."""
+    """Return a function from a task's id to its title for authors, for the user's and the demo's tasks."""
     locations = Locations.of_user()
     return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
 
@@ -296,7 +296,7 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Export attempts. Return 1 if one of them is damaged; it is exported all the same.
+    """Export attempts. Return 1 if one of them is damaged; it is exported nevertheless.
 
     Raises `UserError` if there are none, or if they don't suit the format or the output.
     """

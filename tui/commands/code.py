@@ -47,7 +47,7 @@ class ListFunctions(Request):
 
 
 def code(wanted: ListFunctions) -> int:
-    """Print the functions of a library, or the callers and callees of one."""
+    """Print the functions of a library, or the callers and callees of a function."""
     for condition in wanted.where:
         read_condition(condition)  # a mistake is reported before anything is fetched
     source = settled_source(wanted.source, wanted.called)
@@ -75,7 +75,10 @@ def code(wanted: ListFunctions) -> int:
 def _measured(
     named: str, scratch: Path, work: LongWork, *, tests: bool
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
-    """Return the call graph, each function's metrics, and the library, or None if it was never learned."""
+    """Return the call graph, each function's metrics, and the library; None for one that was never learned.
+
+    Functions of tests are left out unless `tests`.
+    """
     from gistpoint.sandbox.environments.sources import Fetcher
 
     progress = work.progress
@@ -150,7 +153,7 @@ def _between_functions(graph: CallGraph) -> list[CallEdge]:
 
 
 def _observed_degrees(graph: CallGraph) -> Counter[str]:
-    """Return by function how many of the calls that its degree counts were observed."""
+    """Return, for each function, how many of the calls that its degree counts were observed."""
     found: Counter[str] = Counter()
     for edge in _between_functions(graph):
         if edge.observed:

@@ -82,7 +82,10 @@ class CommandParser(argparse.ArgumentParser):
             super().__init__(**{"formatter_class": layout, **named, "exit_on_error": False})
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
-        """Add the options, and parse the words. A wrong call ends the program with the command's usage."""
+        """Add the options, and parse the words. A wrong call ends the program with the command's usage.
+
+        Raises `UserError` for an empty value.
+        """
         self.complete()
         given = args[0] if args else named.get("args")
         words = sys.argv[1:] if given is None else given

@@ -40,7 +40,7 @@ from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
 _ANSWER_LIMIT_S = 60.0
-"""The time limit of a run in which a function's answers are forged."""
+"""The time limit, in seconds, of a run in which a function's answers are forged."""
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent`"
     " withdraws that."
@@ -61,7 +61,7 @@ class DiagnoseRequest(Request):
 
 
 def doctor(wanted: DiagnoseRequest) -> int:
-    """Probe the isolation, report on it, and try the attacks on request.
+    """Probe the isolation, report on it, and on request withdraw the consent and try the attacks.
 
     Return 1 if no isolation works, if the requested backend doesn't, or if an attack's outcome isn't as
     promised.
@@ -164,7 +164,7 @@ def _document(
 
 def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
     used = versions()
-    print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_who()}")
+    print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_user_words()}")
     print(f"pytest {used['pytest']}, uv {used['uv']}, Docker's SDK {used['docker']}\n")
     _print_backends(found)
     _print_plugins()
@@ -244,7 +244,7 @@ def _why_not(plugin: EntryPoint) -> str:
     return ""
 
 
-def _who() -> str:
+def _user_words() -> str:
     return "root" if os.geteuid() == 0 else "an ordinary user"
 
 

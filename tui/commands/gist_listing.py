@@ -52,7 +52,7 @@ class _Row:
     hard: tuple[str, ...]
 
 
-def _of(name: str) -> Callable[[_Row], str]:
+def _figure_of(name: str) -> Callable[[_Row], str]:
     return lambda row: str(getattr(row.figures.difficulty, name))
 
 
@@ -65,10 +65,10 @@ COLUMNS: tuple[Column[_Row], ...] = (
     Column("name", lambda row: word_name(row.task.id)),
     Column("source", lambda row: f"{row.task.source.name} {row.task.source.revision[:12]}"),
     Column("entrypoint", lambda row: command_line(gist_task(row.task).command)),
-    Column("calls", _of("calls")),
-    Column("functions", _of("functions")),
-    Column("files", _of("files")),
-    Column("depth", _of("depth")),
+    Column("calls", _figure_of("calls")),
+    Column("functions", _figure_of("functions")),
+    Column("files", _figure_of("files")),
+    Column("depth", _figure_of("depth")),
     Column("lines %", lambda row: f"{100 * row.figures.difficulty.lines_covered:.1f}"),
     Column("hard by", lambda row: ", ".join(row.hard)),
     Column("reference", _reference_words),
@@ -143,7 +143,7 @@ def _record(row: _Row) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConditions(Request):
-    """A request to write into a folder, for a gist task, a file with the settings of each condition."""
+    """A request to write a file into a folder for each condition, with its settings for a gist task."""
 
     task: str
     output: Path
@@ -166,7 +166,8 @@ def find_gist(name: str) -> Task:
 def conditions(wanted: WriteConditions) -> int:
     """Write a file with the settings of each condition in the paper.
 
-    Raises `UserError` if one of the files already exists with other settings.
+    Raises `UserError` if one of the files already exists with other settings, or if the task can't have a
+    condition.
     """
     task, folder = find_gist(wanted.task), wanted.output
     make_folder(folder)

@@ -56,7 +56,8 @@ class ImageChoice(Request):
     def spec(self, source: str, suite: SourceSpec) -> ImageSpec | None:
         """Return the requested image; None if there is none.
 
-        Raises `UserError` if options contradict each other, or if there is neither an image nor a source.
+        Raises `UserError` if options contradict each other, or if the source, or the folder in the image, is
+        missing.
         """
         from gistpoint.sandbox.environments.images import ImageSpec
 
@@ -107,7 +108,10 @@ class NewGists(Request):
 
 
 def new(wanted: NewGists) -> int:
-    """Make gist tasks, and print a line for each, which begins with its id. Return 1 if none was made."""
+    """Make gist tasks, and print a line for each, which begins with its id. Return 1 if none was made.
+
+    Raises `CancelledError` if this was stopped, after printing the results so far.
+    """
     asked = wanted.asked()
     named = asked.named()
     spec = wanted.suite.of(wanted.source)
@@ -189,7 +193,7 @@ def _print_json(results: GistResults) -> None:
 
 
 def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
-    """Print why entrypoints were refused. Tasks are printed when they are made."""
+    """Print why entrypoints were refused: a message if only `one` was named, otherwise a table of reasons."""
     if not results.refused:
         return
     first = results.refused[0]

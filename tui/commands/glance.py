@@ -55,7 +55,7 @@ _ONE_OF_THEM = "First read with --judge-model, then print with --table."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskReadingModel(Request):
-    """A request to have a model read functions in place of a person, each of them `times` times."""
+    """A request to have a model read functions instead of a person, each of them `times` times."""
 
     judge_model: str | None = None
     times: Annotated[int, ValueBounds(least=1, most=MOST_TIMES)] = 20

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
-"""The fewest characters that a token may have."""
+"""The minimum length of a token, in characters."""
 _ROLES = ("qa", "baseline", "author", "training")
 
 
@@ -43,7 +43,8 @@ class ServeTools(Request):
 def mcp(wanted: ServeTools) -> int:
     """Serve an attempt, or print the configuration of a client for it.
 
-    Raises `UserError` if standard input does not come from a client, or if the extra `mcp` is missing.
+    Raises `UserError` if standard input does not come from a client, if the extra `mcp` is missing, or if the
+    address, the token or the options for TLS can't be used.
     """
     if wanted.client:
         return _print(wanted, wanted.client)

@@ -75,7 +75,7 @@ def print_text(text: str) -> None:
 
 
 def spelled(value: str | float | None) -> str:
-    """Return a value for a cell of a table: a number with four digits, or empty for None."""
+    """Return a value for a cell of a table: a float with four significant digits, and empty for None."""
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -185,7 +185,7 @@ def interactive() -> bool:
 
 
 class NoTerminalError(UserError):
-    """A screen needs a terminal, and there is none."""
+    """An attempt to show a screen where there is no terminal."""
 
 
 def require_terminal(screen: str, *, hint: str) -> None:

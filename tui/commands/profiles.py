@@ -77,7 +77,7 @@ def _ways(parting: Divergence, names: list[str]) -> list[dict[str, Any]]:
 
 
 def goals_for(task: str) -> tuple[Goal, ...]:
-    """Return the functions to repair in a task; empty if no stored task has the id."""
+    """Return the functions to repair in a task; empty if no stored task with the id can be read."""
     if not task:
         return ()
     from gistpoint.tui.screens.review.loading import known_task  # imports Textual

@@ -56,7 +56,10 @@ class ExportReviews(Request):
 
 
 def export(asked: ExportReviews) -> int:
-    """Export all labels, comments and verdicts that were not taken back."""
+    """Export all labels, comments and verdicts that were not taken back.
+
+    The exit code reports unreadable files as in `print_problems`. Raises `UserError` for an unknown reviewer.
+    """
     store = _store()
     for name in asked.reviewer:
         _check_known(store, name)
@@ -174,7 +177,7 @@ class CompareReviewers(Request):
 
 
 def agree(asked: CompareReviewers) -> int:
-    """Print how far two reviewers agree."""
+    """Print how far two reviewers agree. Raises `UserError` unless there are exactly two, both known."""
     store = _store()
     first, second = _two(store, asked.reviewers)
     found = agreement(store.book, first, second)

@@ -35,7 +35,7 @@ _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
 _MOST_UNREAD = 5
 """The maximum number of a folder's unreadable files that a search reports by name."""
 _CONTINUED = "\n" + " " * 13
-"""What precedes a further line of a printed fact."""
+"""The line break and the indent before each further line of a printed fact."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
 
 
@@ -65,7 +65,7 @@ def open_named(name: str) -> RunDocument:
 
 
 def attempt_folder(name: str) -> Path | None:
-    """Return the folder of a stored attempt, given its id or a part of it; None if there is none.
+    """Return the folder of a stored attempt, given its id or a prefix; None unless exactly one matches.
 
     A name that is a path, or looks like one, is never taken for an id.
     """
@@ -144,7 +144,11 @@ def _print_profiles(wanted: ListRuns) -> int:
 def read_runs(
     paths: Iterable[str], problems: list[ListedRun]
 ) -> Iterator[tuple[ListedRun, RunDocument, Run]]:
-    """Yield the runs of files and folders, read to their ends; add what cannot be read to `problems`."""
+    """Yield the runs of files and folders, read to their ends.
+
+    Runs that can't be read are added to `problems`. So are runs that hardly fit their format, which are also
+    yielded.
+    """
     for listed in list_runs(paths, with_unread=True):
         if listed.header is None:
             problems.append(listed)
@@ -169,7 +173,7 @@ def _completed(early: Run, run: Run) -> Run:
 
 
 def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
-    """Print what could not be read, and return the exit code; it is `code` if nothing else follows from that.
+    """Print what could not be read, and return the exit code: `code` unless the problems call for another.
 
     A named path that can't be read is a user error. A file that is hardly a run, or not a run at all, is a
     negative verdict.
@@ -317,7 +321,10 @@ class SearchRuns(Request):
 
 
 def search(wanted: SearchRuns) -> int:
-    """Print each line with matches once, or all matches as JSON. Return 1 if there is none."""
+    """Print each line with matches once, or all matches as JSON.
+
+    Return 0, 1 if there is none, or 2 if a named path can't be read.
+    """
     read_files_as(wanted.read_as)
     from gistpoint.sessions.runs.found_lines import FoundLines, counted_words
     from gistpoint.sessions.runs.searching import Query, search_document

@@ -110,7 +110,7 @@ def revoke(asked: RevokeLink) -> int:
 def serve(asked: ServeParticipants) -> int:
     """Print the new links, and serve until the process is stopped.
 
-    Raises `UserError` if nobody has a link.
+    Raises `UserError` if nobody has a link, or if the address, a task or the study can't be served.
     """
     import asyncio
 
@@ -237,7 +237,7 @@ def _require_isolation(sandbox: str | None) -> None:
 def _people(asked: ServedPeople) -> dict[str, Assigned]:
     """Return what each named participant is served, by code.
 
-    Raises `UserError` for a malformed assignment, and for a code that is given twice.
+    Raises `UserError` for a malformed assignment, an unknown task, and a code that is given twice.
     """
     from gistpoint.sessions.studies.writers import checked_code
     from gistpoint.tui.serving.links import Assigned, read_assignments

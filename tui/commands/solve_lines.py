@@ -152,7 +152,7 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
 def _ended(state: AttemptState, services: Services) -> int:
     """Confirm a pass, and print how the attempt has ended. Return 1 unless it counts as solved.
 
-    Ctrl+C leaves the pass unconfirmed.
+    Ctrl+C leaves the pass unconfirmed, and raises `CancelledError`.
     """
     if to_be_confirmed(state) is not None:
         with long_work(

@@ -35,7 +35,7 @@ _KEPT = "The data sent and fetched so far are kept; `gistpoint store sync` does 
 
 @contextmanager
 def _opened(locations: Locations) -> Iterator[TeamStore]:
-    """Yield the chosen store. Raises `TeamStoreError` if none is chosen or the extra is missing."""
+    """Yield the chosen store. Raises `TeamStoreError` if it can't be used, or the extra isn't installed."""
     from gistpoint.sessions.team.connecting import require_extra
 
     require_extra()

@@ -81,7 +81,8 @@ class StudyCommand(Generic[R]):
     ) -> None:
         """`run` is called with the opened study, the request, and whether to print JSON.
 
-        The other arguments are those of the table.
+        `options`, `one_of` and `required` are as in `OptionTable`, `json` is the option for JSON, and `about`
+        is the description in the command's help.
         """
         self._request, self._run, self._about = request, run, about
         self._options = OptionTable(options, one_of=one_of, required=required)

@@ -38,7 +38,10 @@ _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
 
 
 def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
-    """Print the runs of the declared models. Return 1 if a model has no run that counts."""
+    """Print the runs of the declared models, and record that they were read.
+
+    Return 1 if a model has no run that counts.
+    """
     with ProgressLine() as progress:
         found = read_study_data(study, RunContext(progress=progress.making)).solvers
     record_runs_read(study, found)

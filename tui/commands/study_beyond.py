@@ -87,7 +87,8 @@ class ConfirmStudy(StudyShown):
 def confirm(asked: ConfirmStudy) -> int:
     """Confirm the passes whose journals are on this machine, and print each result.
 
-    Return 1 if one needs a person's attention, or if other machines have journals.
+    Return 1 if one needs a person's attention, or if other machines have journals. Raises `StudyError` for a
+    simulated study.
     """
     folder = open_study(asked.study)
     folder.require_people()

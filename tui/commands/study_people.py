@@ -124,7 +124,7 @@ class SyncStudy(Request):
 
 
 def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
-    """Update a study's folder with this machine's attempts."""
+    """Update a study's folder with this machine's attempts, after merging another copy if one is given."""
     done = synchronise(study, path_of(wanted.other) if wanted.other else None)
     if as_json:
         print_json("gistpoint.study-sync/1", asdict(done))

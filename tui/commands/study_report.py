@@ -53,7 +53,8 @@ class ReportPage(Request):
 def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     """Write the report of a study. Return 1 if an analysis failed.
 
-    Raises `UserError` if there is no folder for the file.
+    Raises `UserError` if there is no folder for the file, if a file can't be written, or if packages for the
+    page are missing.
     """
     if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
         raise UserError(

@@ -65,7 +65,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
 
 
 def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
-    """Print the half-widths to expect, and record them in the study's log."""
+    """Print the expected half-widths of the primary estimate, and record them in the study's log."""
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         found = record_power(study, wanted, work.run)
     if as_json:

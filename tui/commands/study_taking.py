@@ -51,8 +51,9 @@ def join(asked: TakePart) -> int:
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
     """Return the app in which a participant takes part in a study.
 
-    `again` says how to continue on another day; if it is empty, the app names the command. Raises
-    `StudyError` if the participant can't take part now.
+    `again` describes how to continue on another day; if it is empty, the app names the command. Raises
+    `StudyError` if the participant can't take part now, and `EndpointError` if a model of the study can't be
+    used.
     """
     from gistpoint.sessions.studies.drafts import FormDrafts
     from gistpoint.sessions.studies.taking import Participation

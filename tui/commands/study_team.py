@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def sharing(asked: StudyShown) -> int:
-    """Put a study on the team's store."""
+    """Put a study on the team's store. Raises `StudyError` if no store is chosen."""
     require_extra()
     from gistpoint.sessions.team.study_sharing import share
 

@@ -31,7 +31,8 @@ class ImportCall(ImportRecords):
 def import_records(wanted: ImportCall) -> int:
     """Import the records that are not stored yet, and print a row for each.
 
-    Return 1 if a record was refused or has to wait.
+    With `pending`, only list the records that wait. Return 1 if a record was refused or has to wait. Raises
+    `CancelledError` if the work was stopped, after printing the outcomes so far.
     """
     locations = Locations.of_user()
     ledger = ImportLedger(locations.imports / f"{wanted.data_set}.json")

@@ -104,9 +104,10 @@ class GenerateCall(GenerateTasks):
 
 
 def generate(wanted: GenerateCall) -> int:
-    """Make tasks from all sources, and print their ids and the tables.
+    """Make tasks from all sources, and print their ids and tables; with `list`, only print the candidates.
 
-    Return 1 if a source gave fewer tasks than requested.
+    Return 1 if a source yielded fewer tasks than requested. Raises `CancelledError`, or the `UserError` that
+    stopped the work.
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
@@ -168,7 +169,10 @@ def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) ->
 
 
 def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str], ModelTerms] | None:
-    """Begin to record the spending, and return the model's terms for each library; None without a model."""
+    """Begin to record the spending, and return a function from a library to the model's terms.
+
+    Return None if no model is used.
+    """
     if spending is None:
         return None
     spending.begin()

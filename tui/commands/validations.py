@@ -89,7 +89,10 @@ class ShowValidations(Request):
 
 
 def state(asked: ShowValidations) -> int:
-    """Print a row for each task, all annotations, or the agreement of two validators."""
+    """Print a row for each task, all annotations, or the agreement of two validators.
+
+    Raises `UserError` for a name under which there are no validations.
+    """
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
     if asked.merge:

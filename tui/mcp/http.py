@@ -41,7 +41,7 @@ PATH = "/mcp"
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The address at which the server listens, and its names."""
+    """The address on which the server listens, and its names."""
 
     host: str
     port: int
@@ -162,7 +162,11 @@ def build_app(
 
 
 def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
-    """Serve until the process is asked to stop. Raises `UserError` if the address is not available."""
+    """Serve until the process is asked to stop.
+
+    Raises `UserError` if the address is not available, and `OSError` if the certificate or its key can't be
+    read or used.
+    """
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]

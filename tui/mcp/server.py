@@ -190,7 +190,7 @@ async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
 
 
 def _client(ctx: Context) -> Mapping[str, Any]:
-    """Return the version of the protocol, and under `client` the client's report on itself, shortened."""
+    """Return the protocol's version and, under `client`, what the client reports on itself, shortened."""
     params = ctx.session.client_params
     reported = {"protocol": ctx.session.protocol_version[:_REPORTED]}
     if params is None:

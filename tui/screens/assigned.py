@@ -111,7 +111,7 @@ class AssignedTable(Table[AssignedTask]):
 
 
 class AssignedScreen(BaseScreen[None]):
-    """A table of tasks, with a description of the one under the cursor."""
+    """The screen with a table of tasks, and a description of the one under the cursor."""
 
     CSS_PATH = "assigned.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.ASSIGNED)]
@@ -123,14 +123,14 @@ class AssignedScreen(BaseScreen[None]):
     words = query_one("#assigned-words", Plain)
 
     class Asked(Message):
-        """Asks the app to open a task: to begin it, to continue it, or to show its result."""
+        """A request to the app to open a task: to begin it, to continue it, or to show its result."""
 
         def __init__(self, row: AssignedTask) -> None:
             super().__init__()
             self.row = row
 
     class Shown(Message):
-        """Asks the app to load the tasks again, because the screen is on top again."""
+        """A request to the app to load the tasks again, because the screen is on top again."""
 
     def __init__(self, code: str) -> None:
         """`code` is the participant's pseudonymous code."""

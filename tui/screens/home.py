@@ -99,28 +99,28 @@ class HomeScreen(BaseScreen[None]):
     header = query_one(HeaderBar)
 
     class StartAsked(Message):
-        """Asks the app for a new attempt at a task."""
+        """A request to the app for a new attempt at a task."""
 
         def __init__(self, task_id: str) -> None:
             super().__init__()
             self.task_id = task_id
 
     class OpenAsked(Message):
-        """Asks the app to resume an attempt, or to show its result if it has ended."""
+        """A request to the app to resume an attempt, or to show its result if it has ended."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
 
     class ReviewAsked(Message):
-        """Asks the app to show the record of an attempt step by step."""
+        """A request to the app to show the record of an attempt step by step."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
 
     class TourAsked(Message):
-        """Asks the app for the tour."""
+        """A request to the app for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
         """`services` returns the services. It may have to make them, so it is first called in a thread."""
@@ -416,7 +416,7 @@ class HomeScreen(BaseScreen[None]):
             self.post_message(self.OpenAsked(summary.attempt_id))
 
     def next_untried(self, task_id: str) -> str:
-        """Return the id of the first task without an attempt after `task_id` in the list; empty if none."""
+        """Return the id of the next untried task after `task_id`, wrapping around; empty if there is none."""
         ids = [row.task_id for row in self.tasks.records]
         untried = {row.task_id for row in self.tasks.records if row.last is None} - {task_id}
         start = ids.index(task_id) + 1 if task_id in ids else 0

@@ -28,7 +28,7 @@ class KindScreens:
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None
     ) -> SolveScreen:
-        """Return the screen for an attempt under way. `terms` are those of a study; None outside of one."""
+        """Return the screen for an attempt under way. `terms` are a study's; None outside of a study."""
         from gistpoint.tui.screens.solve.screen import SolveScreen
         from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY
 
@@ -59,7 +59,7 @@ class GistScreens(KindScreens):
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None
     ) -> SolveScreen:
-        """Return the solve screen for a gist. `terms` are those of a study; None outside of one."""
+        """Return the solve screen for a gist. `terms` are a study's; None outside of a study."""
         from gistpoint.tui.screens.gist.screen import GistScreen
         from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY
 

@@ -46,7 +46,7 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 AfterSummary = Literal["review", "task"]
-"""What follows a summary: the attempt's record, or the next task. None is home."""
+"""What follows a summary: the attempt's record, or the next task; None for home."""
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
 """Confirms a pass and returns the outcome. Called in a thread."""

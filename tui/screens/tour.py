@@ -129,7 +129,10 @@ class Tour:
 
     @classmethod
     def begin(cls, services: Services, opening: Opening) -> Tour:
-        """Begin the practice attempt. Raises the same errors as `Services.start`."""
+        """Begin the practice attempt. Raises `CancelledError` if the user cancels the opening.
+
+        Raises `UserError` if the code can't be isolated or the task can't be unpacked.
+        """
         folder = Path(tempfile.mkdtemp(prefix="gistpoint-tour-"))
         try:
             attempts = AttemptStore(folder, services.clock, "tour")

@@ -31,7 +31,7 @@ class _Question:
 
 
 class ServedDriver(WebDriver):
-    """Reads no more input than the app handles, and drops input that arrives after the program has ended."""
+    """A driver that reads no more input than the app handles, and drops input after the program has ended."""
 
     _posted = 0
 

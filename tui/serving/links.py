@@ -1,4 +1,4 @@
-"""The links of participants, which say who may connect, and to which tasks or study.
+"""The links of participants, which determine who may connect, and to which tasks or study.
 
 Only the hash of a link's token is stored. The token itself is the password and the cookie, so that a
 restarted server has no session to remember (decision 98).
@@ -24,7 +24,7 @@ TOKEN_BYTES = 32
 
 
 class LinksError(UserError):
-    """The links can't be read, or a link does not exist."""
+    """Links that can't be read, or a link that does not exist."""
 
 
 class Assigned(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -79,6 +79,7 @@ class LinkBook:
         """Assign tasks or a study. Return the tokens of new links by participant.
 
         The tokens can't be recovered later. Participants keep an existing link unless they are in `renew`.
+        Raises `LinksError` if the file can't be read.
         """
         renewed, made = set(renew), dict[str, str]()
         with self._changing() as links:
@@ -92,13 +93,16 @@ class LinkBook:
         return made
 
     def revoke(self, who: str) -> None:
-        """Remove a participant's link. Raises `LinksError` if there is none."""
+        """Remove a participant's link. Raises `LinksError` if there is none, or if the file can't be read."""
         with self._changing() as links:
             if links.pop(who, None) is None:
                 raise LinksError(f"{who} has no link.", hint="`gistpoint serve links` lists who has one.")
 
     def holder(self, token: str) -> str:
-        """Return the participant with a token; an empty string if there is none."""
+        """Return the participant with a token; an empty string if there is none.
+
+        Raises `LinksError` if the file can't be read.
+        """
         wanted = hash_of(token)
         return next(
             (who for who, link in self.all().items() if secrets.compare_digest(link.sha256, wanted)), ""
@@ -121,7 +125,7 @@ def hash_of(token: str) -> str:
 def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the names of tasks by participant, from lines like `P01 = ["TASK", "TASK"]`.
 
-    Raises `LinksError` if the file can't be read, or if a participant has no tasks.
+    Raises `LinksError` if the file can't be read or names no participant, or if a participant has no tasks.
     """
     try:
         values = read_toml(path)

@@ -73,9 +73,9 @@ def _kind(error: BaseException | None) -> str:
 
 HEARTBEAT_S = 15.0
 BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
-"""The number of wrong links or cookies that are answered per address, and the period in seconds.
+"""The number of wrong links or cookies answered per address in a period, and the period in seconds.
 
-Further ones must wait.
+Further requests with a wrong link or cookie must wait.
 """
 WATCH_S = 2.0
 """Seconds between two checks of whether a link was revoked."""
@@ -99,7 +99,7 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 @dataclass(frozen=True, slots=True)
 class ServedPlace:
-    """The address at which the server listens, and the one that browsers use."""
+    """The address on which the server listens, and the address that browsers use."""
 
     host: str
     port: int
@@ -124,7 +124,7 @@ class Window:
 
 
 class ParticipantServer(Server):
-    """Runs a separate program for each participant, and refuses everything else."""
+    """A server that runs a separate program for each participant, and refuses everything else."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class ParticipantServer(Server):
     ) -> None:
         """`arguments` returns a participant's arguments for `gistpoint`; `sessions` is the limit of programs.
 
-        `log` gets lines. Only the links of `people` are accepted.
+        `log` is called with each line of the log. Only the links of `people` are accepted.
         """
         super().__init__("", host=place.host, port=place.port, title="gistpoint")
         self._links, self._people, self._place, self._arguments = links, frozenset(people), place, arguments
@@ -146,10 +146,7 @@ class ParticipantServer(Server):
         self._windows: dict[str, Window] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._newest: dict[str, web.WebSocketResponse] = {}
-        """The latest window of each participant.
-
-        Of several that wait, only this one gets the turn.
-        """
+        """The latest window of each participant. If several windows wait, only this one gets the turn."""
         self._connections = Connections(_bounds(place))
         self._bad: dict[str, deque[float]] = {}
         self._stopping = False
@@ -161,7 +158,7 @@ class ParticipantServer(Server):
     # Routes
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(client_max_size=1024, middlewares=[self._door])
+        app = web.Application(client_max_size=1024, middlewares=[self._admit])
         app.add_routes(
             [
                 web.get("/p/{token}", self._enter),
@@ -175,7 +172,7 @@ class ParticipantServer(Server):
         return app
 
     @web.middleware
-    async def _door(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
+    async def _admit(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
         """Refuse requests for another host name or an unknown path, and set the headers of every answer."""
         self._connections.asked(peer_of(request.transport))
         try:
@@ -215,7 +212,7 @@ class ParticipantServer(Server):
         link was opened from another site, such as a web mailer (decision 98).
         """
         token = request.match_info["token"]
-        if not self._who(token):
+        if not self._participant_of(token):
             raise self._not_known(request, web.HTTPNotFound)
         answer = web.Response(body=_own_page("entry.html"), content_type="text/html", charset="utf-8")
         answer.set_cookie(COOKIE, token, path=ROOM, httponly=True, samesite="Strict", secure=self._secure)
@@ -240,7 +237,7 @@ class ParticipantServer(Server):
         passed = request.headers.get("X-Forwarded-For", "") if self._place.behind_proxy else ""
         return passed.rpartition(",")[2].strip() or request.remote or ""
 
-    def _who(self, token: str) -> str:
+    def _participant_of(self, token: str) -> str:
         who = self._links.holder(token) if token else ""
         return who if who in self._people else ""
 
@@ -250,7 +247,7 @@ class ParticipantServer(Server):
         A missing cookie does not count as a wrong one.
         """
         token = request.cookies.get(COOKIE, "")
-        who = self._who(token)
+        who = self._participant_of(token)
         if not who:
             raise self._not_known(request, web.HTTPForbidden) if token else web.HTTPForbidden(text=_NO_LINK)
         return token, who
@@ -318,7 +315,7 @@ class ParticipantServer(Server):
         """Return the reason why no program can start for a participant now; empty if one can."""
         if self._stopping:
             return STOPPED
-        if self._who(token) != who:
+        if self._participant_of(token) != who:
             return REVOKED
         return FULL if len(self._windows) >= self._most else ""
 
@@ -356,7 +353,7 @@ class ParticipantServer(Server):
         while True:
             await asyncio.sleep(WATCH_S)
             try:
-                revoked = self._who(token) != who
+                revoked = self._participant_of(token) != who
             except UserError as error:
                 self._log(str(error))
                 continue
@@ -397,9 +394,9 @@ class ParticipantServer(Server):
     # The server
 
     async def run(self, listening: Callable[[str], None]) -> None:
-        """Serve until SIGINT or SIGTERM. `listening` gets the address once the server listens.
+        """Serve until SIGINT or SIGTERM. `listening` is called with the address once the server listens.
 
-        Raises `UserError` if the address is not available.
+        Raises `UserError` if the certificate or the address can't be used.
         """
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -91,19 +91,19 @@ class ParticipantSession(AppService):
         write_bytes: Callable[[bytes], Awaitable[None]],
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` follow `gistpoint`. `log` gets sentences for the person who runs the server."""
+        """`arguments` follow `gistpoint`. `log` is called with sentences for the server's operator."""
 
-        async def nothing(words: str = "") -> None:
+        async def ignore(words: str = "") -> None:
             """Ignore the program's requests to open a page or offer a file."""
 
         super().__init__(
-            "", write_bytes=write_bytes, write_str=nothing, close=nothing, download_manager=DownloadManager()
+            "", write_bytes=write_bytes, write_str=ignore, close=ignore, download_manager=DownloadManager()
         )
         self._arguments, self._log = arguments, log
         self._focused = self._drawn = False
         self._complaints: asyncio.Task[bytes] | None = None
         self.ended = asyncio.Event()
-        """Set once the program has ended or draws nothing any more."""
+        """Set once the program has ended or no longer draws."""
         self.last_words = ""
         """The last message to the participant."""
 
@@ -208,12 +208,12 @@ class ParticipantSession(AppService):
         assert process.stdout is not None
         # The output is still read, since a program that can't write can't quit.
         unseen = asyncio.create_task(_tail(process.stdout))
-        await self._have_it_end(process)
+        await self._make_it_end(process)
         unseen.cancel()
         await self._log_complaints()
         process._transport.close()  # type: ignore[attr-defined] # or its children may keep our pipes open
 
-    async def _have_it_end(self, process: Process) -> None:
+    async def _make_it_end(self, process: Process) -> None:
         # Behind input that the program has not read, the message would have to wait.
         if not self.stdin.transport.get_write_buffer_size():
             self._write_meta("quit")

@@ -42,7 +42,7 @@ class _Fit:
     """The parts of the line that are drawn."""
 
     title: int
-    """The fewest cells to which the title is cut."""
+    """The minimum number of cells to which the title is cut; with 0, it may be left out."""
     nouns: bool
     pips: int
     """The largest budget that is drawn with pips."""
@@ -66,8 +66,8 @@ _FITS = (
 class BudgetBar(OneLine):
     """A line with the title, the remaining budgets with a pip for each unit, the clock and the isolation.
 
-    If the line is narrow, the nouns go first, then the pips of large budgets, then all pips; the title is cut
-    last.
+    If the line is narrow, the nouns are left out first, then the pips of large budgets, then all pips; the
+    title is cut last.
     """
 
     DEFAULT_CSS = """

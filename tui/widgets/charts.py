@@ -39,7 +39,7 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
 
 
 def bar_lines(rows: Sequence[Bar], width: int) -> list[list[tuple[str, str]]]:
-    """Return bars as `bars` does, but as lines, each of pieces of plain text with their styles."""
+    """Return the lines of `bars`, each as a list of plain texts with their styles."""
     names = max((cell_len(row.name) for row in rows), default=0)
     words = max((len(row.words) for row in rows), default=0)
     room = max(0, width - names - words - 2)
@@ -70,7 +70,7 @@ def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
 
 
 def gauge(done: float, total: float, width: int) -> str:
-    """Return a bar of `width` cells, filled by the share done; empty if the total is 0."""
+    """Return a bar of `width` cells, filled by the share done; empty if total or width is not positive."""
     if total <= 0 or width <= 0:
         return ""
     full = min(width, max(0, round(done / total * width)))

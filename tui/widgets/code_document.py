@@ -67,13 +67,13 @@ class CodeDocument(Document):
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Replace a part of the text."""
         top, bottom = sorted((start[0], end[0]))
-        gone = self._lines[top : bottom + 1]
+        old_lines = self._lines[top : bottom + 1]
         result = super().replace_range(start, end, text)
         del self._open[top + 1 :]
         if self._widest is not None:
-            come = self._lines[top : result.end_location[0] + 1]
-            loses = max(map(self._width, gone), default=0) == self._widest
-            self._widest = None if loses else max(self._widest, *map(self._width, come))
+            new_lines = self._lines[top : result.end_location[0] + 1]
+            loses_widest = max(map(self._width, old_lines), default=0) == self._widest
+            self._widest = None if loses_widest else max(self._widest, *map(self._width, new_lines))
         return result
 
     def get_size(self, tab_width: int) -> Size:

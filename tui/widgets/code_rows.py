@@ -35,7 +35,7 @@ class CodeRow:
 
 @dataclass(frozen=True, slots=True)
 class RowStyles:
-    """The styles of a row's parts; those of `syntax` by kind of token."""
+    """The styles of a row's parts. `syntax` contains a style for each kind of token."""
 
     base: Style
     line: Style

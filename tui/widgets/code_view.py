@@ -25,7 +25,7 @@ REGEX_SECONDS = 0.5
 
 
 class PatternError(UserError):
-    """A pattern is not a valid regular expression, or takes too long."""
+    """A pattern that is not a valid regular expression, or takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Matches:
 
 
 def find_all(text: str, pattern: str, *, regex: bool = False) -> Matches:
-    """Return all matches of a pattern; a literal pattern matches in upper and lower case.
+    """Return all matches of a pattern; case is ignored for a literal pattern.
 
     Raises `PatternError` for a regular expression that is invalid or takes more than `REGEX_SECONDS`.
     """
@@ -92,7 +92,7 @@ MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 _MARKED = 500
-"""The maximum number of matches that are marked in the scroll bar, which has fewer rows than that."""
+"""Fewer than twice this number of matches are marked in the scroll bar, which has fewer rows than that."""
 
 
 class CodeView(LineView):
@@ -244,9 +244,9 @@ class CodeView(LineView):
     def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
         """Highlight all matches of a pattern, and return their number; an empty pattern ends the search.
 
-        Literal text matches in upper and lower case. The cursor moves to the first match at or after its
-        place, or after `start` (line and column). Raises `PatternError` for a regular expression that is
-        invalid or takes too long.
+        Case is ignored unless `regex` is set. The cursor moves to the first match at or after its place, or
+        after `start` (line and column). Raises `PatternError` for a regular expression that is invalid or
+        takes too long.
         """
         self._forget_search()
         self._matches = find_all(self.text, pattern, regex=regex)

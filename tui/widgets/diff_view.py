@@ -68,7 +68,7 @@ class SideTokens:
 
 
 def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[PaneLine]:
-    """Return the lines of a unified view. A diff of one whole text needs no `headers` of hunks."""
+    """Return the lines of a unified view. `headers` adds hunk headers, which a whole text does not need."""
     found: list[PaneLine] = []
     for diff in files:
         found.append(PaneLine(_title(diff), heading=True))
@@ -83,7 +83,10 @@ def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[Pa
 
 
 def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[list[PaneLine], list[PaneLine]]:
-    """Return the lines of both sides of a side-by-side view: the same number for each side."""
+    """Return the lines of both sides of a side-by-side view: the same number for each side.
+
+    Without `headers`, the headers of hunks are left out.
+    """
     left: list[PaneLine] = []
     right: list[PaneLine] = []
     for diff in files:
@@ -244,7 +247,7 @@ class DiffPane(CodeView):
         ]
 
     def line_style(self, line: int) -> str:
-        """Return the background of a line, which shows its kind of change; empty if it has none."""
+        """Return the style of a heading, or the background for a line's kind of change; empty for none."""
         if line >= len(self._pane_lines):
             return ""
         shown = self._pane_lines[line]
@@ -255,7 +258,10 @@ class DiffPane(CodeView):
         return (_ANSI if self.app.native_ansi_color else _BACKGROUNDS).get(shown.line.kind, "")
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line, from the old or the new text; None if they are not known yet."""
+        """Return the tokens of a line, from the old or the new text.
+
+        None if they are not known yet, for headings and gaps, and for changed lines in ANSI colours.
+        """
         shown = self._pane_lines[line].line if line < len(self._pane_lines) else None
         ansi_change = (
             self.app.native_ansi_color and shown is not None and shown.kind is not DiffLineKind.CONTEXT
@@ -357,7 +363,7 @@ class DiffView(Horizontal):
         first_line: int = 1,
         brief: bool = False,
     ) -> None:
-        """Show how `after` differs from `before`. Long texts are compared in a thread.
+        """Show how `after` differs from `before`. Long texts are compared in a thread, and not coloured.
 
         With `whole`, unchanged lines are shown as well. `first_line` is the line of the file at which both
         texts start. A `brief` diff has no headings, and one unchanged line around each change.
@@ -380,7 +386,7 @@ class DiffView(Horizontal):
         self._lay_out()
 
     def search(self, pattern: str, *, regex: bool = False) -> int:
-        """Search the current pane; see `CodeView.search`."""
+        """Search the current pane, and return the number of matches; see `CodeView.search`."""
         return self.pane.search(pattern, regex=regex)
 
     def focus(self, scroll_visible: bool = True) -> DiffView:

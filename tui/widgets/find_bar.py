@@ -38,7 +38,7 @@ def find_in(view: CodeView) -> None:
 
 
 class FindBar(Horizontal):
-    """The query, the number of matches, and the keys.
+    """A bar with the query, the number of matches, and the keys.
 
     Enter focuses the text, where `n` and `N` continue; Escape ends the search.
     """
@@ -94,7 +94,7 @@ class FindBar(Horizontal):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place of the query, which is offered again after Escape has ended the search."""
+        """The draft of the query, which is offered again after Escape has ended the search."""
         return cast("BaseScreen[object]", self.screen).draft("find")
 
     @on(Input.Changed)

@@ -71,7 +71,7 @@ class QuestionField(Vertical):
 
     @property
     def draft(self) -> Any:
-        """The input so far, in the form that `fill` takes; None if there is none."""
+        """The input so far, in the form that `fill` accepts; None if there is none."""
         raise NotImplementedError
 
     def fill(self, draft: Any) -> None:
@@ -211,7 +211,7 @@ class WordsField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The text; None if it is empty."""
+        """The text; None if it is blank."""
         return self.area.text if self.answered else None
 
     @property

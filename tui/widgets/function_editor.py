@@ -65,7 +65,7 @@ def needs_seal(text: str) -> bool:
 
 
 class TextSeal:
-    """Replaces characters that an editor would interpret or lose with private-use characters.
+    """A mapping of the characters that an editor would interpret or lose to private-use characters.
 
     An editor that splits lines at form feeds, or encodes lone surrogates, would change a text by loading it.
     `open` reverts `close` for texts without characters of the private-use area in question.
@@ -112,7 +112,7 @@ _UNDONE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CodeState:
-    """The state of a text: why Python can't parse it, and the lines added to and removed from its start."""
+    """Why Python can't parse a text, and how many lines were added to and removed from `start` to get it."""
 
     fault: Fault | None = None
     added: int = 0
@@ -308,7 +308,7 @@ class FunctionEditor(WritingArea):
         self._check_after(PAUSE_SECONDS)
 
     def action_leave(self) -> None:
-        """Focus the next widget, after which Tab moves on."""
+        """Focus the next widget, in which Tab moves the focus again."""
         self.screen.focus_next()
 
     def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:

@@ -133,7 +133,7 @@ def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, 
 
 
 def figures(score: Mapping[str, Any]) -> str:
-    """Return the figures of a score, in the form that `core.kinds.gist.score` writes, in one line."""
+    """Return a line with the figures of a score, which has the form that `core.kinds.gist.score` writes."""
     if not score:
         return "not scored yet"
     error = score.get("error")

@@ -12,7 +12,7 @@ from gistpoint.tui.widgets.one_line import OneLine
 from gistpoint.tui.widgets.plain import plain_line
 
 _LEAST = 12
-"""The fewest characters of the name for which the first field is still drawn."""
+"""The minimum number of characters of the name for which the first field is still drawn."""
 
 
 class HeaderField(NamedTuple):

@@ -195,7 +195,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         return label
 
     def render_label(self, node: TreeNode[TreeEntry], base_style: RichStyle, style: RichStyle) -> Text:
-        """Return the label of a node; if it is at the cursor, with the price of opening it."""
+        """Return the label of a node; if it is unknown and at the cursor, with the price of opening it."""
         label = super().render_label(node, base_style, style)
         if node.data is None or self._known(node.data) is not None or node is not self.cursor_node:
             return label

@@ -134,7 +134,7 @@ class LineView(LineCanvas):
         self._wanted_cell = 0
         self._wants_sight = False
         self._top = (0, 0)
-        """The index and the column of the part of a line that is at the top."""
+        """The index of the line at the top of the view, and the column at which its visible part begins."""
         self._cursor_seen = True
         """Whether the cursor was visible before the size changed."""
 
@@ -524,7 +524,7 @@ class LineView(LineCanvas):
         self._show_cursor()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Wrap the lines to the new width, with the same line at the top, and the cursor still visible.
+        """Wrap the lines to the new width. Keep the same line at the top, and the cursor visible if it was.
 
         A cursor that was placed before the width was known is shown.
         """

@@ -37,7 +37,7 @@ _HEAD = 3
 _BEGINS = re.compile(r"\s*(?:[-*+•:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
 """Matches a line that begins an entry of a list, a field or a table."""
 _FULL_LINE = 50
-"""The fewest characters of a line that was wrapped, rather than ended."""
+"""The minimum number of characters of a line that was wrapped, rather than ended."""
 _PROSE = "italic"
 _HEADINGS = ("bold underline $text-primary", "bold $text-primary")
 _LOOKS = {"code": "$text-accent", "bold": "bold"}
@@ -167,7 +167,7 @@ class MarkdownText(TextView):
     # Drawing
 
     def line_style(self, line: int) -> str:
-        """Return the style of a heading; empty for any other line."""
+        """Return the style of a heading, or of prose in a block; empty for any other line."""
         return "" if self.as_source or line >= len(self._drawn) else self._drawn[line].style
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
@@ -181,7 +181,7 @@ class MarkdownText(TextView):
         return marked + super().spans(line, start, end)
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line of code; None for other lines."""
+        """Return the tokens of a line of code; None for other lines, and until the code is highlighted."""
         return super().line_tokens(line) if self.as_source else self._blocks.get(line)
 
     def _colour_blocks(self) -> None:

@@ -20,7 +20,7 @@ _BEFORE = "‹"
 
 
 class NameTabs(Widget):
-    """As many names as fit, among them always the current one, in brackets."""
+    """A line with as many names as fit, always including the current one, in brackets."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name-tabs--current"}
     DEFAULT_CSS = """

@@ -23,7 +23,7 @@ def plain_line(text: str) -> Content:
 
 
 def plain_cell(text: str, style: str | Style = "") -> Text:
-    """Return a text as a literal line for table cells and tree labels, which take only Rich text."""
+    """Return a text as a literal line for table cells and tree labels, which accept only Rich text."""
     return Text(visible_line(text), style=style, no_wrap=True, end="")
 
 

@@ -31,7 +31,7 @@ from gistpoint.tui.widgets.fitted import Fitted
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 _LONGEST = 500
-"""The characters of a cell that are measured. No terminal is wider."""
+"""The number of characters of a cell that are measured. No terminal is wider."""
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts of a cell, which is visible without colours."""
 _INDENT = "  "
@@ -142,7 +142,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other records.
 
-        The cursor is on the one with the key `at`, or else stays on the same record.
+        The cursor moves to the record with the key `at`, or else stays on the same record.
         """
         self.records = list(records)
         self.rearrange(at)
@@ -325,7 +325,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _summary(self, heading: Heading) -> tuple[str, ...]:
-        """Return a heading's text for each column; empty for columns without a summary and that of groups."""
+        """Return a heading's text for each column; empty for the groups' column or without a summary."""
         rows, texts = self._summaries.get(heading.group, ((), ()))
         same_rows = len(rows) == len(heading.rows) and all(map(is_, rows, heading.rows))
         if texts and same_rows:

@@ -30,11 +30,14 @@ _WIDE = (
 """A pattern of characters that may take two cells. It is compiled for the first text that isn't ASCII."""
 
 _EXACT = 20_000
-"""The length of a non-ASCII line above which it is wrapped at a quarter of the width, without measuring."""
+"""The length of a non-ASCII line, in characters, above which it is wrapped at a quarter of the width.
+
+Measuring such a line would take too long.
+"""
 
 
 _BY_WORDS = 1_000_000
-"""The length of a line above which it is wrapped without regard to words."""
+"""The length of a line, in characters, above which it is wrapped without regard to words."""
 
 
 class TextLines:

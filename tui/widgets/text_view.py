@@ -152,7 +152,7 @@ class TextView(CodeView):
             self.place(self.scroll_offset.x, max(0, len(self.rows) - self.sight.height))
 
     def validate_terminal(self, terminal: bool) -> bool:
-        """Return whether to interpret the text, which may not be allowed."""
+        """Return whether to interpret the text; always False if `can_interpret` is not set."""
         return terminal and self.can_interpret
 
     def watch_terminal(self) -> None:

@@ -136,7 +136,7 @@ def turn_words(turn: ModelTurn) -> str:
 
 
 class TakeAsked(Message):
-    """Asks the app to continue an attempt that no process has open. `by` is the person's pseudonym."""
+    """A request to the app to continue an attempt that no process has open. `by` is a pseudonym."""
 
     def __init__(self, attempt_id: str, by: str = "") -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class TakeAsked(Message):
 
 
 class GiveAsked(Message):
-    """Asks the app to give an attempt back to the model, with a note to it."""
+    """A request to the app to give an attempt back to the model, with a note to the model."""
 
     def __init__(self, attempt_id: str, note: str) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ def take_words(state: AttemptState) -> str:
 
 
 class AttemptWatchScreen(BaseScreen[None]):
-    """The attempt, read-only except for taking it over and giving it back."""
+    """The screen of an attempt, read-only except for taking it over and giving it back."""
 
     CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -396,7 +396,10 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
 
     def _step_in(self, state: AttemptState) -> None:
-        """Take over a requested attempt once it is free, and ask once whether to give back one just left."""
+        """Take over a requested attempt once it is free, and ask once whether to give back one just left.
+
+        If the attempt has ended, the request is withdrawn.
+        """
         if self._asking is not None and state.ended:
             self._withdraw()
             self.app.notify("The attempt ended before the model handed it over.", severity="warning")

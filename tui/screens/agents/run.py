@@ -58,7 +58,7 @@ class RunWatchScreen(BaseScreen[None]):
     header = query_one(HeaderBar)
 
     class AttemptAsked(Message):
-        """Asks the app to watch an attempt."""
+        """A request to the app to watch an attempt."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()

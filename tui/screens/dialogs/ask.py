@@ -53,7 +53,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     def __init__(self, title: str, *, asked: str = "", drafts: DraftPlace | None = None) -> None:
         """`asked` identifies the question among those of its screen; by default, the title does.
 
-        `drafts` is the place of what was typed but not sent; by default, the screen below provides it.
+        `drafts` is where unsent text is saved; by default, the screen below provides it.
         """
         super().__init__()
         self._title, self._asked = title, asked or title
@@ -77,7 +77,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Offer again what was typed earlier, but not sent, for the same question.
+        """Restore text that was typed earlier for the same question, but not sent.
 
         By now, the subclass has filled its fields, because Textual calls a subclass's handler first.
         """
@@ -98,7 +98,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
     @on(Input.Changed)
     def keep_drafts(self) -> None:
-        """Keep what is typed, which Escape and the end of the screen must not lose."""
+        """Save the typed text, which Escape and the end of the screen must not lose."""
         if self._drafts is None or self._is_left:
             return
         texts = {name: field.value for name, field in self._fields().items()}
@@ -286,12 +286,12 @@ class Reasoned:
 
 
 class Choices(OptionList):
-    """A list in which one choice is selected. A character marks this choice, and not only a colour."""
+    """A list with one chosen item, which is marked by a character as well as by a colour."""
 
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
     ) -> None:
-        """`marks` are those of the chosen label and of the others. `enter_words` describe Enter."""
+        """`marks` are the marks of the chosen label and of the others. `enter_words` describe Enter."""
         self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks
@@ -355,7 +355,7 @@ class ReasonDialog(Dialog[Reasoned]):
 
     @on(OptionList.OptionSelected)
     def choose(self) -> None:
-        """Answer, or move to the field."""
+        """Answer if the dialog was created with `at_once`; otherwise move to the field."""
         if self._at_once:
             self._answer()
         else:
@@ -463,7 +463,7 @@ _WAIT_SECONDS = 0.2
 
 
 class ConsentPrompt:
-    """Asks for consent to run code without isolation, in an app.
+    """A prompt in an app that asks for consent to run code without isolation.
 
     `ask` blocks, so it must not be called in the thread of the event loop.
     """

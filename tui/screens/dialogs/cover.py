@@ -1,4 +1,4 @@
-"""Screens that cover code and instructions during a pause and after a long time without input."""
+"""Screens that cover code and instructions during a pause and after a long period without input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.plain import Plain
 
 
 class PauseCover(BaseScreen[bool]):
-    """Hides code and instructions during a pause. Dismissed with True to resume, with False to leave."""
+    """A screen that hides the code during a pause. Dismissed with True to resume, or False to leave."""
 
     CSS_PATH = "dialogs.tcss"
     HELP_PAGE = "pause"
@@ -53,7 +53,7 @@ class PauseCover(BaseScreen[bool]):
 
 
 class IdleCover(BaseScreen[Literal["worked", "away"]]):
-    """Hides code and instructions until the solver reports whether the time without input was work.
+    """A screen that hides the code until the solver reports whether an idle period was work.
 
     Neither answer is the default.
     """
@@ -71,7 +71,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
-        """Show the length of the time without input, and the meaning of the answers."""
+        """Show the length of the period without input, and the meaning of the answers."""
         span = duration(self._idle_ms)
         with framed(Vertical(classes="cover"), "Are you there?"):
             yield Plain(f"No key was pressed for {span}. Code and instructions are hidden until you answer.")

@@ -59,7 +59,7 @@ from gistpoint.tui.widgets.plain import Plain, plain_cell, plain_line
 
 
 class TracePane(StatePane):
-    """The trace that a call returned: the files in the order of first touch, with their functions below.
+    """A pane with the latest trace: the files in the order of first touch, with their functions below.
 
     It is empty until a trace has been requested.
     """
@@ -194,7 +194,7 @@ class GistPane(EditorPane):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
 
     class ScoreWanted(Message):
-        """Asks the screen to score the text, because typing has paused and scoring is free."""
+        """A request to the screen to score the text, because typing has paused and scoring is free."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -287,7 +287,7 @@ class GistPane(EditorPane):
         self.switcher.current = "gist-writing"
 
     def draw_frame(self) -> None:
-        """Show whether the text is saved and parses; while an original is shown, keep its frame."""
+        """Show in the frame whether the text is saved and parses, unless the diff or an original is shown."""
         if self.switcher.current == "editor-diff":
             self.frame("gist", "diff against what the last step saved · Alt+D goes back")
         elif self.switcher.current != "gist-original":
@@ -406,7 +406,7 @@ class GistPane(EditorPane):
         self.app.notify(f"line {at.line}: {', '.join(same)}")
 
     def action_flaws(self) -> None:
-        """Choose among all lines that lower a score."""
+        """Let the user choose among all lines that lower a score, and go to the chosen one."""
         found = self.missing_lines()
         if not found:
             self.action_flaw()
@@ -494,7 +494,10 @@ class GistScreen(SolveScreen):
         return super().check_action(action, parameters)
 
     async def action_score(self) -> None:
-        """Score the current gist."""
+        """Score the current gist.
+
+        If scores are unlimited, it must parse; otherwise, the first request only shows the price.
+        """
         await self.area.make("editor")
         self.pane.editor.flush()
         fault = self.pane.fault() if self.pane.scores_freely else None

@@ -49,7 +49,7 @@ class _Phase(Enum):
 
 
 class GlanceScreen(BaseScreen[None]):
-    """Shows one function after another without revealing its version, and saves answers at once.
+    """A screen that shows functions one by one, without revealing their versions, and saves answers at once.
 
     With a limit, the code is hidden after that many seconds. The diffs follow after the whole set, or after
     each answer if `at_once` is set.

@@ -42,7 +42,7 @@ def suggested(reading: Reading) -> GlanceVerdict:
 
 
 class VerdictScreen(BaseScreen[None]):
-    """Shows one diff after another. A verdict is saved at once and can be changed."""
+    """A screen that shows one diff after another. A verdict is saved at once and can be changed."""
 
     CSS_PATH = "glance.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GLANCE_DIFF)]

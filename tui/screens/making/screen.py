@@ -48,7 +48,7 @@ class KeptTable(Table[KeptTask]):
 
 
 class MakingScreen(BaseScreen[None]):
-    """Shows the progress of making tasks, which happens in another thread. Enter opens a kept task."""
+    """The screen with the progress of making tasks in another thread. Enter opens a kept task."""
 
     CSS_PATH = "making.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CAMPAIGN)]
@@ -62,7 +62,7 @@ class MakingScreen(BaseScreen[None]):
     notes = query_one("#making-notes", Plain)
 
     class TaskAsked(Message):
-        """Asks the app to open a task."""
+        """A request to the app to open a task."""
 
         def __init__(self, task_id: str) -> None:
             super().__init__()

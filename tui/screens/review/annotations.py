@@ -260,7 +260,10 @@ class ReviewAnnotations:
         self._view.steps.refresh_record(step.index)
 
     def stopped(self, step: Step) -> None:
-        """Record the step at which the reviewer stops. This writes at once, since the program may end."""
+        """Record the step at which the reviewer stops, if any was seen.
+
+        This writes at once, since the program may end.
+        """
         if (
             self._reviewer is not None
             and self._document is not None

@@ -172,7 +172,7 @@ class CompareScreen(BaseScreen[None]):
         return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
-        """Return the file names if they are short and different, or else the differing parts of the paths."""
+        """Return the file names if short, different and not hidden, or else the differing parts of paths."""
         files = [PurePath(name).name for name in self._names]
         if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files

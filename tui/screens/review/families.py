@@ -8,7 +8,10 @@ from gistpoint.sessions.records.model import OWN_FORMAT, Actor, Step, StepKind
 
 
 class Family(StrEnum):
-    """Steps that are hidden together. Scores, endings, errors and unreadable steps belong to no family."""
+    """A family of steps that are hidden together.
+
+    Scores, endings, errors and unreadable steps belong to no family.
+    """
 
     HARNESS = "harness"
     """Bookkeeping steps, and the steps of the harness itself."""

@@ -29,7 +29,7 @@ class ShowsGist(Protocol):
 
 
 class GistScoring(ViewJob):
-    """Scores the displayed gist; one score at a time."""
+    """The scoring of the displayed gist, one score at a time."""
 
     NAME = "gist score"
 

@@ -66,13 +66,14 @@ class Rank(IntEnum):
 
 
 class SeveralRunsError(UserError):
-    """A name matches several runs: the user has to choose one."""
+    """A name that matches several runs, of which the user has to choose one."""
 
 
 def opener(name: str) -> Callable[[], RunDocument]:
     """Return a function that opens a run by name. It imports its modules when it is called.
 
-    The function raises `SeveralRunsError` if the name matches several runs.
+    The function raises `SeveralRunsError` if the name matches several runs, and `RunFileError` if it can't be
+    opened.
     """
 
     def opening() -> RunDocument:
@@ -234,7 +235,10 @@ class KnownTask(NamedTuple):
 
 
 def known_task(task_id: str, locations: Locations) -> KnownTask:
-    """Return the stored facts about a task; empty ones if no stored task has the id."""
+    """Return the stored facts about a task.
+
+    They are empty if the id has fewer than 12 characters, or if no task with it can be found and read.
+    """
     from gistpoint.core.kinds.folder import read_answer
     from gistpoint.core.trees import SourceTree
     from gistpoint.sessions.runs.facts import goals_of
@@ -267,7 +271,7 @@ def title_known(header: Run, known: KnownTask) -> str:
 
 
 class RunLoader:
-    """Reads a run in one thread, the only one that parses it.
+    """A loader that reads a run in one thread, the only thread that parses it.
 
     The methods for the screen return at once.
     """
@@ -316,7 +320,7 @@ class RunLoader:
         self.want(first)
 
     def go_on(self, begun: BegunRun) -> Step | None:
-        """Take over an open run, in place of `start`. Return the step to show; None if there is none."""
+        """Take over an open run, instead of `start`. Return the step to show; None if there is none."""
         self.document, self.opened = begun.document, True
         self._take_first(begun.steps)
         self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)

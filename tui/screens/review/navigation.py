@@ -140,7 +140,7 @@ class Player:
 
 
 class Navigation:
-    """Moves the cursor of the review screen within one run."""
+    """The movement of the review screen's cursor within one run."""
 
     def __init__(self, run: VisibleRun, view: ReviewView, *, opens_at: str = "") -> None:
         """`opens_at` is the milestone at which the run opens; if empty, where the reviewer stopped."""

@@ -34,9 +34,9 @@ class OpenRun:
         opens_at: str = "",
         found: FoundHits | None = None,
     ) -> None:
-        """`hides` and `opens_at` are those of `VisibleRun` and `Navigation`.
+        """`hides` and `opens_at` are as in `VisibleRun` and `Navigation`.
 
-        `found` are hits of a search to continue from.
+        `found` contains hits of a search to continue from.
         """
         self.name, self.loader, self._view = name, loader, view
         self.header: Run | None = None

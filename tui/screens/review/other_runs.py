@@ -57,7 +57,7 @@ class ReadyRuns:
 
 
 class OtherRuns:
-    """Opens other runs. `names` are the runs of the list from which the open one was chosen."""
+    """The part of the screen that opens other runs. `names` are the runs in the list of the open one."""
 
     def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
         self._view, self.names = view, names

@@ -74,8 +74,8 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
 def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
     """Return the part of each name that differs from the others, cut at whole words.
 
-    For a single name, return an empty text. If `hidden`, return numbers such as `#1`, since names may reveal
-    the model.
+    If a name has no such part, return its last path segment instead. For a single name, return an empty text.
+    If `hidden`, return numbers such as `#1`, since names may reveal the model.
     """
     if len(names) < 2:
         return [""]
@@ -97,7 +97,7 @@ def _shared_words(names: Sequence[str]) -> str:
 
 
 class PlacesScreen(BaseScreen[None]):
-    """A search in all runs, repeated while the query is typed."""
+    """The screen with a search in all runs, repeated while the query is typed."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES_IN_RUNS)]
@@ -118,7 +118,7 @@ class PlacesScreen(BaseScreen[None]):
         self._lines = FoundLines()
         self._found_in: set[str] = set()
         self._unread: dict[str, str] = {}
-        """The runs that the current search could not read, with the reasons. The job fills it."""
+        """The reasons why the current search could not read runs, by their names. Filled by the job."""
 
     def compose(self) -> ComposeResult:
         """Lay out the search bar with the hits below it."""

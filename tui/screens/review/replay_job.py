@@ -22,7 +22,7 @@ GLYPHS = {"differs": "≠", "could not run": "∅", "not recorded": "?", "same":
 
 
 class ReplayJob(ViewJob):
-    """Replays the open run in a fresh workspace."""
+    """The replay of the open run in a fresh workspace."""
 
     NAME = "replay"
 

@@ -34,7 +34,7 @@ _FEW = 4
 
 
 class Ruler(Widget):
-    """Draws a row of marks and rows of values along the steps of a run.
+    """A strip with a row of marks and rows of values along the steps of a run.
 
     A click goes to the step under the mouse, and dragging goes through the steps.
     """
@@ -44,7 +44,7 @@ class Ruler(Widget):
     """
 
     class StepAsked(Message):
-        """Asks for the step on which the strip was clicked, or to which the mouse was dragged."""
+        """A request for the step on which the strip was clicked, or to which the mouse was dragged."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -239,7 +239,7 @@ class Ruler(Widget):
         self.release_mouse()
 
     def _ask(self, event: events.MouseEvent) -> bool:
-        """Ask for the step under the mouse. Return whether the mouse is on the strip."""
+        """Ask for the step under the mouse. Return whether the mouse is on the strip or dragged off it."""
         column = event.x - self.gutter.left - GUTTER
         if not self.steps or (column < -1 and self.app.mouse_captured is not self):
             return False

@@ -55,7 +55,7 @@ def task_words(row: RunRow) -> str:
 
 
 def _task_text(row: RunRow) -> str:
-    """Return the text in which queries search for a run's task: as shown, its id, and its two words."""
+    """Return the text in which queries search for a run's task: as shown, its id, and its two-word name."""
     task = row.header.task
     names = [task, word_name(task)] if is_our_id(task) else [task]
     return " ".join([task_words(row), *names])
@@ -120,7 +120,7 @@ def _measure(
     rank: int = 0,
     total: bool = False,
 ) -> Column[RunRow]:
-    """Return a column of numbers that may be unknown, summarised for a group by its median or total.
+    """Return a column of numbers that may be unknown. A group shows their median or, with `total`, their sum.
 
     A tilde marks numbers that the file doesn't contain but that were derived; `field` is the name of the
     number in the header.

@@ -87,7 +87,10 @@ def read_rows(
 def read_again(
     job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]
 ) -> None:
-    """Read again, in a job, the runs that the reviewer has annotated since they were read."""
+    """Read again, in a job, the runs not yet read in full, and those that the reviewer has annotated since.
+
+    `take` is called with batches of rows on the UI thread. Raises `CancelledError` if the job is cancelled.
+    """
     book = _book(settings)
     _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
 
@@ -100,7 +103,7 @@ def _book(settings: ReviewSettings) -> ReviewBook:
 
 
 def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
-    """Return whether the reviewer may have annotated a run since its row was read."""
+    """Return whether a run was never read in full, or may have been annotated by the reviewer since."""
     if row.review is None:
         return True
     known = book.runs_like(row.review.run)

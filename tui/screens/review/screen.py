@@ -53,8 +53,11 @@ Answer = TypeVar("Answer")
 
 _FOLLOW_S = 1.0
 _STEPS_SHARE, _FOR_THE_STEP, _LEAST_STEPS = 36, 100, 40
-"""The list of steps has at most this share of the width in percent, or what these cells for the step leave
-over; and at least the width of its frame's words."""
+"""Limits of the width of the list of steps.
+
+It has at most this percentage of the screen's width or, if that is more, all but this many cells; and at
+least this many cells, for the words in its frame.
+"""
 _OPENING = "Opening the run …"
 
 
@@ -79,9 +82,10 @@ class ReviewScreen(BaseScreen[None]):
         begun: BegunRun | None = None,
         title: str = "",
     ) -> None:
-        """`runs` are the names in the list from which the run was chosen, `found` are hits to continue from.
+        """`runs` are the names in the list from which the run was chosen.
 
-        `begun` is the run if it was opened ahead of the screen. `title` is shown until the run is open.
+        `found` contains hits to continue from. `begun` is the run if it was opened ahead of the screen.
+        `title` is shown until the run is open.
         """
         super().__init__()
         self.settings = settings
@@ -234,7 +238,10 @@ class ReviewScreen(BaseScreen[None]):
         self.run.loader.start(self.steps.cursor)
 
     def _failed(self, error: Exception) -> None:
-        """Show why the run can't be read. If its name matches several runs, let the user choose one."""
+        """Show why the run can't be read. If its name matches several runs, let the user choose one.
+
+        An error that is not a `UserError` is raised again.
+        """
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):

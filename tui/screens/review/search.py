@@ -78,7 +78,7 @@ class SearchBar(Horizontal):
     ]
 
     class Asked(Message):
-        """Asks for a search, or with None for the end of the search."""
+        """A message that requests a search, or with None the end of the search."""
 
         def __init__(self, wanted: Wanted | None) -> None:
             super().__init__()
@@ -105,7 +105,7 @@ class SearchBar(Horizontal):
         yield Plain("", id="search-ways")
 
     def open(self, *, all_runs: bool = False) -> None:
-        """Show the bar and focus it. `all_runs` selects the search in all runs."""
+        """Show the bar and focus it. `all_runs` selects the search in all runs; else the choice is kept."""
         self.all_runs = all_runs or self.all_runs
         self.display = True
         self.query_one(Input).focus()
@@ -380,7 +380,10 @@ class Search(Container):
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
-        """Hide the bar, focus the steps, and on request move to a hit: the nearest, or the first to come."""
+        """Hide the bar and focus the steps; with `go`, also move to a hit.
+
+        It is the next one in this run, otherwise the first one, or the first one found later.
+        """
         self.query_one(SearchBar).display = False
         self.screen.set_focus(self._view.steps)
         self._goes_to_first = message.go and not self.hits
@@ -456,7 +459,11 @@ class Search(Container):
 
 
 def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], object]) -> SearchBatch:
-    """Pass hits to `take` in batches on the UI thread, and return the last batch."""
+    """Pass hits to `take` in batches on the UI thread, and return the last batch.
+
+    Only the first `KEPT` hits are passed; further hits are only counted. Raises `CancelledError` if the job
+    is cancelled.
+    """
     batch: list[Hit] = []
     count, handed = 0, time.monotonic()
     rested = handed

@@ -47,7 +47,7 @@ class FoundHits(NamedTuple):
 
 
 class ReviewScreens(Protocol):
-    """Makes the screens of a review, so that no screen has to import another."""
+    """A maker of the screens of a review, so that no screen has to import another."""
 
     def run(
         self,
@@ -58,9 +58,9 @@ class ReviewScreens(Protocol):
         found: FoundHits | None = None,
         title: str = "",
     ) -> Screen[None]:
-        """Return the screen for a run. `runs` are the names in its list, `found` are hits to continue from.
+        """Return the screen for a run. `runs` are the names in its list.
 
-        `title` is shown until the run is open.
+        `found` contains hits to continue from. `title` is shown until the run is open.
         """
         ...
 

@@ -30,7 +30,7 @@ PATIENCE_S = 0.02
 
 
 class DrawnTogether:
-    """Delays drawing until all related changes are ready.
+    """A delay of drawing until all related changes are ready.
 
     Drawn separately, they would appear up to two frames apart.
     """
@@ -100,7 +100,7 @@ class StepList(RecordList):
     ]
 
     class RowsWanted(Message):
-        """Asks for the rows that have become visible."""
+        """A request for the rows that have become visible."""
 
         def __init__(self, rows: Sequence[int]) -> None:
             super().__init__()

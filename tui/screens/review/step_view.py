@@ -296,14 +296,14 @@ class StepView(TextView):
     ]
 
     class HitWanted(Message):
-        """Asks to move to the next or previous hit."""
+        """A request to move to the next or previous hit."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
             self.by = by
 
     class UnfoldWanted(Message):
-        """Asks to show the folded parts in full, or to fold them again."""
+        """A request to show the folded parts in full, or to fold them again."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)

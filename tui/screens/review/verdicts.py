@@ -105,7 +105,7 @@ class GivenVerdict:
 
     @classmethod
     def by_word(cls, word: VerdictWord) -> GivenVerdict:
-        """Return the verdict of a key."""
+        """Return the verdict that the key of a word gives."""
         return cls(word.means, reasons_of(word.means, word.reasons), words=word.words)
 
 
@@ -125,7 +125,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
         words: Sequence[VerdictWord],
         current: GivenVerdict | None = None,
     ) -> None:
-        """`current` fills the form."""
+        """`current` fills the form; if the form does not offer its verdict, only its note is filled in."""
         super().__init__(form.title)
         self._form, self._words = form, words
         self._current = current if current is not None and current.verdict in form.verdicts else None

@@ -1,4 +1,4 @@
-"""The interfaces through which the parts of the review screen see the screen and the visible run.
+"""The interfaces through which the parts of the review screen use the screen and the visible run.
 
 They make it possible to read each part without the screen and the other parts (decision 55).
 """
@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class VisibleRun(Protocol):
-    """The run under review as the parts see it. Everything except the loader is used on the UI thread."""
+    """The run under review as the parts use it. Everything except the loader is used on the UI thread."""
 
     name: str
     loader: RunLoader
@@ -39,7 +39,7 @@ class VisibleRun(Protocol):
 
 
 class ReviewView(JobOwner, Protocol):
-    """The review screen as its parts see it, used on the UI thread only."""
+    """The review screen as its parts use it, on the UI thread only."""
 
     settings: ReviewSettings
 

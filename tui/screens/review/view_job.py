@@ -1,4 +1,4 @@
-"""The base class for long work on the open run, which the reader starts and stops."""
+"""The base class for long work on the open run, which the reviewer starts and stops."""
 
 from __future__ import annotations
 

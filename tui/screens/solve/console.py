@@ -37,7 +37,7 @@ _PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ re
 
 
 class KnownNames(Suggester):
-    """Suggests the first completion of the console's line."""
+    """A suggester of the first completion of the console's line."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -201,7 +201,7 @@ class Console(Vertical):
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of the call in a line, or how to call its tool."""
+        """Show the price of the call in a line, or how to call its tool; the tools if the line is empty."""
         if self.searching:
             self._explain_search()
             return
@@ -244,7 +244,10 @@ class Console(Vertical):
 
     @on(Input.Submitted, "#console-line")
     def call(self, event: Input.Submitted) -> None:
-        """Ask the screen to make the typed call; if the line is unclear, ask about it, at no cost."""
+        """Ask the screen to make the typed call; if the line is unclear, ask about it, at no cost.
+
+        For a tool that submits, ask the screen to submit the editor's content instead.
+        """
         event.stop()
         value = event.value.strip()
         if not value:

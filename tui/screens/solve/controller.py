@@ -113,7 +113,10 @@ class EngineCall(Protocol):
 
 
 class AttemptController:
-    """Runs one call at a time, records all other events in order, and posts messages to `owner`."""
+    """A controller of an attempt, which runs one call at a time and records all other events in order.
+
+    It posts messages to `owner`.
+    """
 
     def __init__(
         self,
@@ -324,7 +327,8 @@ class AttemptController:
         """Run `action` after all waiting writes, then `then` on the UI thread.
 
         `failed` is called with an exception that `action` raised. Without `failed`, an `AttemptError` is
-        ignored, because the attempt accepts no more events. The user's keys wait for `then`.
+        ignored, because the attempt accepts no more events, and any other exception is posted as
+        `CallFailed`. The user's keys wait for `then`.
         """
         if then is None:
             self._writes.do(lambda _: action(), failed=failed)

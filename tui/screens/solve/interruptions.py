@@ -1,4 +1,4 @@
-"""Pauses, the question after a time without input, and the endings of an attempt."""
+"""Pauses, the question after a period without input, and the endings of an attempt."""
 
 from __future__ import annotations
 
@@ -43,11 +43,14 @@ _WITHDRAW = "withdraw"
 
 
 class LeaveAsked(Message):
-    """Asks the screen to leave the attempt, which can be resumed."""
+    """A request to the screen to leave the attempt, which can be resumed."""
 
 
 class Interruptions:
-    """Asks the solver about pauses, idle times and endings, records the answers, and covers the screen."""
+    """The part of the solve screen that asks about pauses, idle periods and endings, and covers the screen.
+
+    It records the answers.
+    """
 
     def __init__(
         self,
@@ -112,7 +115,7 @@ class Interruptions:
             raise error
         show_error(self._screen.app, error)
 
-    # Times without input
+    # Periods without input
 
     def input_happened(self, at: float | None = None) -> None:
         """Record that a key or the mouse was used, at the time `at` on the clock of Textual's events."""
@@ -123,9 +126,9 @@ class Interruptions:
             self._controller.write(self._attempt.input_again)
 
     def check_idle(self) -> None:
-        """Ask after a time without input, and cover the screen after a longer one.
+        """Ask after a period without input, and cover the screen after a longer one.
 
-        Pauses and calls under way don't count as times without input.
+        Pauses and calls under way don't count as periods without input.
         """
         state, now = self._attempt.state, self._time.mono_ms()
         if state.ended or self._covered:
@@ -152,7 +155,7 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the answer to the question next to the code.
+        """Record the answer to the question next to the code. `away` means that the period was not work.
 
         An answer that comes before the question could be read is ignored.
         """
@@ -165,7 +168,10 @@ class Interruptions:
     # Ending the attempt
 
     def end(self) -> None:
-        """Ask for the reason, then give up the task, or record it as skipped if no call was made."""
+        """Ask for the reason, then give up the task, or record it as skipped if no call was made.
+
+        In a study, the solver can withdraw from the study instead.
+        """
         skipping = not self._attempt.state.calls
         text = "The attempt ends and can't be resumed. Please give the reason: it is part of the result."
         if skipping:

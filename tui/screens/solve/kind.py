@@ -41,7 +41,7 @@ _LEVEL = "    "
 
 _OPENS = "Enter again opens it ({price}): {what}"
 CALLS = "Press it again to call {what} ({price})"
-"""What the console shows before a call whose price the solver has not seen (decision 126)."""
+"""The console's text before a call whose price the solver has not been shown yet (decision 126)."""
 
 
 class EditorPane(EditingPane):
@@ -61,7 +61,10 @@ class EditorPane(EditingPane):
         self.open_first()
 
     def open_first(self) -> None:
-        """Open the text with which the attempt begins, or the one that was edited last."""
+        """Open the text with which the attempt begins, or the one that was edited last.
+
+        If there is neither, the editor is read-only.
+        """
         buffers = self._state.buffers
         if self._start is not None:
             self.open(self._start.name)
@@ -151,7 +154,7 @@ class EditorPane(EditingPane):
         return indent(self._start.text, margin)
 
     def first_line_of(self, name: str) -> int:
-        """Return the line of a function's start in its file; 1 if it was not shown."""
+        """Return the line of a function's start in its file; 1 if it was neither shown nor listed."""
         shown, listed = shown_function(self._state, name), self._state.knowledge.functions.get(name)
         return shown.first_line if shown is not None else listed.start if listed is not None else 1
 
@@ -289,7 +292,7 @@ class SolvingKind:
 
 
 class CallAsking:
-    """Makes calls for a screen: at once, after a question, or after the call under way."""
+    """The part of a screen that makes calls: at once, after a question, or after the call under way."""
 
     def __init__(self, screen: BaseScreen[How], controller: AttemptController, kind: SolvingKind) -> None:
         self._screen, self._controller, self._kind = screen, controller, kind
@@ -424,7 +427,7 @@ class CallAsking:
         return place
 
     def cancel(self) -> None:
-        """Stop the code that the call under way runs, after a warning."""
+        """Stop the code that the call under way runs, after a warning unless the call is unobtrusive."""
         tool = self._controller.tool
         if tool is not None and self._kind.unobtrusive(tool):
             self._controller.cancel()

@@ -46,7 +46,7 @@ class LeftPlace(msgspec.Struct, frozen=True):
 
 
 class PlaceKeeper:
-    """Saves and restores the place in a person's attempt."""
+    """The saving and restoring of the place in a person's attempt."""
 
     def __init__(self, screen: Screen[How], attempt: Attempt) -> None:
         self._screen, self._attempt = screen, attempt
@@ -91,7 +91,10 @@ class PlaceKeeper:
         pane.call_after_refresh(pane.editor.scroll_to, y=place.top, animate=False)
 
     def keep(self, code: CodePane, editor: EditorPane) -> None:
-        """Save the place, or forget it if the attempt has ended."""
+        """Save the place in a person's attempt, or delete it if the attempt has ended.
+
+        An error in writing is ignored.
+        """
         state = self._attempt.state
         if not self._screen.is_mounted or state.driver != PERSON:
             return

@@ -26,9 +26,9 @@ WIDE, VERY_WIDE = 110, 150
 HIGH = 34
 """The height, in cells, from which the results or the editor stay visible below the text being read."""
 EDITOR_COLUMNS = 100
-"""The fewest columns of an editor next to the code: a line of code, its number and the frame."""
+"""The minimum width, in columns, of an editor next to the code: a line of code, its number and the frame."""
 CODE_COLUMNS = 70
-"""The fewest columns of the code next to the editor; otherwise the files are hidden."""
+"""The width of the code next to the editor, in columns, below which the files are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class CallAsked(Message):
 
 
 class SubmitAsked(Message):
-    """Asks the screen to submit the code in the editor."""
+    """A request to the screen to submit the code in the editor."""
 
 
 class SourceAsked(Message):
@@ -92,7 +92,7 @@ class SourceAsked(Message):
 
 
 class FunctionAsked(Message):
-    """Asks the screen to edit a function (`path::qualname`) at a line of its file, or to suspect it."""
+    """A request to edit a function (`path::qualname`) at a line of its file, or to mark it as suspect."""
 
     def __init__(self, name: str, what: Literal["edit", "suspect"], *, line: int = 0) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ class PaneArea(Splits):
         return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
 
     def show_alone(self, *, brief: bool) -> None:
-        """Show only the brief, or all panes that fit."""
+        """Show only the brief or, if `brief` is False, all panes that fit."""
         self.brief_alone = brief
         self.lay_out()
 
@@ -268,7 +268,7 @@ class PaneArea(Splits):
             self._fit_all(at_side=at_side)
 
     def _fitting(self) -> tuple[bool, bool, bool]:
-        """Return whether the screen is wide, whether it is high too, whether the editor is at the side."""
+        """Return three booleans: wide, wide and high, and with the editor at the side."""
         size = self.app.size
         wide = size.width >= WIDE and not self.brief_alone
         return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_side

@@ -39,7 +39,7 @@ Made = TypeVar("Made", bound=Widget)
 class ResultsPane(StatePane):
     """The list of calls, and the pages of the chosen one. The list is short while an answer is being read.
 
-    An answer that the code pane shows is folded: its row says what was read (decision 127).
+    An answer that the code pane shows is folded: its row shows what was read (decision 127).
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RESULTS)]

@@ -72,7 +72,7 @@ _BRIEF_FIRST = "Read the task: your time is running. Press F9 afterwards to open
 
 
 class SolveScreen(BaseScreen[How]):
-    """An attempt under way. Dismissed with `ended`, or with `left` if it can be resumed."""
+    """The screen of an attempt under way. Dismissed with `ended`, or with `left` if it can be resumed."""
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SOLVE)]
@@ -103,7 +103,7 @@ class SolveScreen(BaseScreen[How]):
         play: tuple[Sequence[Mapping[str, Any]], float] | None = None,
         terms: Terms = OUTSIDE_OF_A_STUDY,
     ) -> None:
-        """`play` are recorded steps with the speed at which to play them, `terms` are those of a study."""
+        """`play` contains recorded steps and the speed to play them at; `terms` are the study's terms."""
         super().__init__()
         self.controller = AttemptController(self, attempt, self.hold_keys)
         self.when_left(self.controller.close)
@@ -155,7 +155,7 @@ class SolveScreen(BaseScreen[How]):
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Show the attempt so far, return to the last pane, and continue a call or a recording."""
+        """Show the attempt's last pane, or only the brief; continue a pause, a call or a recording."""
         self._show_locked()
         self.area.repeats = lambda: self.code.shows_only(self.editor.buffer)
         self.editor.keep = self.controller.edited
@@ -208,7 +208,7 @@ class SolveScreen(BaseScreen[How]):
         self._draw_clock()
 
     def _draw_clock(self) -> None:
-        """Show the budgets, the clock, and the question about a time without input."""
+        """Show the budgets, the clock, and the question about a period without input."""
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.backend)
@@ -232,7 +232,10 @@ class SolveScreen(BaseScreen[How]):
 
     @on(BriefRead)
     def brief_read(self) -> None:
-        """Ask the study's questions after the brief, then show the other panes."""
+        """Ask the study's questions about the brief, if there are any, and show the other panes.
+
+        Does nothing unless the brief had to be read first.
+        """
         if self._brief_first:
             self._ask_after_brief()
 
@@ -264,7 +267,7 @@ class SolveScreen(BaseScreen[How]):
     # Panes
 
     async def action_pane(self, pane: str) -> None:
-        """Show a pane, and focus it at once: the next key is meant for it."""
+        """Show a pane, and focus it, at once if it can take the focus: the next key is meant for it."""
         await self._show_pane(pane)
         widget = self.query_one(self.kind.panes[pane].focus, Widget)
         if widget.focusable:
@@ -280,7 +283,7 @@ class SolveScreen(BaseScreen[How]):
             self.minimize()
         await self.area.make(pane)
         if pane == "assist":
-            await self.area.make("editor")  # the assistant sees its code
+            await self.area.make("editor")  # the assistant is shown the editor's code
         if pane == "editor" and self.editor.buffer:
             self.area.editing = True
         self.area.show(pane)
@@ -300,7 +303,7 @@ class SolveScreen(BaseScreen[How]):
         await self.action_pane(message.target)
 
     def action_find(self) -> None:
-        """Search in the focused text, or else in the one being read."""
+        """Search in the focused text, or else in the text being read, if the study allows it."""
         if not allowed(self._attempt.state, "search"):
             self.app.notify("Searching in the text shown is disabled in this study.")
         elif (view := self.area.text_meant(self.focused)) is not None:
@@ -509,7 +512,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(FunctionAsked)
     async def function_asked(self, message: FunctionAsked) -> None:
-        """Edit a function, or mark it as suspect."""
+        """Edit a function, or mark it as suspect if this kind of task has suspects."""
         if message.what == "edit":
             await self.area.make("editor")
             if self.editor.take(message.name):
@@ -578,12 +581,12 @@ class SolveScreen(BaseScreen[How]):
         self._interruptions.input_happened(at)
 
     def action_idle(self, answer: str) -> None:
-        """Answer the question about a time without input."""
+        """Answer the question about a period without input."""
         self._interruptions.answer_idle(away=answer == "away")
 
     @on(IdleAnswer.Clicked)
     def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
-        """Give the clicked answer to the question about a time without input."""
+        """Give the clicked answer to the question about a period without input."""
         self.action_idle(message.answer)
 
     def stop(self) -> None:

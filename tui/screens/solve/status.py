@@ -1,4 +1,4 @@
-"""Temporary lines above the console: the run under way, and the question after a time without input."""
+"""Temporary lines above the console: the run under way, and the question after a period without input."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class IdleAnswer(Plain):
 
 
 class IdleQuestion(Horizontal):
-    """The question whether a time without input was work. It is visible until it has been answered."""
+    """The question whether a period without input was work. It is visible until it has been answered."""
 
     words = query_one("#idle-words", Plain)
 

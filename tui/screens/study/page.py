@@ -26,7 +26,7 @@ SHORT = 60
 
 
 class WithdrawAsked(Message):
-    """Asks the app to open the question about withdrawing from the study."""
+    """A request to the app to open the question about withdrawing from the study."""
 
 
 class StudyPage(BaseScreen[str]):
@@ -95,12 +95,12 @@ class StudyPage(BaseScreen[str]):
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
-        """Answer with the button's answer."""
+        """Choose the button's answer."""
         event.stop()
         self.answer((event.button.id or "").removeprefix("answer-"))
 
     def action_next(self) -> None:
-        """Answer with the first answer."""
+        """Choose the first answer, if there is one."""
         if self.buttons():
             self.answer(self.buttons()[0][0])
 

@@ -21,7 +21,7 @@ NEEDED = "(needed)"
 
 
 class ConsentPage(StudyPage):
-    """The consent. Dismissed with `agree` or `decline`; `ticked` has the state of each item."""
+    """The page with the consent. Dismissed with `agree` or `decline`; `ticked` contains each item's state."""
 
     BUTTONS = (("agree", "I agree"), ("decline", "I don't want to take part"))
 
@@ -101,7 +101,7 @@ class BetweenPage(StudyPage):
         self._words, self._more, self._break, self._look = words, more, break_offered, look
 
     def body(self) -> Iterable[Widget]:
-        """Return the paragraphs."""
+        """Yield the paragraphs."""
         yield paragraphs("Between two tasks", self._words)
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
@@ -116,7 +116,7 @@ class BreakPage(StudyPage):
     """The page for a break, during which no clock runs and no task is shown. Dismissed with `next`."""
 
     def body(self) -> Iterable[Widget]:
-        """Return a sentence."""
+        """Yield a sentence."""
         words = "Take your time: no clock runs. You can also close the program (Ctrl+Q); it continues here."
         yield paragraphs("A break", [words])
 
@@ -135,7 +135,7 @@ class AwayPage(StudyPage):
         self._words = words
 
     def body(self) -> Iterable[Widget]:
-        """Return the paragraphs."""
+        """Yield the paragraphs."""
         yield paragraphs("Not now", self._words)
 
 
@@ -152,7 +152,7 @@ class LastPage(StudyPage):
         self._words, self._text, self._may_withdraw = words, text, may_withdraw
 
     def body(self) -> Iterable[Widget]:
-        """Return the paragraphs and the text."""
+        """Yield the paragraphs and the text."""
         yield paragraphs("", self._words)
         if self._text.strip():
             yield StudyText(self._text, "About the study")
@@ -173,7 +173,7 @@ class ReadyPage(StudyPage):
         self._words, self._resume, self._may_skip = words, resume, may_skip
 
     def body(self) -> Iterable[Widget]:
-        """Return the paragraphs."""
+        """Yield the paragraphs."""
         yield paragraphs("Before you continue" if self._resume else "Before you begin", self._words)
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
@@ -185,7 +185,7 @@ class ReadyPage(StudyPage):
 
 
 class RulesPage(StudyPage):
-    """The rules of a task. Dismissed with `next` after reading, or with `close`."""
+    """The page with the rules. Dismissed with `next` after reading, or with `close`."""
 
     BUTTONS = (("next", "I have read this"), ("close", "Another time"))
 
@@ -194,7 +194,7 @@ class RulesPage(StudyPage):
         self._rules = rules
 
     def body(self) -> Iterable[Widget]:
-        """Return the rules."""
+        """Yield the rules."""
         yield StudyText(self._rules, "The rules")
 
     def starts_at(self) -> Widget | None:

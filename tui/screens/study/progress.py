@@ -45,7 +45,7 @@ class CoverageTable(Table[TaskCoverage]):
 
 
 class ProgressScreen(BaseScreen[None]):
-    """The progress of a study. Enter lists the attempts of a task."""
+    """The screen with the progress of a study. Enter lists the attempts of a task."""
 
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH)]

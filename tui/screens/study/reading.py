@@ -47,7 +47,7 @@ class MergeAnswer:
 
 
 class BlindReadingScreen(BaseScreen[None]):
-    """Shows one change at a time. An answer is saved at once and can be changed."""
+    """A screen that shows one change at a time. An answer is saved at once and can be changed."""
 
     CSS_PATH = "reading.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BLIND_READING)]
@@ -65,7 +65,7 @@ class BlindReadingScreen(BaseScreen[None]):
         answers: Mapping[int, MergeAnswer],
         keep: Callable[[int, MergeAnswer], None],
     ) -> None:
-        """`answers` are those given earlier. Both `answers` and `keep` identify a change by its index."""
+        """`answers` were given earlier. Both `answers` and `keep` identify a change by its index."""
         super().__init__()
         self._changes, self._answers, self._keep = changes, dict(answers), keep
         self._at = next((n for n in range(len(changes)) if n not in answers), 0)
@@ -107,7 +107,7 @@ class BlindReadingScreen(BaseScreen[None]):
         return f"change {self._at}"
 
     def action_turn(self, step: int) -> None:
-        """Go to another change."""
+        """Go to the change `step` places further on, but not beyond the first or the last one."""
         self._at = min(max(self._at + step, 0), len(self._changes) - 1)
         self._show()
 

@@ -35,7 +35,7 @@ class TreeLine:
 
 
 class CodePage(TaskPage, Vertical):
-    """A file with a cursor, and a history of the places visited."""
+    """A page with a file, a cursor in it, and a history of the places visited."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES)]
 
@@ -44,7 +44,7 @@ class CodePage(TaskPage, Vertical):
     view = query_one("#code-view", CodeView)
 
     class GraphWanted(Message):
-        """Asks for the call graph. After the graph has been built, `action` is run."""
+        """A request for the call graph. After the graph has been built, `action` is run."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -183,7 +183,7 @@ class CodePage(TaskPage, Vertical):
         self._pick(f"{way.capitalize()} of {here.qualname}", names)
 
     def _here(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
-        """Return the innermost function at the cursor; in a corrupted file, the original of that name."""
+        """Return the innermost function at the cursor, by its name in the original; None if there is none."""
         if place is None or self._dossier is None:
             return None
         line = self.view.cursor_line

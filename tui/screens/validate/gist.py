@@ -190,7 +190,7 @@ def reference_words(answer: GistAnswer | None) -> str:
 
 
 def gist_overview(known: Known, width: int) -> list[Line]:
-    """Return the lines of the overview. Their links are names of pages."""
+    """Return the lines of the overview. Their links lead to pages, or name an action."""
     answer = gist_answer(known.dossier.answer)
     return [
         *_task(known, answer),

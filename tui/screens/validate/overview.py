@@ -70,7 +70,7 @@ class Known:
     others: Sequence[Validation] = ()
     """The validations of all who judged the task, if they may be seen."""
     glance_rate: float | None = None
-    """The share of blind readings that saw the fault; None if there are no readings."""
+    """The share of blind readings that named the fault; None if there are no readings."""
 
     @classmethod
     def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
@@ -87,7 +87,7 @@ class Known:
 
 
 def overview(known: Known, width: int) -> list[Line]:
-    """Return the lines of the overview. Their links are names of pages, or functions in the code."""
+    """Return the lines of the overview. Their links lead to pages, functions or tests, or name an action."""
     return [
         *_task(known),
         *(about_validators(known.others, width) or about_verdict(known.validation, width)),
@@ -384,7 +384,7 @@ def trial_line(trial: TrialMade) -> Line:
 
 
 def about_provenance(provenance: Mapping[str, Any], width: int) -> list[Line]:
-    """Return lines on the source of a task."""
+    """Return lines on the provenance of a task; empty if none is recorded."""
     lines: list[Line] = []
     for key, value in provenance.items():
         for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):

@@ -163,7 +163,7 @@ class DiffPage(TaskPage, DiffView):
     changes = False
 
     def fill(self, showing: Showing) -> None:
-        """Show the diff of a task; a single changed file is shown in full."""
+        """Show the diff of a task; if a single file has changed, with syntax colours."""
         dossier = showing.dossier
         path, *others = {target.path for target in dossier.answer.targets}
         if others:
@@ -182,7 +182,7 @@ class PageEntry:
     focus: str = ""
     """The selector of the widget to focus; empty for the page itself."""
     applies: Callable[[Dossier], bool] = lambda dossier: True
-    """Return whether a task has content for the page."""
+    """Returns whether a task has content for the page."""
     instead: str = "overview"
     """The page shown for tasks that don't have this page. Tasks that have neither show the overview."""
     key: str = ""

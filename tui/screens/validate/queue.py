@@ -23,7 +23,7 @@ class QueueRow:
     task: Task
     validation: Validation
     glance_rate: float | None = None
-    """The share of blind readings that saw the fault; None if there are no readings."""
+    """The share of blind readings that named the fault; None if there are no readings."""
     functions: tuple[str, ...] = ()
     """The functions of the answer as `path::qualname`; empty until they have been read, and for a gist."""
     readers: tuple[str, ...] = ()

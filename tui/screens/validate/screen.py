@@ -164,7 +164,10 @@ class ValidateScreen(BaseScreen[None]):
         self._folded = folds
 
     def _tries(self, act: Callable[[], object]) -> bool:
-        """Run an action that writes to the disk. If it fails, show the error. Return whether it succeeded."""
+        """Run an action that writes to disk. Return whether it succeeded.
+
+        A `UserError` or an `OSError` is shown.
+        """
         try:
             act()
         except UserError as error:
@@ -494,7 +497,10 @@ class ValidateScreen(BaseScreen[None]):
         await self.pages.go_to(page)
 
     async def action_source(self) -> None:
-        """Show the code of the test at the cursor, or else of the first corrupted function."""
+        """Show the code of the test at the cursor, or else of the first corrupted function.
+
+        If there is neither, the code page is shown.
+        """
         dossier, page = self._shown(), self.pages.made.get("tests")
         if dossier is None:
             return
@@ -540,7 +546,7 @@ class ValidateScreen(BaseScreen[None]):
 
 
 class _CommentDraft:
-    """The unsent comment on a task. It is kept on the disk, and outlives the program."""
+    """The unsent comment on a task. It is saved on disk, so it survives the end of the program."""
 
     def __init__(
         self, session: ValidationSession, task: Task, tries: Callable[[Callable[[], object]], bool]

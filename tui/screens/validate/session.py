@@ -59,7 +59,7 @@ class ValidationSession:
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The other team members who are reading each task, by the task's id."""
     glance_rates: Mapping[str, float] = field(default_factory=dict)
-    """The share of blind readings that saw the fault, by the id of the task."""
+    """The share of blind readings that named the fault, by the id of the task."""
     adjudicates: bool = False
     """Whether the validator decides tasks on which others disagree, and so sees their verdicts."""
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class ValidationSession:
         ]
 
     def _verdict(self, task: Task) -> TaskVerdict | None:
-        """Return the validator's verdict, or the decision in force if the validator adjudicates."""
+        """Return the validator's verdict or, when adjudicating, the decision; None if there is none."""
         if self.adjudicates:
             decision = self.validator.store.book.adjudication(task.id)
             return decision.verdict if decision is not None else None
@@ -185,7 +185,7 @@ class ValidationSession:
         return known
 
     def steadiness(self, dossier: Dossier) -> Steadiness | None:
-        """Count the outcomes of each test in all validators' finished runs; None without a baseline."""
+        """Return the counts of tests' outcomes in all validators' finished runs; None without a baseline."""
         trials = self.validator.store.book.trials(dossier.task.id)
         odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None

@@ -76,7 +76,7 @@ class RunEnded(Message):
 
 
 class TrialQueue:
-    """The run under way and those that wait for it. Messages go to one widget."""
+    """A queue with the run under way and the runs that wait for it. Messages are posted to one widget."""
 
     def __init__(self, owner: Widget, judge_for: Callable[[Task], TaskJudge]) -> None:
         """`judge_for` returns the judge of a task. It is called in the thread, and may be slow."""

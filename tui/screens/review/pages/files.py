@@ -63,7 +63,7 @@ class FileList(RecordList):
 
 
 class FilesPage(RunPage[RepositoryState], Horizontal):
-    """The files on the left; on the right, the file under the cursor, in full or as a diff."""
+    """The page with the files and, on the right, the file under the cursor, in full or as a diff."""
 
     DEFAULT_CSS = """
     FilesPage { height: 1fr; width: 1fr; }

@@ -121,7 +121,7 @@ def content(
 ) -> GistContent:
     """Return a gist with the best available evidence.
 
-    `here` contains the scores made on this screen, by text. `recorded` contains those of the run, in order.
+    `here` contains the scores made on this screen, by text, and `recorded` the run's scores, in order.
     `text_at` returns the gist after a step.
     """
     if text in here:

@@ -43,7 +43,7 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
 def outcomes(step: Step) -> list[TestResult]:
     """Return the outcomes that a step's results contain, as pytest prints them. A summary takes precedence.
 
-    Only a limited number of lines of each result is read.
+    Only the first 200,000 lines of each result are read.
     """
     found: dict[str, TestResult] = {}
     for result in step.results:
