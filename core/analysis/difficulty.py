@@ -81,7 +81,10 @@ def _scale(scores: Sequence[StandardScores]) -> str:
 def _add_models(
     found: FindingsBuilder, table: TableBuilder, pool: Pool, scores: Sequence[StandardScores]
 ) -> SuccessRegression | None:
-    """Add the models of one pool; return the one with all metrics and without the solver's mean, if any."""
+    """Add the models of one pool, and return the one with all metrics, without the solver's mean.
+
+    None if that model is not identified.
+    """
     joint: SuccessRegression | None = None
     sizes = sorted({1, len(scores)})
     chosen = [subset for size in sizes for subset in combinations(scores, size)]

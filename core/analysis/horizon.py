@@ -60,10 +60,10 @@ class HorizonFit:
 def fit_horizon(
     minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY
 ) -> HorizonFit | None:
-    """Fit the penalised logistic regression by Newton's method; a score is between 0 and 1.
+    """Return the penalised logistic regression, fitted by Newton's method; a score is between 0 and 1.
 
-    A fractional score counts as that much of a success and the rest of a failure. None if the maximum is at
-    infinity, as it is without the penalty if times separate successes from failures.
+    A fractional score counts as that much of a success and the rest of a failure. None if there is no single
+    finite maximum: without the penalty, if all times are equal or times separate successes from failures.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -136,7 +136,7 @@ class Timed:
     def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
         """Fit the chosen rows, each as often as it is chosen, with the weights that they have among all rows.
 
-        None if no row is chosen, or as for `fit_horizon`.
+        None if no row is chosen, or if the fit has no single finite maximum.
         """
         scores = self.scores[chosen]
         return (
@@ -219,7 +219,7 @@ def horizons(data: StudyData) -> Findings:
 def _add_fits(
     found: FindingsBuilder, table: TableBuilder, label: str, kind: Minutes, timed: Timed, seed: int
 ) -> None:
-    """Add the fits with and without METR's penalty; METR's interval goes with METR's own choices only."""
+    """Add the fits with and without METR's penalty; METR's interval is added only for METR's own choices."""
     for name, penalty in {"penalised": PENALTY, "not penalised": 0.0}.items():
         fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
         if fit is None:

@@ -167,7 +167,7 @@ def _by_tests(data: StudyData) -> Estimate | None:
 
 
 def standings_note(rows: Iterable[AttemptRow]) -> str:
-    """Return a sentence with the standings of counted attempts' passes and the rule for contradicted ones."""
+    """Return sentences on the standings of counted attempts' passes and the rule for contradicted ones."""
     words = by_tests_words(row.standing for row in rows if countable(row))
     return (
         f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass after"

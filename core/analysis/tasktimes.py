@@ -26,7 +26,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_REPEATS = 10
-"""The least number of attempts at solved tasks beyond one per task, for a common sigma."""
+"""The minimum number of attempts at solved tasks, beyond one per task, for a common sigma."""
 TASK_NAME = 12
 """The number of characters shown of a task's id."""
 

@@ -30,7 +30,7 @@ _MEMBER = re.compile(
 
 
 def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
-    """Pack a task's folder; without the answer, submissions can't be scored."""
+    """Pack a task's folder into `archive`; without the answer, submissions can't be scored."""
     names = [*PUBLIC_FILES]
     if with_answer:
         baselines = folder.glob("answer/baselines/*.json")
@@ -65,9 +65,9 @@ def unpack_task(
     """Unpack an archive into a folder below `into`, named by the task's id, and return the task.
 
     `others` are archives with more files of the same task. A task with the same id below `into` or a folder
-    of `known` is kept: `note` gets the differences, and `TaskConflictError` is raised if its conditions
-    differ. With `replaces`, the archive replaces it instead. Raises `TaskError` for an archive that is
-    damaged or contains anything but the plain files of a task.
+    of `known` is kept: `note` is called with the differences if there are any, and `TaskConflictError` is
+    raised if its conditions differ. With `replaces`, the archive replaces it instead. Raises `TaskError` for
+    an archive that is damaged or contains anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))

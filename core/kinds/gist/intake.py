@@ -52,14 +52,14 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
-"""How many times as long as others a run with the tracer may take."""
+"""The factor by which the time limit of a traced run is longer than that of other runs."""
 _OF_THE_RUNNER = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"}
 )
 
 
 class NoGist(StrEnum):
-    """The reason why an entrypoint makes no task; generation counts these reasons."""
+    """The reason why an entrypoint can't become a task; generation counts these reasons."""
 
     NO_SUCH_TEST = "no_such_test"
     FAILS = "fails"
@@ -77,7 +77,7 @@ class NoGist(StrEnum):
 
 
 class NoGistError(NegativeVerdictError):
-    """An entrypoint makes no task: a verdict, not a mistake of the user."""
+    """The verdict that an entrypoint can't become a task, which is not a mistake of the user."""
 
     def __init__(self, reason: NoGist, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -105,7 +105,7 @@ class Examination:
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
         """Return everything that gists will be compared with.
 
-        Raises `NoGistError` if the command makes no task, and `CancelledError` when cancelled.
+        Raises `NoGistError` if the command can't become a task, and `CancelledError` when cancelled.
         """
         self._require_existing(entrypoint)
         seen: list[OriginalRun] = []
@@ -127,7 +127,10 @@ class Examination:
         return self._answer(entrypoint, test, seen, traced)
 
     def trace(self, entrypoint: Entrypoint) -> Trace:
-        """Return the trace of one run. Raises `NoGistError` if the run or its trace is not usable."""
+        """Return the trace of one run.
+
+        Raises `NoGistError` if the run or its trace is not usable, and `CancelledError` when cancelled.
+        """
         run = self._run(entrypoint, "", trace=True)
         self._require_usable(run)
         if run.trace is None:
@@ -382,7 +385,7 @@ def _outcomes(run: TestsRun | CommandRun) -> object:
 
 
 def _failure_of(run: TestsRun | CommandRun) -> str:
-    """Return in one line what fails in a finished run; empty if nothing does."""
+    """Return a text about the first failure in a finished run; empty if nothing fails."""
     if isinstance(run, CommandRun):
         if run.raised:
             return run.raised.text
@@ -424,7 +427,7 @@ _VALUED = frozenset(
         "--tb",
     }
 )
-"""Options of pytest whose value may be the next argument, and may be the name of a file."""
+"""Options of pytest whose value can be the next argument, where it could be mistaken for a file's path."""
 _SELECTING = frozenset(("-k", "-m", "--ignore", "--ignore-glob", "--deselect"))
 
 

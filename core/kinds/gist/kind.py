@@ -188,7 +188,7 @@ class Gist(TaskKind["GistJudge"]):
         return GistJudge(task, gist_answer(answer), runners.entrypoints_for(task))
 
     def check(self, judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
-        """Look for leaks in the workspace, and judge gists whose score is known."""
+        """Yield the findings on leaks in the workspace and on gists whose score is known."""
         from gistpoint.core.kinds.gist.check import gist_findings
 
         return gist_findings(judge, run)
@@ -224,7 +224,7 @@ class Gist(TaskKind["GistJudge"]):
         return gist_task(task).entrypoint
 
     def difficulty(self, task: Task) -> Mapping[str, float]:
-        """Return how much of the codebase the command exercises."""
+        """Return how much of the codebase the command exercises; empty if that is unknown."""
         from gistpoint.core.kinds.gist.documents import read_figures
 
         figures = read_figures(task)
@@ -245,7 +245,10 @@ class Gist(TaskKind["GistJudge"]):
         return len(gist_answer(answer).originals)
 
     def rejudged(self, judge: GistJudge, files: Mapping[str, bytes | None]) -> Rejudged:
-        """Return the judgement of the gist's file; a missing file is judged as an empty gist."""
+        """Return the judgement of the gist's file; a missing file is judged as an empty gist.
+
+        Raises `InfrastructureError` if the isolation failed.
+        """
         text = (files.get(gist_task(judge.task).command.gist_file) or b"").decode("utf-8", "surrogateescape")
         found = judge.judge(text).score
         fidelity = found.execution_fidelity
@@ -260,7 +263,7 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(parse_overrides(data, file))
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return the settings `given` with the tools of a profile; None if neither sets anything."""
+        """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""
         from gistpoint.core.kinds.gist.overrides import GistOverrides, in_profile, overrides_data
 
         own = None
@@ -272,7 +275,10 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the task as an attempt with these settings sees it."""
+        """Return the task as it is in an attempt with these settings.
+
+        Raises `GistSettingsError` if they contradict each other or the task.
+        """
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -280,13 +286,13 @@ class Gist(TaskKind["GistJudge"]):
         return msgspec.convert(dict(given), GistOverrides).on(task, given_test(gist_answer(answer).test))
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
-        """Return the settings in the header of an attempt."""
+        """Return the settings in the header of an attempt; without any, those of the task."""
         from gistpoint.core.kinds.gist.overrides import settings_data
 
         return recorded.get("gist_settings", settings_data(task))
 
     def with_budgets(self, task: Task, budgets: Budgets) -> Task:
-        """Return the task with a brief that states the budgets."""
+        """Return the task with these budgets, which its brief states."""
         from gistpoint.core.kinds.gist.overrides import with_budgets
 
         return with_budgets(task, budgets)
@@ -306,7 +312,7 @@ class Gist(TaskKind["GistJudge"]):
         return OneRequest(prompt_text(static_template(task)), static_values(task, gist_answer(answer)))
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
-        """Return the call that writes the gist, if there is one, and the hand-in."""
+        """Return the call that writes the gist, unless `text` is empty, and the hand-in."""
         hand_in = (SUBMIT_GIST, dict[str, str]())
         if not text:
             return (hand_in,)

@@ -30,7 +30,7 @@ from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
-"""Fetches a repository below a folder; returns it with the provenance of its tasks."""
+"""A function that fetches a repository below a folder, and returns it with the provenance of its tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class DrawTests(Request):
     """A request to choose tests from a suite."""
 
     sample: Natural = 0
-    """The number of tests of every difficulty; 0 for none."""
+    """The number of tests to choose across all difficulties; 0 for none."""
     hard: Count = 0
     """The number of tests with the most calls, and of those with the most files; 0 for none."""
     among: Natural = 0
@@ -155,7 +155,7 @@ class MadeGist:
 
 @dataclass(frozen=True, slots=True)
 class RefusedEntrypoint:
-    """An entrypoint that makes no task."""
+    """An entrypoint from which no task could be made, and why."""
 
     entrypoint: str
     reason: str
@@ -194,12 +194,12 @@ def make_gists(
     max_seconds: float = MAX_SUITE_SECONDS,
     run: RunContext = UNATTENDED,
 ) -> None:
-    """Make the tasks in the folder `tasks`, and add each outcome to `results` at once.
+    """Make the tasks in the folder `tasks`, and add each outcome to `results` immediately.
 
     `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once.
     `on_kept` is called before the reference gist of a task is made, and `on_made` after it. An original that
-    takes more than `max_seconds` is refused. Raises the errors of `fetch`, and `CancelledError` when
-    cancelled.
+    takes more than `max_seconds` is refused. Raises `CancelledError` when cancelled, and any error that
+    `fetch` raises.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository, origin = fetch(Path(scratch), run)
@@ -212,7 +212,7 @@ def make_gists(
 
 @dataclass
 class _Making:
-    """Makes the tasks of one repository."""
+    """A maker of the tasks of one repository."""
 
     asked: MakeGists
     examination: Examination
@@ -246,7 +246,7 @@ class _Making:
         self.examination.run.note(f"{len(self.results.made)} of {self.wanted}: no test of the suite is left.")
 
     def _hardest(self, draw: DrawTests) -> None:
-        """Make tasks of the hard subset; the next hardest test replaces one that makes no task."""
+        """Make tasks of the hard subset; the next hardest test replaces a test that can't become a task."""
         how = {"hard": draw.hard, "among": draw.among, "seed": draw.seed}
         ranked = hardest(self.examination, draw.hard, draw.seed, self._refuse, among=draw.among)
         candidate = next(ranked, None)
@@ -263,7 +263,7 @@ class _Making:
         self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
 
     def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
-        """Write the task of an entrypoint; return False if the entrypoint makes none."""
+        """Make the task of an entrypoint; return False if it can't become a task."""
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
         try:

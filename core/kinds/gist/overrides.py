@@ -35,11 +35,11 @@ from gistpoint.core.tasks.model import Task
 
 
 class GistSettingsError(UserError):
-    """Settings can't be given to an attempt; the message names the file and the key."""
+    """The error for settings that an attempt can't have, or that can't be read."""
 
 
 class ContradictionError(UserError):
-    """Settings of a gist contradict each other, or the command; the hint names what to change."""
+    """The error for settings of a gist that contradict each other or its command."""
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
@@ -66,10 +66,10 @@ class GistOverrides(msgspec.Struct, frozen=True):
     """Uses of `score_gist` in a counted attempt; -1 for any number."""
 
     def on(self, task: Task, test: str) -> Task:
-        """Return the task as an attempt with these settings sees it.
+        """Return the task as it is in an attempt with these settings.
 
-        `test` is the original test, if there is one. Raises `GistSettingsError` for a repair, and for
-        settings that contradict each other or the task.
+        `test` is the original test; empty if there is none. Raises `GistSettingsError` for a task that is not
+        a gist, and for settings that contradict each other or the task.
         """
         if not is_gist(task):
             raise GistSettingsError(
@@ -83,7 +83,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
         return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
-        """Return the settings `default` with these in place of its own, except those that are `UNSET`."""
+        """Return the settings `default`, overridden by those of these settings that are not `UNSET`."""
         given = overrides_data(self)
         given.pop("steps", None)
         if given.get("score_budget") == UNLIMITED:
@@ -116,7 +116,7 @@ CONDITIONS: Mapping[str, GistOverrides] = {
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
-    """Return the settings `given` with the tools of a profile; None if neither sets anything."""
+    """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""
     chosen = overrides_data(TOOL_PROFILES[name])
     if chosen:
         return msgspec.structs.replace(given or GistOverrides(), **chosen)
@@ -220,7 +220,7 @@ def settings_data(task: Task) -> dict[str, Any]:
 
 
 def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> Task:
-    """Return the task as an attempt with this record sees it; without recorded settings, the task's apply.
+    """Return the task as it is in an attempt with this record; without recorded settings, the task's apply.
 
     Raises `GistSettingsError` for recorded settings that can't be read.
     """
@@ -242,7 +242,7 @@ def gist_budgets(task: Task, role: Role) -> Budgets:
 
 
 def with_budgets(task: Task, budgets: Budgets) -> Task:
-    """Return the task as an attempt with these budgets sees it, with a brief that states them."""
+    """Return the task as it is in an attempt with these budgets, which its brief states."""
     met = with_settings(task, replace(gist_settings(task), score_budget=budgets.scores))
     return replace(met, budgets=budgets)
 

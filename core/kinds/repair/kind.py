@@ -90,7 +90,7 @@ class Repair(TaskKind["RepairJudge"]):
         return searched(mode)
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
-        """Return the shares of the corrupted functions that were found and changed."""
+        """Return the shares of the corrupted functions that were found and changed; empty if unknown."""
         return measured(attempt)
 
     def version(self, task: Task) -> int:
@@ -153,7 +153,7 @@ class Repair(TaskKind["RepairJudge"]):
         return RepairJudge(task, answer, runners.runner_for(task))
 
     def check(self, judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
-        """Look for leaks in the workspace and from inside the sandbox, and score both trees."""
+        """Yield the findings on leaks in workspace and sandbox, both trees' scores, and protection."""
         from gistpoint.core.kinds.repair.check import repair_findings
 
         return repair_findings(judge, run)

@@ -67,7 +67,7 @@ def flat_names(
     """Return the names of a flat file; each name belongs to the entity with the most uses of it.
 
     Uses that can't be rewritten (`fixed`) take precedence. If they contradict each other, the modules through
-    which they reach a name are boxed. `taken` are identifiers that no alias may use. With `module_names`,
+    which they reach a name are boxed. `taken` are identifiers that aliases must not use. With `module_names`,
     `__name__` may change from statement to statement.
     """
     boxed: set[str] = set()

@@ -21,7 +21,7 @@ from gistpoint.core.kinds.gist.lines import (
 )
 
 KEPT = "_kept"
-"""Suffix of the names under which glue keeps an object that another definition hides for a while."""
+"""The suffix of the names under which glue keeps an object that another definition hides for a while."""
 
 UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 """The risks of cutting code that nothing names, code that something may use indirectly, and code that ran."""
@@ -29,7 +29,7 @@ UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, to be replaced with `text`, which begins at their line `origin`."""
+    """Physical lines `first` to `last`, to be replaced with `text`, which comes from line `origin` on."""
 
     first: int
     last: int
@@ -48,7 +48,7 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
-    """Return `text` with the spans of all cuts replaced, and the new numbers of the `executed` lines.
+    """Return `text` with the spans of all cuts replaced, and the new numbers of the `executed` lines in it.
 
     Of nested spans, the outer one counts.
     """
@@ -71,7 +71,7 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """Finds cuts in a text from the physical lines that ran; the test named `test` is left alone."""
+    """A finder of cuts in a text, based on the physical lines that ran; the test `test` is left alone."""
 
     def __init__(
         self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()
@@ -196,7 +196,7 @@ class CutFinder:
         return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
 
     def _span(self, statement: ast.stmt) -> Span:
-        """Return the lines of a statement, with the comments above it, and the gap below if one is above."""
+        """Return the lines of a statement, its comments, and the blank lines below if there is one above."""
         first = first_line(statement)
         last = last_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
@@ -265,7 +265,7 @@ class CutFinder:
     ) -> Cut | None:
         """Return the cut of all functions with a name in a body, such as the parts of a property.
 
-        None if one of them ran.
+        None if one of them ran or is on one line, or if a line that ran uses the name of a function.
         """
         name = function.name
         alike = [one for one in body if isinstance(one, type_of_function) and one.name == name]
