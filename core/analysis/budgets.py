@@ -116,7 +116,7 @@ def counting(row: AttemptRow) -> tuple[bool, ...]:
 
 
 def solved_by(row: AttemptRow, number: int) -> bool:
-    """Return whether the attempt is solved and was so by its first `number` submissions that count."""
+    """Return whether an attempt is solved, by one of its first `number` submissions that count."""
     return row.solved and any(counting(row)[:number])
 
 

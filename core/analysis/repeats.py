@@ -1,4 +1,4 @@
-"""Estimates, for models with several runs per task, how likely one run, one of k, or all of k solve it."""
+"""Estimates how likely one run, one of k runs or all k runs solve a task, for models with repeated runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RepeatedTask:
     def one_of(self, k: int) -> float:
         """Return the unbiased estimate of pass@k: the probability that at least one of k runs solves it.
 
-        1 - C(n - c, k) / C(n, k) for c of n runs solved (Chen et al. 2021, equation 1).
+        1 - C(n - c, k) / C(n, k) for c of n runs solved (Chen et al. 2021, equation 1); k is at most n.
         """
         return 1 - comb(self.runs - self.solved, k) / comb(self.runs, k)
 

@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """Refuses to continue the session, with the reason in words and a hint on whom to ask."""
+    """The refusal to continue the session, with the reason in words and a hint on what to do."""
 
     reason: RefusalReason
     words: str
@@ -86,7 +86,7 @@ class RefusedStep:
 
 @dataclass(frozen=True)
 class ConsentStep:
-    """Asks for consent; recorded as `consented` or `declined`."""
+    """The request for consent; recorded as `consented` or `declined`."""
 
     again: bool = False
     """Whether the person consents again because the protocol was amended."""
@@ -94,7 +94,7 @@ class ConsentStep:
 
 @dataclass(frozen=True)
 class FormStep:
-    """Asks the questions of a form; recorded as `answers`, of the assignment if there is one."""
+    """The questions of a form; recorded as `answers`, of the assignment if there is one."""
 
     form: Questionnaire
     questions: tuple[Question, ...]
@@ -109,7 +109,7 @@ class FormStep:
 
 @dataclass(frozen=True)
 class ScreenOutStep:
-    """Ends the session because of an answer; recorded as `screened_out`, without asking anything."""
+    """The end of the session because of an answer; recorded as `screened_out`, without a question."""
 
     item: str
     """The column of the answer, such as `before.editor`."""
@@ -117,12 +117,12 @@ class ScreenOutStep:
 
 @dataclass(frozen=True)
 class RulesStep:
-    """Shows the rules; recorded as `sitting` with the state `began`."""
+    """The rules, which are shown first; recorded as `sitting` with the state `began`."""
 
 
 @dataclass(frozen=True)
 class PlanStep:
-    """Assigns tasks to the person; recorded as `planned`, without showing anything."""
+    """The assignment of tasks to the person; recorded as `planned`, without showing anything."""
 
     assignments: tuple[Assignment, ...]
     protocol: str
@@ -131,7 +131,7 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class ReadyStep:
-    """Announces a task; recorded as `begun` with a new attempt's id, before its journal begins."""
+    """The announcement of a task; recorded as `begun` with a new attempt's id, before its journal begins."""
 
     assignment: Assignment
     condition: Condition
@@ -145,7 +145,7 @@ class ReadyStep:
 
 @dataclass(frozen=True)
 class AttemptStep:
-    """Continues an attempt that the log records as begun: resumes its journal, or begins it."""
+    """An attempt that the log records as begun, and whose journal is resumed or begun."""
 
     assignment: Assignment
     condition: Condition
@@ -161,7 +161,7 @@ class AttemptStep:
 
 @dataclass(frozen=True)
 class FinishStep:
-    """Publishes an attempt's ended journal; recorded as `finished`, without showing anything."""
+    """The publication of an attempt's ended journal; recorded as `finished`, without showing anything."""
 
     assignment: Assignment
     attempt: str
@@ -189,7 +189,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """Ends the sitting until the next one; recorded as `sitting` with the state `ended`."""
+    """The end of a sitting, until the next one; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int
@@ -198,7 +198,7 @@ class SittingOverStep:
 
 @dataclass(frozen=True)
 class DoneStep:
-    """Shows the debrief, and the code once more, to a person who has finished the study."""
+    """The debrief, and the code once more, for a person who has finished the study."""
 
     done: int
     of: int
@@ -206,7 +206,7 @@ class DoneStep:
 
 @dataclass(frozen=True)
 class WithdrawnStep:
-    """Ends the session of a person who has withdrawn; nothing more is asked."""
+    """The end of the session of a person who has withdrawn; nothing more is asked."""
 
     keeps_data: bool
 
