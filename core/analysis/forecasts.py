@@ -80,7 +80,10 @@ def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortf
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
-    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd."""
+    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd.
+
+    The latter is None for a single answer.
+    """
     ratios = [np.log(value) - log for (_, value), log in zip(answers, _logs(answers), strict=True)]
     return mean([row for row, _ in answers], ratios, Scale.LOG), _spread(ratios)
 

@@ -264,7 +264,10 @@ def _horizons(
 
 
 def _marks(label: str, timed: Timed) -> list[Mark]:
-    """Return the marks of a plot: the fitted curve, and the share solved in each bucket of minutes."""
+    """Return the marks of a plot: the fitted curve, and the share solved in each bucket of minutes.
+
+    Empty if no curve can be fitted.
+    """
     fit = timed.fit(np.ones(len(timed.rows), dtype=bool))
     if fit is None:
         return []

@@ -417,7 +417,10 @@ def _by_mode(
     modes: Sequence[str],
     contrasts: Mapping[str, Mapping[str, float]],
 ) -> TimeRegression | Shortfall:
-    """Regress times on the condition in each mode, all in one regression so that modes can be contrasted."""
+    """Return one regression of times on the condition in each mode, so that modes can be contrasted.
+
+    Returns a shortfall if fewer than ten attempts are solved, or if the effects can't be separated or fitted.
+    """
     what = f"The ratio of times by mode, {name},"
     rows = [row for row in pair if row.mode in modes]
     if not rows:

@@ -283,7 +283,8 @@ class TaskKind(ABC, Generic[J]):
     def trial(self, judge: J, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
         """Run a task to judge it; `texts` are a validator's texts, by the names of their buffers.
 
-        Raises `CodeError` if a text can't be tried, and `TaskError` if tasks of this kind are only checked.
+        Raises `CodeError` if a text can't be tried, `TaskError` if tasks of this kind are only checked, and
+        `CancelledError` when cancelled.
         """
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.",
@@ -328,11 +329,11 @@ class TaskKind(ABC, Generic[J]):
         return ""
 
     def difficulty(self, task: Task) -> Mapping[str, float]:
-        """Return the figures, by name, that show in a list how hard a task is."""
+        """Return the figures, by name, that show in a list how hard a task is; empty if there are none."""
         return {}
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:
-        """Return the figures of `difficulty` as the text of a cell."""
+        """Return the figures of `difficulty` as the text of a cell; empty without figures."""
         return ""
 
     def originals(self, answer: Answer) -> int | None:

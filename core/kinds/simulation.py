@@ -253,7 +253,10 @@ _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
 
 @lru_cache(maxsize=4096)
 def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the unique names of functions in a file; they are cached, since tasks share most files."""
+    """Return the unique names of functions in a file; empty if it does not parse.
+
+    They are cached, because tasks share most files.
+    """
     try:
         index = index_source(path, source)
     except CodeError:

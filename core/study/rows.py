@@ -106,7 +106,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     primary_s: float | None = None
     """The corrected time on the declared primary clock, until the first solve or the end."""
     censored: str = ""
-    """For an unsolved attempt: `competing` if given up or skipped, `censored` after another end that counts."""
+    """For an unsolved attempt, `competing` if given up or skipped, `censored` after other ends that count."""
     instructions_s: float | None = None
     first_submission_s: float | None = None
     solved_s: float | None = None

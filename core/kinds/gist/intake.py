@@ -169,7 +169,7 @@ class Examination:
         )
 
     def _require_no_other_copy(self, owned: Iterable[str]) -> None:
-        """Refuse a codebase that is also installed in the environment, where a gist would find it."""
+        """Raise `NoGistError` if the codebase is also installed in the environment, where a gist would find it."""
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
         if copies:
@@ -183,7 +183,7 @@ class Examination:
             )
 
     def _require_not_part_of_pytest(self, owned: Iterable[str]) -> None:
-        """Refuse a codebase that pytest depends on: a gist could not be run without importing it."""
+        """Raise `NoGistError` if pytest depends on the codebase: a gist could not run without importing it."""
         clash = sorted(set(owned) & _OF_THE_RUNNER)
         if clash:
             raise NoGistError(
@@ -192,7 +192,7 @@ class Examination:
             )
 
     def _require_existing(self, entrypoint: Entrypoint) -> None:
-        """Refuse a command that names a file or a script that the source does not have."""
+        """Raise `NoGistError` if the command names a file or a script that the source does not have."""
         tree = self.repository.tree
         if entrypoint.kind is EntrypointKind.CONSOLE:
             self._require_script(entrypoint.own[0])
@@ -206,7 +206,7 @@ class Examination:
                 raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {path} in the source.")
 
     def _require_collected(self, entrypoint: Entrypoint, run: OriginalRun) -> None:
-        """Refuse a test that pytest did not find, unless its file defines it."""
+        """Raise `NoGistError` if pytest did not find the test, unless its file defines it."""
         node = entrypoint.node_id
         ids = run.run.tests if isinstance(run.run, TestsRun) else {}
         others = [id for id in ids if id != node and not id.startswith((f"{node}[", f"{node}::"))]
@@ -223,7 +223,10 @@ class Examination:
         )
 
     def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
-        """Return the tests that a usable run ran, with their texts; None for a program."""
+        """Return the tests that a usable run ran, with their texts; None for a program.
+
+        Raises `NoGistError` if a test has no text, or if one file can't contain all of them.
+        """
         if not entrypoint.is_test:
             return None
         try:
@@ -268,7 +271,7 @@ class Examination:
         return run
 
     def _require_usable(self, run: OriginalRun) -> None:
-        """Refuse a run that has no outcome to reproduce."""
+        """Raise `NoGistError` if a run has no outcome to reproduce."""
         self._require_in_time(run)
         found = run.run
         failure = _failure_of(found)

@@ -241,7 +241,10 @@ class GistJudging(ABC):
         return GistState()
 
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
-        """Return the task with the settings that the header records."""
+        """Return the task with the settings that the header records.
+
+        Raises `GistSettingsError` if they can't be read.
+        """
         return as_attempted(task, of_kind, budgets)
 
     def harness(self, task: Task) -> GistHarness:

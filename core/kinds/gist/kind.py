@@ -119,7 +119,7 @@ class Gist(TaskKind["GistJudge"]):
         return not is_mocked(passing)
 
     def read(self, fields: Fields) -> GistTask:
-        """Read the command and the table `gist`."""
+        """Read the command and the table `gist`. Raises `TaskError`, which names the key, for a bad value."""
         from gistpoint.core.kinds.gist.documents import read_command, read_settings
 
         settings = read_settings(fields.table("gist"))
@@ -140,7 +140,10 @@ class Gist(TaskKind["GistJudge"]):
         return command_version(gist_task(task), task.environment.image)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the runs of the original, and everything else that gists are compared with."""
+        """Read the runs of the original, and everything else that gists are compared with.
+
+        Raises `TaskError`, which names the key, for a bad value.
+        """
         from gistpoint.core.kinds.gist.documents import read_gist_answer
         from gistpoint.core.tasks.model import Answer
 

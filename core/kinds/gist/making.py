@@ -116,7 +116,10 @@ class MakeGists(Request):
         return named
 
     def _input(self) -> tuple[str, dict[str, str]]:
-        """Return the standard input and the variables that are part of the commands."""
+        """Return the standard input and the variables that are part of the commands.
+
+        Raises `UserError` if they can't be read, or if no command is named.
+        """
         has_input = self.stdin or self.env
         is_drawn = self.draw.sample or self.draw.hard
         if has_input and is_drawn:

@@ -324,7 +324,10 @@ class SplicedGist:
 
 
 def given_test(test: GistTest | None) -> str:
-    """Return the original tests as a brief shows them; empty for a program, and for doctests."""
+    """Return the original tests as a brief shows them; empty for a program, and for doctests.
+
+    Raises TaskError if a test is not in its source.
+    """
     if test is None:
         return ""
     written = [one for one in test.each if not one.doctest]
@@ -403,7 +406,8 @@ def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
     """Return the text of a gist as it is run; None for an empty gist, or if a test is missing.
 
-    Raises SyntaxError or ValueError for a gist that can't be compiled.
+    Raises SyntaxError or ValueError for a gist that can't be compiled, and TaskError for an original test
+    that is not in its source.
     """
     if not gist.strip():
         return None
@@ -440,7 +444,8 @@ def inheriting_test(test: GistTest) -> str:
     """Return the original test as a gist can contain it.
 
     It includes the class that gives the test its name, if that class inherits it. For several tests or a
-    doctest, it consists of the tests as given, and of the whole files that contain doctests.
+    doctest, it consists of the tests as given, and of the whole files that contain doctests. Raises TaskError
+    if a test is not in its source.
     """
     if test.others or test.doctest:
         documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)

@@ -100,7 +100,10 @@ class Repair(TaskKind["RepairJudge"]):
         return super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the corrupted functions, the baselines, and the tests that enter each function."""
+        """Read the corrupted functions, the baselines, and the tests that enter each function.
+
+        Raises `TaskError` if any of them is damaged, or if there is no function or no baseline.
+        """
         from gistpoint.core.tasks.documents import ANSWER_FILE, read_baseline
         from gistpoint.core.tasks.entered import read_entered
 
@@ -216,7 +219,10 @@ class Repair(TaskKind["RepairJudge"]):
         return repair_brief(task, shell=shell)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:
-        """Return the files that the answer changes, in their original form."""
+        """Return the files that the answer changes, in their original form.
+
+        Raises `CodeError` if the answer does not fit the tree.
+        """
         from gistpoint.core.tasks.trees import repaired_tree
         from gistpoint.core.trees import SourceTree
 

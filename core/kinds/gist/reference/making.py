@@ -254,7 +254,7 @@ def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
 def _other_tests(
     home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace
 ) -> list[ast.stmt]:
-    """Return the methods of test classes that did not run."""
+    """Return the test methods, in classes of `home`, that did not run; empty for a program."""
     if test is None:
         return []
     ran = trace.lines.get(home.path, frozenset())
