@@ -169,7 +169,7 @@ class Examination:
         )
 
     def _require_no_other_copy(self, owned: Iterable[str]) -> None:
-        """Raise `NoGistError` if the codebase is also installed in the environment, where a gist would find it."""
+        """Raise `NoGistError` if the codebase is also installed in the environment: a gist could import it."""
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
         if copies:
@@ -183,7 +183,7 @@ class Examination:
             )
 
     def _require_not_part_of_pytest(self, owned: Iterable[str]) -> None:
-        """Raise `NoGistError` if pytest depends on the codebase: a gist could not run without importing it."""
+        """Raise `NoGistError` if pytest depends on the codebase: no gist could run without importing it."""
         clash = sorted(set(owned) & _OF_THE_RUNNER)
         if clash:
             raise NoGistError(
