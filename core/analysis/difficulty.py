@@ -91,9 +91,8 @@ def _add_models(
     null = null_log_likelihood(np.array([float(row.solved) for row in pool.rows]))
     solvers = len(set(pool.solver_of))
     for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
-        # Models are fitted with and without the solver's mean: the paper's code includes it, and the text
-        # does not mention it (decision 86). The solver of people is their group, so there is no mean to
-        # adjust for.
+        # Models are fitted with and without the solver's mean, which the paper's code includes and its text
+        # does not mention (decision 86). People are one solver, their group: they have no mean to adjust for.
         columns = {one.metric: one.values(pool.rows) for one in subset}
         if with_mean:
             columns[SOLVER_MEAN] = list(pool.solver_means)
@@ -194,8 +193,7 @@ def add_metric_by_mode(
     for pool in known:
         together[pool.label].append(pool)
     for (label, members), one in product(together.items(), scores):
-        # One regression with interaction terms rather than two slopes, so that the difference has an interval
-        # and a p value.
+        # In one regression with interaction terms, the difference of slopes has an interval and a p value.
         with_metric = (pool.with_metrics([one]) for pool in members)
         usable = [pool for pool in with_metric if too_few(*pool.needs("")) is None]
         if len(usable) < 2:

@@ -89,7 +89,7 @@ def fit_horizon(
             step = step / 2
         at = at + step
         value = loss(at)
-        # Times that separate successes from failures have their maximum at infinity.
+        # If times separate successes from failures, the maximum is at infinity.
         if np.abs(at).max() > 1e3:
             return None
     return HorizonFit(float(at[0]), float(at[1]))

@@ -91,7 +91,7 @@ class Scale(StrEnum):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest possible value, as printed; infinite where there is no limit."""
+        """The minimum and the maximum possible value, as printed; infinite where there is no limit."""
         return _LIMITS.get(self, (-np.inf, np.inf))
 
     def cut(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -368,7 +368,7 @@ def share(
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))
     # If all or none succeeded, every refit is the same and the jackknife's interval would have zero width.
-    # The exact interval takes the fewer of persons and tasks as its number of trials (decision 87).
+    # The exact interval uses the fewer of persons and tasks as its number of trials (decision 87).
     rate = count / total
     low, high = (None, None) if units.no_interval else clopper_pearson(rate * units.fewest, units.fewest)
     return Number(

@@ -321,7 +321,7 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     without = [
         _leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons
     ]
-    # An interval takes as many refits as there are persons and tasks, so only the two extremes get one.
+    # An interval needs as many refits as there are persons and tasks, so only the two extremes get one.
     estimates = [(_value(primary(others, interval=False)), others) for others in without]
     estimated = sorted(
         ((value, others) for value, others in estimates if value is not None), key=itemgetter(0)

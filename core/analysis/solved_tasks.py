@@ -89,7 +89,7 @@ def solved_by_solvers(data: StudyData) -> Findings:
 
 
 def solved_by_budgets(data: StudyData) -> Findings:
-    """Compare the tasks that a solver solved under its least and its greatest budget.
+    """Compare the tasks that a solver solved under its smallest and its largest budget.
 
     Breakpoint, section 4.2.3 and figure 13.
     """

@@ -48,8 +48,7 @@ class ControlledRunner:
         report = self.inner.run(request, run=run)
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
             return report
-        # The tree as the solver got it: if it does not start either, the submission is not to blame
-        # (decision 121).
+        # If the tree as given does not start either, the submission is not to blame (decision 121).
         control = self.inner.run(replace(request, tree=self.given()), run=run.quiet)
         if control.status is RunStatus.CANCELLED:
             return replace(report, status=RunStatus.CANCELLED, reason=control.reason)

@@ -341,7 +341,10 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Judge a solver's files from another harness; None if this kind of task can't be judged by files."""
+        """Judge a solver's files from another harness; None if this kind of task can't be judged by files.
+
+        May raise `InfrastructureError` if the isolation failed.
+        """
         return None
 
     profiles: tuple[str, ...] = ()

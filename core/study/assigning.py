@@ -308,7 +308,7 @@ class _Choice:
         counted = self._keys(task)
         if counted:
             return all(self.of_key[name] < design.quota[name] for name in counted)
-        # A task outside all quotas may only take a place that the quotas leave.
+        # A task outside all quotas can only take a place that the quotas leave.
         asked = sum(max(0, wanted - self.of_key[name]) for name, wanted in design.quota.items())
         return design.tasks_per_person - len(self.tasks) > asked
 

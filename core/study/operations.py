@@ -90,7 +90,7 @@ def attempt(identity: str) -> str:
 
 
 def repair(key: str) -> str:
-    """Return the subject of a repair by its `repairs.repair_key`."""
+    """Return the subject of a repair by its key (`AttemptRepair.key`)."""
     return f"repair:{key}"
 
 

@@ -73,7 +73,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     counted: bool = True
     """Whether analyses use the row: a first exposure, assigned, in role, not excluded."""
     exclusion: str = ""
-    """Why it is not counted: a rule of the design, a flag, `reviewers` or an organiser's reason."""
+    """Why it is not counted: the design, a flag, `reviewers` or an organiser's reason; empty if counted."""
     end: str = ""
     end_code: str = ""
     solved: bool = False
@@ -106,7 +106,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     primary_s: float | None = None
     """The corrected time on the declared primary clock, until the first solve or the end."""
     censored: str = ""
-    """For an unsolved attempt, `competing` if given up or skipped, `censored` after other ends that count."""
+    """`competing` if given up or skipped, `censored` after another end that counts.
+
+    Empty if it is solved, unfinished, or ended by infrastructure, withdrawal or disqualification.
+    """
     instructions_s: float | None = None
     first_submission_s: float | None = None
     solved_s: float | None = None

@@ -40,7 +40,10 @@ PASTED_LEAST = 99.0
 
 
 def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
-    """Yield the finding of each check of a gist task as it is made."""
+    """Yield the finding of each check of a gist task as it is made.
+
+    Raises `InfrastructureError` if the isolation failed, and `CancelledError` when cancelled.
+    """
     tree = SourceTree.open(judge.task.tree_path)
     found = list(leaks_of(tree, ()))
     yield CheckFinding(

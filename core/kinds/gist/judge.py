@@ -465,8 +465,7 @@ class _Trials:
             if held or unchanged:
                 return first, False
             return self._run("run again", self.text, watched), False
-        # Code can detect the tracer: the text must also be faithful without it, with another hash seed
-        # (decision 24).
+        # Code can detect the tracer, so an untraced run must be faithful too (decision 24).
         second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:

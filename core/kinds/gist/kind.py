@@ -339,7 +339,7 @@ class Gist(TaskKind["GistJudge"]):
         return ExportedWork(name, gist_settings(task).execution, solution)
 
     def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:
-        """Return the command."""
+        """Return the command, the only subject of a gist."""
         return (gist_task(task).entrypoint,)
 
     def metrics(self, answer: Answer) -> Mapping[str, float]:

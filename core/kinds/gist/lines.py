@@ -123,7 +123,7 @@ def indented(lines: Sequence[str], margin: str) -> list[str]:
 
 
 class GistLineKind(StrEnum):
-    """Whether a line counts in the execution rate."""
+    """The kind of a line, which determines whether it counts in the execution rate."""
 
     EXECUTABLE = "executable"
     POTENTIAL = "potentially_executable"

@@ -181,7 +181,7 @@ class GistResults:
 
 OnMade = Callable[[MadeGist], None]
 OnKept = Callable[[Task, Mapping[str, Any]], None]
-"""Called with a task that existed already, and the requested settings that it does not have."""
+"""A function called with a task that existed already, and the requested settings that it does not have."""
 
 
 def make_gists(

@@ -24,7 +24,7 @@ ScoreBudget = Annotated[int, Meta(ge=UNLIMITED)]
 
 @dataclass(frozen=True, slots=True)
 class GistSettings:
-    """The permissions of a gist's solver, and the contents of its brief (specs: gistify)."""
+    """The permissions of a gist's solver, and the contents of its brief (Gistify)."""
 
     owned: tuple[str, ...] = ()
     """The codebase's own top-level names, which must not be imported; the brief lists them."""

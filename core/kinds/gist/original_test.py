@@ -103,7 +103,7 @@ def stored_test(document: Mapping[str, Any]) -> GistTest:
 
 @dataclass(frozen=True, slots=True)
 class TestScore:
-    """How far the original test and the gist's version as handed in overlap, as percentages."""
+    """The overlap of the original test and the gist's version as handed in, as percentages."""
 
     __test__ = False
 

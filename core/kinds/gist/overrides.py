@@ -235,8 +235,7 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
 
 def gist_budgets(task: Task, role: Role) -> Budgets:
     """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
-    # For a model as for a person: a score while writing is free only if the attempt does not count
-    # (decision 29).
+    # For models too, scores while writing are free only if the attempt does not count (decision 29).
     scores = None if role in SHOWS_EVIDENCE else gist_settings(task).score_budget
     return replace(task.budgets, submissions=1, scores=scores)
 

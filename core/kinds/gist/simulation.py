@@ -32,7 +32,7 @@ class ScriptedGists(ScriptedRunner):
         self._text = None
 
     def run_gist(self, text: str, *_: Any, measure_lines: bool = True, **__: Any) -> GistTrial:
-        """Return a run, which fails unless `right`, and if the text is not the first one since `next`."""
+        """Return a run that passes only if `right`, and if the text equals the first one since `next`."""
         if self._text is None:
             self._text = unfolded(text)
         seconds = self.took(self.task.suite.seconds)

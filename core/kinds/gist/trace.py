@@ -49,7 +49,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises, including its test and fixtures (Gistify, 4.2)."""
+    """The extent to which a command exercises a codebase, including its test and fixtures (Gistify, 4.2)."""
 
     calls: Count
     functions: Count

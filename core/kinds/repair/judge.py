@@ -136,8 +136,7 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
-            # The tree is protected before anything runs: a test could be rewritten before it is read
-            # (decision 41).
+            # Protected before anything runs: a test could be rewritten before it is read (decision 41).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:

@@ -13,7 +13,7 @@ _TEST_WEIGHT = 1_000_000
 
 @dataclass(slots=True)
 class FlatNames:
-    """The outcome of the contest for names.
+    """The names in a flat file, where each name can belong to one definition only.
 
     `winners` maps each name to its final entity. An entity that lost its own name has an `alias`. Modules in
     `boxed` have namespaces of their own; all others are the flat file itself.
