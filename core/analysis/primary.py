@@ -224,12 +224,12 @@ def _without_rules(data: StudyData) -> Iterator[Variant]:
     reasons = {row.attempt: reasons_of(data, row) for row in data.rows}
     out = {attempt: found for attempt, found in reasons.items() if found}
     if out:
-        yield Variant("nothing excluded", _taken_back(data, out))
+        yield Variant("nothing excluded", _with_restored(data, out))
     for reason in sorted(frozenset().union(*out.values())):
         # Attempts that another rule also excludes would stay out even without this rule.
         freed = {attempt for attempt, found in out.items() if found == {reason}}
         if 0 < len(freed) < len(out):
-            yield Variant(f"without the rule {reason}", _taken_back(data, freed))
+            yield Variant(f"without the rule {reason}", _with_restored(data, freed))
 
 
 def _other_times(data: StudyData) -> Iterator[Variant]:
@@ -299,7 +299,7 @@ def _leave_out(data: StudyData, attempts: Container[str]) -> StudyData:
     return replace(data, rows=tuple(row for row in data.rows if row.attempt not in attempts))
 
 
-def _taken_back(data: StudyData, attempts: Container[str]) -> StudyData:
+def _with_restored(data: StudyData, attempts: Container[str]) -> StudyData:
     rows = (changed(row, counted=True, exclusion="") if row.attempt in attempts else row for row in data.rows)
     return replace(data, rows=tuple(rows))
 

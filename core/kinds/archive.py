@@ -106,14 +106,14 @@ def _replace_if_other(here: Path, task: Task) -> None:
     """Replace the task in `here` with `task` of the same id; if they do not differ, only add its controls."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
-            _take_controls(task.folder, here)
+            _copy_controls(task.folder, here)
             return
     here.rename(task.folder.with_name(f"{task.folder.name}-gone"))
     task.folder.rename(here)
     shutil.rmtree(task.folder.with_name(f"{task.folder.name}-gone"), ignore_errors=True)
 
 
-def _take_controls(folder: Path, here: Path) -> None:
+def _copy_controls(folder: Path, here: Path) -> None:
     """Copy the controls of a task to the same task elsewhere, if it has none there."""
     given = folder / CONTROLS_FILE
     if given.is_file() and not (here / CONTROLS_FILE).exists():

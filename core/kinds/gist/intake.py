@@ -304,8 +304,8 @@ class Examination:
             raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
 
     def _require_in_time(self, run: OriginalRun) -> None:
-        most_seconds = self.max_seconds * (_TRACED_TIMES if run.trace else 1)
-        if run.run.status is RunStatus.TIMED_OUT or run.seconds > most_seconds:
+        limit_s = self.max_seconds * (_TRACED_TIMES if run.trace else 1)
+        if run.run.status is RunStatus.TIMED_OUT or run.seconds > limit_s:
             raise NoGistError(
                 NoGist.TOO_SLOW,
                 f"The command takes longer than {self.max_seconds:g} s.",

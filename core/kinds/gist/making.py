@@ -239,7 +239,7 @@ class _Making:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
             self._make_until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
         else:
-            self._hardest(draw)
+            self._make_hardest(draw)
 
     def _make_until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
         for candidate in drawn:
@@ -248,7 +248,7 @@ class _Making:
                 return
         self.examination.run.note(f"{len(self.results.made)} of {self.wanted}: no test of the suite is left.")
 
-    def _hardest(self, draw: DrawTests) -> None:
+    def _make_hardest(self, draw: DrawTests) -> None:
         """Make tasks of the hard subset; the next hardest test replaces a test that can't become a task."""
         how = {"hard": draw.hard, "among": draw.among, "seed": draw.seed}
         ranked = hardest(self.examination, draw.hard, draw.seed, self._refuse, among=draw.among)
@@ -277,7 +277,7 @@ class _Making:
         task, other = self._write(entrypoint, answer, how)
         if other:
             self.on_kept(task, other)
-        reference = None if self.asked.reference.no_reference else self._reference(task, run)
+        reference = None if self.asked.reference.no_reference else self._make_reference(task, run)
         made = MadeGist(task, self.current, answer.difficulty, reference, other)
         self.results.made.append(made)
         self.on_made(made)
@@ -301,7 +301,7 @@ class _Making:
         )
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
-    def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
+    def _make_reference(self, task: Task, run: RunContext) -> ReferenceGist:
         """Try to make the reference gist of a task, and store the outcome; a faithful one is not replaced."""
         answer = read_answer(task)
         known = gist_answer(answer)
@@ -316,7 +316,7 @@ class _Making:
         try:
             return store_reference(judge, answer, self.asked.reference.seconds, on_query, run)
         except InfrastructureError as error:
-            return _stored(judge, answer, ReferenceGist("", False, reason=str(error)))
+            return _store(judge, answer, ReferenceGist("", False, reason=str(error)))
 
     def _report(self, progress: RunProgress) -> None:
         """Report the progress on one of several entrypoints as a part of all."""
@@ -345,9 +345,9 @@ def store_reference(
     def maker(given: GistJudge) -> ReferenceMaker:
         return ReferenceMaker(given, time.monotonic, seconds, on_query, run.cancel)
 
-    return _stored(judge, answer, reference_of(judge, maker))
+    return _store(judge, answer, reference_of(judge, maker))
 
 
-def _stored(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:
+def _store(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:
     write_task(judge.task, replace(answer, of_kind=replace(judge.answer, reference=found)))
     return found

@@ -75,12 +75,12 @@ class GistOverrides(msgspec.Struct, frozen=True):
             raise GistSettingsError(
                 f"The task {task.short_id} is not a gist, so it takes no settings for gists."
             )
-        met = _with_settings(task, self.settings(gist_settings(task)), test)
-        if problem := _contradiction(met):
+        changed = _with_settings(task, self.settings(gist_settings(task)), test)
+        if problem := _contradiction(changed):
             raise GistSettingsError(problem[0], hint=problem[1])
         if self.steps is UNSET:
-            return met
-        return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
+            return changed
+        return replace(changed, budgets=replace(changed.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
         """Return the settings `default`, overridden by those of these settings that are not `UNSET`."""
@@ -229,8 +229,10 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
         return replace(task, budgets=budgets)
     values = {key: value for key, value in given.items() if key in KEYS}
     settings = read_overrides(values, "The header of the attempt").settings(gist_settings(task))
-    met = _with_settings(task, settings, str(recorded.get("gist") or ""), str(given.get("template") or ""))
-    return with_budgets(met, budgets)
+    changed = _with_settings(
+        task, settings, str(recorded.get("gist") or ""), str(given.get("template") or "")
+    )
+    return with_budgets(changed, budgets)
 
 
 def gist_budgets(task: Task, role: Role) -> Budgets:
@@ -242,8 +244,8 @@ def gist_budgets(task: Task, role: Role) -> Budgets:
 
 def with_budgets(task: Task, budgets: Budgets) -> Task:
     """Return the task as it is in an attempt with these budgets, which its brief states."""
-    met = with_settings(task, replace(gist_settings(task), score_budget=budgets.scores))
-    return replace(met, budgets=budgets)
+    changed = with_settings(task, replace(gist_settings(task), score_budget=budgets.scores))
+    return replace(changed, budgets=budgets)
 
 
 def _with_settings(task: Task, settings: GistSettings, test: str, template: str = "") -> Task:

@@ -40,10 +40,10 @@ class ReferenceMaker:
     """Called before each run with its number and the number of lines of the text."""
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
-    _why: list[str] = field(default_factory=list)
+    _failures: list[str] = field(default_factory=list)
     """The failures of the texts before the first faithful one."""
-    _refused: set[str] = field(default_factory=set)
-    _held: bool = field(default=False)
+    _refused_imports: set[str] = field(default_factory=set)
+    _found_faithful: bool = field(default=False)
 
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist found, or the reason why there is none.
@@ -99,11 +99,11 @@ class ReferenceMaker:
             codebase,
             self._path(codebase),
             self.judge.entrypoint.qualname,
-            refused=self._refused,
-            evidence="\n".join(self._why),
+            refused=self._refused_imports,
+            evidence="\n".join(self._failures),
             files=list(tree.files()),
         )
-        return " ".join([*limits, f"The last try: {self._why[-1]}"])
+        return " ".join([*limits, f"The last try: {self._failures[-1]}"])
 
     def _query(self, text: str) -> OracleVerdict:
         self.queries += 1
@@ -112,14 +112,14 @@ class ReferenceMaker:
         try:
             trial = self.judge.run(text, measure=True, cancel=self.cancel)
         except CancelledError:
-            if self._held:
+            if self._found_faithful:
                 return OracleVerdict(False)
             raise
         fidelity = self.judge.fidelity(trial)
         holds = fidelity.value == 1 and trial.run.isolation.clean
         if holds:
-            self._held = True
-        elif not self._held:
+            self._found_faithful = True
+        elif not self._found_faithful:
             self._note_failure(text, trial, fidelity)
         return OracleVerdict(holds, trial.executed)
 
@@ -129,8 +129,8 @@ class ReferenceMaker:
         why = trial.reason
         if error is not None:
             why = f"{error.kind or error.category}: {error.evidence}"
-        self._why.append(why)
-        self._refused.update(trial.run.isolation.refused_imports)
+        self._failures.append(why)
+        self._refused_imports.update(trial.run.isolation.refused_imports)
 
     def _since(self, began: float) -> float:
         return round(self.clock() - began, 1)
