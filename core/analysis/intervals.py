@@ -233,7 +233,7 @@ class Spread:
         """Return the estimate at `place` on the printed scale, with its interval and the counts of its units.
 
         `iid` is the interval that treats attempts as independent, and `rows` replaces the count of rows.
-        Where there is no interval, the note gives the reason.
+        Where a requested interval is missing, the note contains the reason.
         """
         value = _finite(scale.back(self.estimate)[place])
         low, high = (_finite(bound[place]) for bound in self.bounds(scale))

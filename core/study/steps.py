@@ -117,7 +117,7 @@ class ScreenOutStep:
 
 @dataclass(frozen=True)
 class RulesStep:
-    """The rules, which are shown first; recorded as `sitting` with the state `began`."""
+    """The rules, shown when a sitting begins; recorded as `sitting` with the state `began`."""
 
 
 @dataclass(frozen=True)
